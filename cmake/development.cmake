@@ -1,0 +1,28 @@
+# Flags for this repository's own tests, examples and benchmarks: none of them ever reaches a user of the library.
+
+add_library(zeropoint_development INTERFACE)
+target_link_libraries(zeropoint_development INTERFACE zeropoint::zeropoint)
+target_compile_options(zeropoint_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+
+# The fastest code this machine runs that every x86-64 of the last decade runs too; nothing where it does not apply.
+if(NOT DEFINED ZEROPOINT_TEST_ARCH_FLAGS AND NOT CMAKE_CROSSCOMPILING)
+    include(CheckCXXSourceRuns)
+    set(CMAKE_REQUIRED_FLAGS "-mavx2 -mfma")
+    check_cxx_source_runs([[
+        #if !defined(__x86_64__)
+        #error "not x86-64"
+        #endif
+        int main() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 0 : 1; }
+    ]] ZEROPOINT_MACHINE_HAS_AVX2)
+    if(ZEROPOINT_MACHINE_HAS_AVX2)
+        set(flags -mavx2 -mfma)
+    endif()
+    unset(CMAKE_REQUIRED_FLAGS)
+endif()
+set(ZEROPOINT_TEST_ARCH_FLAGS "${flags}" CACHE STRING
+    "Architecture flags of tests, examples and benchmarks, such as -march=x86-64-v3; empty for the compiler's baseline")
+target_compile_options(zeropoint_development INTERFACE ${ZEROPOINT_TEST_ARCH_FLAGS})
+
+# A response file for whoever starts a compiler by hand: c++ -std=c++20 @build/dev/include_flags.txt file.cpp
+file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/include_flags.txt
+     CONTENT "-I$<JOIN:$<TARGET_PROPERTY:zeropoint_development,INTERFACE_INCLUDE_DIRECTORIES>,\n-I>\n")

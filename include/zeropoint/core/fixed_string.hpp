@@ -1,0 +1,38 @@
+// A string that can be a template argument: the names of layers.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace zp {
+inline namespace v0 {
+
+/// Characters as a value of structural type; `N` counts the terminating zero, as the literal does.
+/// Compilers print it as text when `N` is exact, so never pad one.
+template <std::size_t N>
+struct fixed_string {
+    char text[N]{};
+
+    constexpr fixed_string() = default;
+    constexpr fixed_string(const char (&literal)[N]) {  // NOLINT(google-explicit-constructor): "conv1" is a name
+        for (std::size_t i = 0; i != N; ++i) text[i] = literal[i];
+    }
+    constexpr std::string_view view() const { return {text, N - 1}; }
+    constexpr bool operator==(const fixed_string&) const = default;
+};
+
+/// Concatenation, for blocks that name their parts: `Name + ".conv1"`.
+template <std::size_t A, std::size_t B>
+constexpr fixed_string<A + B - 1> operator+(const fixed_string<A>& a, const fixed_string<B>& b) {
+    fixed_string<A + B - 1> sum;
+    for (std::size_t i = 0; i != A - 1; ++i) sum.text[i] = a.text[i];
+    for (std::size_t i = 0; i != B; ++i) sum.text[A - 1 + i] = b.text[i];
+    return sum;
+}
+template <std::size_t A, std::size_t B>
+constexpr fixed_string<A + B - 1> operator+(const fixed_string<A>& a, const char (&b)[B]) {
+    return a + fixed_string<B>(b);
+}
+
+}  // namespace v0
+}  // namespace zp

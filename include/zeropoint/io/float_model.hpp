@@ -1,0 +1,93 @@
+// Float state dicts, as PyTorch writes them, to and from float networks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/model/weight_layout.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// Reads the parameters of a row from the file into the block: name.weight and name.bias, for a batch_norm also
+/// name.running_mean and name.running_var. Adds to `known` what may stand in the file for it.
+inline void read_float_parameters(const safetensors_file& file, const node& row, std::byte* parameters,
+                                  std::vector<std::string>& known) {
+    const auto read = [&](const std::string& name, const file_shape& shape) {
+        known.push_back(name);
+        return file.finite_floats(name, shape);
+    };
+    auto* block = reinterpret_cast<float*>(parameters + row.parameter_offset);
+    const std::string name = std::string(row.name) + ".";
+    if (row.kind == op::batch_norm) {
+        const auto arrays = view_of_batch_norm(row, block);
+        const file_shape shape{row.channels};
+        std::fill(arrays.weight.begin(), arrays.weight.end(), 1.0f);
+        if (row.affine) {
+            std::ranges::copy(read(name + "weight", shape), arrays.weight.begin());
+            std::ranges::copy(read(name + "bias", shape), arrays.bias.begin());
+        }
+        std::ranges::copy(read(name + "running_mean", shape), arrays.running_mean.begin());
+        const std::vector<float> variances = read(name + "running_var", shape);
+        for (const float variance : variances)
+            if (variance < 0)
+                file.fail(file.expect(name + "running_var"), "variances of at least 0", std::to_string(variance));
+        std::ranges::copy(variances, arrays.running_var.begin());
+        known.push_back(name + "num_batches_tracked");  // only training reads it
+        return;
+    }
+    const std::vector<std::int64_t> shape = weight_shape(row);
+    weights_from_file(row, read(name + "weight", shape).data(), block);
+    if (row.bias) std::ranges::copy(read(name + "bias", {row.channels}), block + bias_offset(row));
+}
+
+inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters) {
+    const auto* block = reinterpret_cast<const float*>(parameters + row.parameter_offset);
+    const std::string name = std::string(row.name) + ".";
+    if (row.kind == op::batch_norm) {
+        const auto arrays = view_of_batch_norm(row, block);
+        if (row.affine) {
+            file.add(name + "weight", {row.channels}, arrays.weight);
+            file.add(name + "bias", {row.channels}, arrays.bias);
+        }
+        file.add(name + "running_mean", {row.channels}, arrays.running_mean);
+        file.add(name + "running_var", {row.channels}, arrays.running_var);
+        return;
+    }
+    const std::vector<std::int64_t> shape = weight_shape(row);
+    std::vector<float> weights(static_cast<std::size_t>(row.weights));
+    weights_to_file(row, block, weights.data());
+    file.add(name + "weight", shape, weights);
+    if (row.bias)
+        file.add(name + "bias", {row.channels},
+                 std::span(block + bias_offset(row), static_cast<std::size_t>(row.channels)));
+}
+
+}  // namespace detail
+
+/// The float network from an open file. See zp::load for what is checked.
+template <class Net, class Arch = default_architecture>
+float_model<Net, Arch> read_float_model(const safetensors_file& file) {
+    float_model<Net, Arch> model;
+    std::vector<std::string> known;
+    for (const node& row : model.rows())
+        if (row.parameter_bytes != 0) detail::read_float_parameters(file, row, model.parameters(), known);
+    file.expect_no_other_than(known);
+    return model;
+}
+template <class Net, class Arch> safetensors_writer write_model(const network<float_stage<Net, Arch>>& model) {
+    safetensors_writer file;
+    file.metadata("format", "pt");
+    for (const node& row : model.rows())
+        if (row.parameter_bytes != 0) detail::write_float_parameters(file, row, model.parameters());
+    return file;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,216 @@
+// Int8 networks to and from files: integers in PyTorch's order, scales and zero points, tables. No layout of any
+// architecture enters a file: weights are packed when it is loaded.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/io/float_model.hpp>
+#include <zeropoint/layer/quantized_weights.hpp>
+#include <zeropoint/model/signature.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Of the files that this version writes. A newer one is refused, an older one is read as it was meant.
+inline constexpr int int8_format_version = 1;
+
+namespace detail {
+
+inline constexpr const char *slot_scales = "activation.scale", *slot_zero_points = "activation.zero_point";
+
+/// Reads and checks the tensors of an int8 network; the writing twin is below.
+class int8_reader {
+public:
+    explicit int8_reader(const safetensors_file& file) : file_(file) {}
+
+    void read_header(const std::string& signature) const {
+        if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
+            fail("metadata \"format\" of \"zeropoint.int8\"",
+                 "\"" + format + "\"; load a float state dict as the float model instead");
+        const std::string& version = file_.expect_metadata("format_version");
+        if (version != std::to_string(int8_format_version))
+            fail("format_version " + std::to_string(int8_format_version),
+                 "\"" + version + "\"; a newer zeropoint may have written it");
+        if (const std::string& found = file_.expect_metadata("signature"); found != signature)
+            fail("signature " + signature,
+                 found + ": it was saved from a network with other layers, or under another qconfig");
+    }
+    void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
+        const file_shape shape{static_cast<std::int64_t>(ranges.size())};
+        const std::vector<float> scales = read<float>(slot_scales, shape);
+        const std::vector<std::int32_t> zero_points = read<std::int32_t>(slot_zero_points, shape);
+        for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {scales[i], zero_points[i]};
+        for (const node& row : rows) {
+            if (row.type == scalar_type::float32) continue;
+            check_range(row, row.slot, ranges);
+            if (row.table_slot >= 0) check_range(row, row.table_slot, ranges);
+        }
+    }
+    quantized_weights read_weighted(const node& row, bool has_float_bias) {
+        const std::string name = std::string(row.name) + ".";
+        const file_shape channels{row.channels};
+        quantized_weights weights;
+        weights.codes.resize(static_cast<std::size_t>(row.weights));
+        if (row.weight_type == scalar_type::uint8) read_codes<std::uint8_t>(row, name + "weight", weights);
+        else read_codes<std::int8_t>(row, name + "weight", weights);
+        weights.scales = read<float>(name + "weight_scale", channels);
+        check_each(name + "weight_scale", weights.scales, "finite scales above 0",
+                   [](float v) { return v > 0 && v < infinity; });
+        if (row.affine_weights) {
+            weights.zero_points = read<std::int32_t>(name + "weight_zero_point", channels);
+            check_each(name + "weight_zero_point", weights.zero_points,
+                       "zero points from " + std::to_string(row.weight_min) + " to " + std::to_string(row.weight_max),
+                       [&](std::int32_t v) { return v >= row.weight_min && v <= row.weight_max; });
+        }
+        if (has_float_bias) {
+            weights.float_bias = read<float>(name + "bias", channels);
+            check_each(name + "bias", weights.float_bias, "finite values",
+                       [](float v) { return v > -infinity && v < infinity; });
+        } else {
+            weights.bias = read<std::int32_t>(name + "bias", channels);
+            check_each(name + "bias", weights.bias, "values within half of int32",
+                       [](std::int32_t v) { return v >= -(1 << 30) && v <= 1 << 30; });
+        }
+        if (is_table(row.activation)) weights.table = read_table(row, name + "table");
+        return weights;
+    }
+    std::vector<std::uint8_t> read_table(const node& row, const std::string& name) {
+        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {256});
+        check_each(name, table, "codes from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
+                   [&](std::uint8_t v) {
+                       const std::int32_t code =
+                           row.type == scalar_type::int8 ? static_cast<std::int8_t>(v) : std::int32_t{v};
+                       return code >= row.quant_min && code <= row.quant_max;
+                   });
+        return table;
+    }
+    void finish() const { file_.expect_no_other_than(known_); }
+    std::vector<std::string>& known() { return known_; }
+
+private:
+    [[noreturn]] void fail(const std::string& expected, const std::string& found) const {
+        raise<file_error>(file_.source_name() + ": expected " + expected + ", found " + found);
+    }
+    template <class T> std::vector<T> read(const std::string& name, const file_shape& shape) {
+        known_.push_back(name);
+        return file_.values<T>(file_.expect(name, file_dtype_of<T>, shape));
+    }
+    template <class Values, class Valid>
+    void check_each(const std::string& name, const Values& values, const std::string& expected, Valid valid) const {
+        for (const auto value : values)
+            if (!valid(value)) file_.fail(file_.expect(name), expected, std::to_string(value));
+    }
+    template <class Weight> void read_codes(const node& row, const std::string& name, quantized_weights& weights) {
+        const std::vector<Weight> codes = read<Weight>(name, weight_shape(row));
+        check_each(name, codes,
+                   "weights from " + std::to_string(row.weight_min) + " to " + std::to_string(row.weight_max),
+                   [&](Weight v) { return v >= row.weight_min && v <= row.weight_max; });
+        weights_from_file(row, codes.data(), reinterpret_cast<Weight*>(weights.codes.data()));
+    }
+    void check_range(const node& row, int slot, std::span<const qparams> ranges) const {
+        const qparams& range = ranges[static_cast<std::size_t>(slot)];
+        if (!(range.scale > 0 && range.scale < infinity))
+            file_.fail(file_.expect(slot_scales), "finite scales above 0",
+                       std::to_string(range.scale) + " at " + std::to_string(slot));
+        if (range.zero_point < row.quant_min || range.zero_point > row.quant_max)
+            file_.fail(file_.expect(slot_zero_points),
+                       "zero points from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
+                       std::to_string(range.zero_point) + " at " + std::to_string(slot));
+    }
+
+    const safetensors_file& file_;
+    std::vector<std::string> known_;
+};
+
+/// The name of a row's table: its own, or its kind and number.
+inline std::string table_name(std::span<const node> rows, int i) { return display_name(rows, i) + ".table"; }
+
+inline void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
+    const std::string name = std::string(row.name) + ".";
+    const file_shape channels{row.channels};
+    const auto codes = [&]<class Weight>(Weight) {
+        std::vector<Weight> ordered(weights.codes.size());
+        weights_to_file(row, reinterpret_cast<const Weight*>(weights.codes.data()), ordered.data());
+        file.add(name + "weight", weight_shape(row), ordered);
+    };
+    if (row.weight_type == scalar_type::uint8) codes(std::uint8_t{});
+    else codes(std::int8_t{});
+    file.add(name + "weight_scale", channels, weights.scales);
+    if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
+    if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
+    else file.add(name + "bias", channels, weights.float_bias);
+    if (is_table(row.activation)) file.add(name + "table", {256}, weights.table);
+}
+
+template <class Network> std::string signature_of_network() {
+    return signature_text(signature_of(Network::stage::table, Network::stage::kernels::requantization_policy::name));
+}
+
+}  // namespace detail
+
+/// The int8 network of this type from an open file. See zp::load for what is checked.
+template <class Network> Network read_int8_model(const safetensors_file& file) {
+    using kernels = typename Network::stage::kernels;
+    Network model;
+    detail::int8_reader reader(file);
+    const std::span<const node> rows = Network::rows();
+    reader.read_header(detail::signature_of_network<Network>());
+    reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
+    for (std::size_t i = 0; i != rows.size(); ++i) {
+        const node& row = rows[i];
+        if (row.parameter_bytes == 0) continue;
+        std::byte* block = model.parameters() + row.parameter_offset;
+        if (row.type == scalar_type::float32)
+            detail::read_float_parameters(file, row, model.parameters(), reader.known());
+        else if (is_weighted(row.kind))
+            kernels::write_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])],
+                                    reader.read_weighted(row, kernels::requantization_policy::has_float_bias),
+                                    model.ranges(), block);
+        else if (is_table_row(row))
+            kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
+        else kernels::write_derived(row, rows.data(), model.ranges(), block);
+    }
+    reader.finish();
+    return model;
+}
+
+template <class Stage>
+    requires requires { typename Stage::kernels; }
+safetensors_writer write_model(const network<Stage>& model) {
+    using kernels = typename Stage::kernels;
+    safetensors_writer file;
+    file.metadata("format", "zeropoint.int8");
+    file.metadata("format_version", std::to_string(int8_format_version));
+    file.metadata("signature", detail::signature_of_network<network<Stage>>());
+    std::vector<float> scales;
+    std::vector<std::int32_t> zero_points;
+    for (int slot = 0; slot != Stage::table.slots; ++slot) {
+        scales.push_back(model.ranges()[slot].scale);
+        zero_points.push_back(model.ranges()[slot].zero_point);
+    }
+    file.add(detail::slot_scales, {Stage::table.slots}, scales);
+    file.add(detail::slot_zero_points, {Stage::table.slots}, zero_points);
+    const std::span<const node> rows = model.rows();
+    for (std::size_t i = 0; i != rows.size(); ++i) {
+        const node& row = rows[i];
+        if (row.parameter_bytes == 0) continue;
+        const std::byte* block = model.parameters() + row.parameter_offset;
+        if (row.type == scalar_type::float32) detail::write_float_parameters(file, row, model.parameters());
+        else if (is_weighted(row.kind))
+            detail::write_weighted(
+                file, row,
+                kernels::read_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])], model.ranges(), block));
+        else if (is_table_row(row))
+            file.add(detail::table_name(rows, static_cast<int>(i)), {256},
+                     std::span(reinterpret_cast<const std::uint8_t*>(block), 256));
+    }
+    return file;
+}
+
+}  // namespace v0
+}  // namespace zp

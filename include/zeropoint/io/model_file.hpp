@@ -1,0 +1,41 @@
+// load and save: a model's type says what its file must hold.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <zeropoint/io/int8_model.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+namespace detail {
+template <class Model> auto read_model(const safetensors_file& file) {
+    if constexpr (requires { typename Model::stage::kernels; }) return read_int8_model<Model>(file);
+    else if constexpr (requires { typename Model::stage; })
+        return read_float_model<typename Model::net, typename Model::stage::architecture>(file);
+    else return read_float_model<Model>(file);
+}
+}  // namespace detail
+
+/// Loads a network from a safetensors file. `Model` is
+///  - the user's model: a float network from a PyTorch state dict (weights OIHW, any float dtype);
+///  - `zp::quantized<Model, QConfig>`: an int8 network from a file that zp::save wrote, on any architecture.
+/// Everything is checked before a network comes back: the file's structure, that no tensor is missing, left over, of another
+/// dtype or shape, not finite or out of its dtype's range, and that the file was saved from this type. Raises file_error.
+template <class Model> auto load(const std::string& path) {
+    return detail::read_model<Model>(safetensors_file::read(path));
+}
+/// The same from bytes in memory: a file that was linked into the program, say. Messages call them `name`.
+template <class Model> auto load(std::span<const std::byte> bytes, const std::string& name = "model") {
+    return detail::read_model<Model>(safetensors_file::parse(bytes, name));
+}
+
+/// Saves a float or an int8 network, which zp::load reads back to the same numbers. The file appears whole or not at all.
+template <class Network> void save(const Network& model, const std::string& path) { write_model(model).write(path); }
+/// The file as bytes.
+template <class Network> std::vector<std::byte> to_bytes(const Network& model) { return write_model(model).bytes(); }
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,288 @@
+// A safetensors file in memory: validated on opening, then read by name, dtype and shape.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/io/file_dtype.hpp>
+#include <zeropoint/io/half_float.hpp>
+#include <zeropoint/io/little_endian.hpp>
+#include <zeropoint/io/safetensors_header.hpp>
+#include <zeropoint/io/text.hpp>
+#include <zeropoint/io/whole_file.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// One tensor of an open file.
+struct file_tensor {
+    std::string name;
+    file_dtype dtype{};
+    file_shape shape;
+    /// Little-endian, row-major and perhaps unaligned; owned by the safetensors_file.
+    std::span<const std::byte> bytes;
+
+    /// The number of elements.
+    std::size_t size() const { return static_cast<std::size_t>(std::uint64_t{bytes.size()} * 8 / bit_width_of(dtype)); }
+};
+
+/// "F32 [16, 1, 3, 3]"
+inline std::string describe(const file_tensor& tensor) { return describe(tensor.dtype, tensor.shape); }
+
+/// A safetensors file. Every instance is valid as a whole: opening checks the header's length, its UTF-8 and JSON, that
+/// no key comes twice, every dtype and shape, and that the tensors cover the data without overlap or hole. Beyond what
+/// the reference implementation demands, tensors must have no fields but dtype, shape and data_offsets, and a name must
+/// not come twice. Members raise file_error with the file, the tensor, what was expected and what was found.
+class safetensors_file {
+public:
+    static safetensors_file read(const std::string& path) { return safetensors_file(read_whole_file(path), path); }
+
+    /// Takes a copy of `bytes`; messages call them `source_name`.
+    static safetensors_file parse(std::span<const std::byte> bytes, std::string source_name) {
+        return safetensors_file(std::vector<std::byte>(bytes.begin(), bytes.end()), std::move(source_name));
+    }
+
+    // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
+    safetensors_file(safetensors_file&&) = default;
+    safetensors_file& operator=(safetensors_file&&) = default;
+
+    const std::string& source_name() const { return source_name_; }
+    /// In the order of their data; empty tensors at one place in the order of their names.
+    const std::vector<file_tensor>& tensors() const { return tensors_; }
+    const file_metadata& metadata() const { return metadata_; }
+
+    /// The tensor of that name, or null.
+    const file_tensor* find(std::string_view name) const {
+        const auto before = [&](std::size_t index, std::string_view key) { return tensors_[index].name < key; };
+        const auto position = std::lower_bound(by_name_.begin(), by_name_.end(), name, before);
+        return position != by_name_.end() && tensors_[*position].name == name ? &tensors_[*position] : nullptr;
+    }
+
+    /// The tensor of that name; an error if there is none, which lists the most similar names.
+    const file_tensor& expect(std::string_view name) const {
+        const file_tensor* tensor = find(name);
+        if (tensor != nullptr) return *tensor;
+        raise<file_error>(joined({source_name_, ": expected a tensor ", in_quotes(name),
+                                  ", found none; the file has: ", similar_names(name)}));
+    }
+
+    /// The same, which must have exactly this dtype and shape.
+    const file_tensor& expect(std::string_view name, file_dtype dtype, const file_shape& shape) const {
+        const file_tensor& tensor = expect(name);
+        if (tensor.dtype != dtype || tensor.shape != shape) fail(tensor, describe(dtype, shape), describe(tensor));
+        return tensor;
+    }
+
+    /// The same for any of the dtypes that floats() converts: F32, F64, F16, BF16.
+    const file_tensor& expect_floating(std::string_view name, const file_shape& shape) const {
+        const file_tensor& tensor = expect(name);
+        if (!is_floating(tensor.dtype) || tensor.shape != shape)
+            fail(tensor, joined({floating_names, " ", to_string(shape)}), describe(tensor));
+        return tensor;
+    }
+
+    /// Raises if the file has a tensor that is not among `names`, a range of strings.
+    template <class Names> void expect_no_other_than(const Names& names) const {
+        std::vector<std::size_t> unexpected;
+        for (const std::size_t index : by_name_) {
+            const std::string_view name = tensors_[index].name;
+            const auto is_it = [&](const auto& known) { return std::string_view(known) == name; };
+            if (!std::any_of(std::begin(names), std::end(names), is_it)) unexpected.push_back(index);
+        }
+        if (!unexpected.empty()) {
+            raise<file_error>(joined({source_name_, ": expected no tensors but the ", decimal(std::size(names)),
+                                      " that are needed, found also ", list(unexpected)}));
+        }
+    }
+
+    /// The metadata under that key; an error if there is none.
+    const std::string& expect_metadata(std::string_view key) const {
+        const auto found = metadata_.find(key);
+        if (found != metadata_.end()) return found->second;
+        raise<file_error>(joined({source_name_, ": expected metadata ", in_quotes(key), ", found none among ",
+                                  decimal(metadata_.size()), " keys"}));
+    }
+
+    /// Copies the elements to `target`, whose size must be the tensor's. The dtype must be that of `T`, without
+    /// conversion; std::uint8_t also takes BOOL, whose elements must be 0 or 1.
+    template <class T> void copy_to(const file_tensor& tensor, std::span<T> target) const {
+        constexpr bool is_byte = std::is_same_v<T, std::uint8_t>;
+        const bool is_bool = is_byte && tensor.dtype == file_dtype::BOOL;
+        if (tensor.dtype != file_dtype_of<T> && !is_bool) fail(tensor, name_of(file_dtype_of<T>), describe(tensor));
+        check_size(tensor, target.size());
+        for (std::size_t i = 0; i != target.size(); ++i) target[i] = element<T>(tensor, i);
+        if constexpr (is_byte) {
+            for (std::size_t i = 0; is_bool && i != target.size(); ++i) {
+                if (target[i] > 1) fail(tensor, "0 or 1 as BOOL", joined({decimal(target[i]), at_flat_index(i)}));
+            }
+        }
+    }
+
+    /// The same into a new vector.
+    template <class T> std::vector<T> values(const file_tensor& tensor) const {
+        std::vector<T> all(tensor.size());
+        copy_to(tensor, std::span<T>(all));
+        return all;
+    }
+
+    /// Copies the elements of a tensor of dtype F32, F64, F16 or BF16 to `target` as float. From F64 the nearest float
+    /// is taken; a finite number beyond the largest float is an error.
+    void copy_floats_to(const file_tensor& tensor, std::span<float> target) const {
+        if (!is_floating(tensor.dtype)) fail(tensor, floating_names, describe(tensor));
+        check_size(tensor, target.size());
+        const std::size_t size = target.size();
+        switch (tensor.dtype) {
+            case file_dtype::F16:
+                for (std::size_t i = 0; i != size; ++i)
+                    target[i] = float_from_float16(element<std::uint16_t>(tensor, i));
+                return;
+            case file_dtype::BF16:
+                for (std::size_t i = 0; i != size; ++i)
+                    target[i] = float_from_bfloat16(element<std::uint16_t>(tensor, i));
+                return;
+            case file_dtype::F64:
+                for (std::size_t i = 0; i != size; ++i) target[i] = narrowed(tensor, element<double>(tensor, i), i);
+                return;
+            default:
+                for (std::size_t i = 0; i != size; ++i) target[i] = element<float>(tensor, i);
+        }
+    }
+
+    /// The same into a new vector.
+    std::vector<float> floats(const file_tensor& tensor) const {
+        std::vector<float> all(tensor.size());
+        copy_floats_to(tensor, all);
+        return all;
+    }
+
+    /// Raises at the first NaN or infinity of `values`, which were read from `tensor`.
+    void expect_finite(const file_tensor& tensor, std::span<const float> values) const {
+        for (std::size_t i = 0; i != values.size(); ++i) {
+            // On the bits, because -ffast-math lets compilers take every comparison with NaN or infinity for decided.
+            const auto bits = std::bit_cast<std::uint32_t>(values[i]), magnitude = bits & 0x7fffffffu;
+            if (magnitude < 0x7f800000u) continue;
+            const std::string_view infinity = bits == magnitude ? "infinity" : "-infinity";
+            const std::string_view found = magnitude == 0x7f800000u ? infinity : "NaN";
+            fail(tensor, "finite numbers", joined({found, at_flat_index(i), " of ", describe(tensor)}));
+        }
+    }
+
+    /// What a float model loads: the tensor of that name and shape in any floating dtype, as finite floats.
+    std::vector<float> finite_floats(std::string_view name, const file_shape& shape) const {
+        const file_tensor& tensor = expect_floating(name, shape);
+        std::vector<float> all = floats(tensor);
+        expect_finite(tensor, all);
+        return all;
+    }
+
+    /// Raises file_error about a tensor: for checks that only the caller can make, such as for scales above zero.
+    [[noreturn]] void fail(const file_tensor& tensor, std::string_view expected, std::string_view found) const {
+        raise_tensor_error(source_name_, tensor.name, expected, found);
+    }
+
+private:
+    static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
+
+    safetensors_file(std::vector<std::byte> file_bytes, std::string source_name)
+        : bytes_(std::move(file_bytes)), source_name_(std::move(source_name)) {
+        const std::size_t header_bytes = checked_header_length();
+        constexpr std::size_t header_begin = safetensors_header::length_bytes;
+        const auto* text = reinterpret_cast<const char*>(bytes_.data() + header_begin);
+        safetensors_header header = read_safetensors_header({text, header_bytes}, source_name_);
+        const auto data = std::span<const std::byte>(bytes_).subspan(header_begin + header_bytes);
+        check_safetensors_layout(header.entries, data.size(), source_name_);
+
+        metadata_ = std::move(header.metadata);
+        for (safetensors_entry& entry : header.entries) {
+            const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
+            by_name_.push_back(tensors_.size());
+            const auto bytes = data.subspan(begin, end - begin);
+            tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
+        }
+        std::sort(by_name_.begin(), by_name_.end(),
+                  [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+    }
+
+    std::size_t checked_header_length() const {
+        constexpr std::size_t length_bytes = safetensors_header::length_bytes;
+        const auto check = [&](bool right, std::string_view expected, std::uint64_t found, std::string_view hint) {
+            if (right) return;
+            raise<file_error>(joined({source_name_, ": expected ", expected, ", found ", decimal(found), hint}));
+        };
+        check(bytes_.size() >= length_bytes, "at least 8 bytes with the length of the header", bytes_.size(), " bytes");
+        const auto length = load_little_endian<std::uint64_t>(bytes_.data());
+        const std::uint64_t rest = bytes_.size() - length_bytes;
+        check(length <= safetensors_header::longest, "a header of at most 100000000 bytes", length,
+              ": the file is damaged or not in the safetensors format");
+        check(length <= rest, joined({"a header of ", decimal(length), " bytes"}), rest,
+              " bytes: the file is truncated or not in the safetensors format");
+        return static_cast<std::size_t>(length);
+    }
+
+    static std::string at_flat_index(std::size_t index) { return joined({" at flat index ", decimal(index)}); }
+
+    void check_size(const file_tensor& tensor, std::size_t size) const {
+        if (tensor.size() != size) fail(tensor, decimal(size) + " elements", describe(tensor));
+    }
+
+    template <class T> static T element(const file_tensor& tensor, std::size_t index) {
+        return load_little_endian<T>(tensor.bytes.data() + index * sizeof(T));
+    }
+
+    float narrowed(const file_tensor& tensor, double value, std::size_t index) const {
+        const auto magnitude = std::bit_cast<std::uint64_t>(value) & 0x7fffffffffffffffu;
+        constexpr auto most = std::bit_cast<std::uint64_t>(double{std::numeric_limits<float>::max()});
+        constexpr auto infinite = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
+        if (magnitude > most && magnitude < infinite)
+            fail(tensor, "numbers within the range of float", joined({std::to_string(value), at_flat_index(index)}));
+        return static_cast<float>(value);
+    }
+
+    /// The names at these positions, up to eight of them.
+    std::string list(std::span<const std::size_t> indices) const {
+        constexpr std::size_t most_listed = 8;
+        std::string text = indices.empty() ? "no tensors" : "";
+        for (std::size_t i = 0; i != std::min(indices.size(), most_listed); ++i)
+            text += joined({i == 0 ? "" : ", ", in_quotes(tensors_[indices[i]].name)});
+        if (indices.size() <= most_listed) return text;
+        return joined({text, " and ", decimal(indices.size() - most_listed), " more"});
+    }
+
+    /// The names that share the longest beginning and ending with `name`, most similar first.
+    std::string similar_names(std::string_view name) const {
+        const auto likeness = [&](std::string_view other) {
+            const std::size_t shorter = std::min(name.size(), other.size());
+            std::size_t front = 0, back = 0;
+            while (front != shorter && name[front] == other[front]) ++front;
+            while (back != shorter && name[name.size() - 1 - back] == other[other.size() - 1 - back]) ++back;
+            return std::min(front + back, shorter);
+        };
+        std::vector<std::pair<std::size_t, std::size_t>> ranked;  // unlikeness, then place by name
+        for (std::size_t i = 0; i != by_name_.size(); ++i)
+            ranked.emplace_back(name.size() - likeness(tensors_[by_name_[i]].name), i);
+        std::sort(ranked.begin(), ranked.end());
+        std::vector<std::size_t> indices;
+        for (const auto& one : ranked) indices.push_back(by_name_[one.second]);
+        return list(indices);
+    }
+
+    std::vector<std::byte> bytes_;
+    std::string source_name_;
+    std::vector<file_tensor> tensors_;
+    std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name
+    file_metadata metadata_;
+};
+
+}  // namespace v0
+}  // namespace zp

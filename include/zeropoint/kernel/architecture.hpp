@@ -1,0 +1,25 @@
+// The architecture a kernel is compiled for, as a type. Everything whose code or layout depends on it takes it as a
+// template parameter: translation units with different -m flags then never share an instantiation by accident.
+#pragma once
+
+#include <type_traits>
+
+#include <xsimd/xsimd.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Plain C++, one value at a time: works everywhere, and is what every other architecture is tested against.
+struct portable {
+    static constexpr const char* name() { return "portable"; }
+};
+
+/// Whether xsimd has vectors for this architecture.
+template <class Arch> inline constexpr bool has_vectors = !std::is_same_v<Arch, portable>;
+
+/// What the compiler flags of this translation unit allow: the default of every entry point.
+using default_architecture =
+    std::conditional_t<xsimd::default_arch::supported(), xsimd::default_arch, portable>;
+
+}  // namespace v0
+}  // namespace zp

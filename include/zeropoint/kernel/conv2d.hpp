@@ -1,0 +1,122 @@
+// Quantized 2-D convolution, and linear layers as its 1x1 case: the doors that layers call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <zeropoint/kernel/depthwise.hpp>
+#include <zeropoint/kernel/direct.hpp>
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/implicit_gemm.hpp>
+#include <zeropoint/kernel/pack.hpp>
+#include <zeropoint/kernel/requantize.hpp>
+
+// Results are exact in int32 for all operands: whoever makes a layer checks that bias + depth * 255 * 255 (or the tighter
+// bound of its dtypes) fits. Weights are packed once; the packed form is the only one a model keeps, and unpacks for saving.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Whether an algorithm can compute a geometry.
+constexpr bool supports(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+    return algorithm != conv2d_algorithm::depthwise || (g.groups == g.in.channels && g.groups == g.out.channels);
+}
+
+/// The algorithm that `automatic` stands for: narrow groups would leave most of a panel empty.
+template <class Arch>
+constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
+    if (g.groups == 1) return conv2d_algorithm::implicit_gemm;
+    if (supports(g, conv2d_algorithm::depthwise)) return conv2d_algorithm::depthwise;
+    const bool wide = g.group_in() >= 4 && g.group_out() >= panel_width<Arch> / 2;
+    return wide ? conv2d_algorithm::implicit_gemm : conv2d_algorithm::direct;
+}
+
+/// `algorithm`, with `automatic` replaced by the choice.
+template <class Arch>
+constexpr conv2d_algorithm resolve(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+    return algorithm == conv2d_algorithm::automatic ? choose_conv2d_algorithm<Arch>(g) : algorithm;
+}
+
+/// Bytes of packed weights and bias, a multiple of 64. `affine_weights` as conv2d_weights::affine says.
+template <class Arch>
+constexpr std::size_t conv2d_packed_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm, bool affine_weights) {
+    switch (resolve<Arch>(g, algorithm)) {
+        case conv2d_algorithm::depthwise: return depthwise_layout<Arch>(g).bytes;
+        case conv2d_algorithm::direct: return direct_packed_bytes(g);
+        default: return panel_layout<Arch>(g, affine_weights).bytes;
+    }
+}
+
+/// Bytes of scratch for one call, a multiple of 64.
+template <class Arch>
+constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+    switch (resolve<Arch>(g, algorithm)) {
+        case conv2d_algorithm::depthwise: return depthwise_scratch_bytes(g);
+        case conv2d_algorithm::direct: return 0;
+        default: return implicit_gemm_scratch_bytes(g);
+    }
+}
+
+/// Packs weights and bias into conv2d_packed_bytes bytes at a 64-byte boundary. The kernel of each panel is chosen from its
+/// weights and from `codes`, which conv2d must then be called with.
+template <class Arch, class Weight>
+void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const conv2d_weights<Weight>& weights,
+                 activation_codes codes, std::byte* packed) {
+    switch (resolve<Arch>(g, algorithm)) {
+        case conv2d_algorithm::depthwise: return pack_depthwise<Arch>(g, weights, packed);
+        case conv2d_algorithm::direct: return pack_direct<Arch>(g, weights, packed);
+        default: return pack_panels<Arch>(g, weights, codes, packed);
+    }
+}
+
+/// The exact inverse of pack_conv2d, given the same arguments: OHWI weights, and one bias a channel (zeros where none was
+/// given). `affine_weights` and the zero points are those of the weights that were packed.
+template <class Arch, class Weight>
+void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, [[maybe_unused]] bool affine_weights,
+                   const std::int32_t* zero_points, activation_codes codes, const std::byte* packed, Weight* values,
+                   std::int32_t* bias) {
+    switch (resolve<Arch>(g, algorithm)) {
+        case conv2d_algorithm::depthwise: return unpack_depthwise<Arch>(g, zero_points, packed, values, bias);
+        case conv2d_algorithm::direct: return unpack_direct<Arch>(g, zero_points, packed, values, bias);
+        default: return unpack_panels<Arch>(g, zero_points, codes, packed, values, bias);
+    }
+}
+
+/// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)): NHWC in, NHWC out, see requantize.hpp for epilogues.
+/// x has in.size() codes, y receives out.size() values; nothing beyond either is touched. `scratch` has
+/// conv2d_scratch_bytes bytes at a 64-byte boundary, `packed` comes from pack_conv2d with the same geometry, algorithm and codes.
+template <class Arch, class In, class Out, class Epilogue>
+void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, activation_codes codes, const std::byte* packed,
+            const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+    static_assert(std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t>,
+                  "conv2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations");
+    switch (resolve<Arch>(g, algorithm)) {
+        case conv2d_algorithm::depthwise: return depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
+        case conv2d_algorithm::direct: return direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
+        default: return implicit_gemm<Arch>(g, x, codes, packed, epilogue, y, scratch);
+    }
+}
+
+/// What a packed convolution does, for printing a model. Panels are counted for implicit_gemm only.
+struct conv2d_description {
+    conv2d_algorithm algorithm;
+    const char* primitives;  ///< the instruction set of the tiles
+    int panels[3];           ///< how many took each panel_kernel
+};
+
+template <class Arch>
+conv2d_description describe_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const std::byte* packed) {
+    conv2d_description description{resolve<Arch>(g, algorithm), operations<Arch>::name, {}};
+    if (description.algorithm == conv2d_algorithm::implicit_gemm) {
+        const packed_panels<Arch> panels(g, packed);
+        for (int panel = 0; panel != panels.layout.panels; ++panel) ++description.panels[static_cast<int>(panels.kernel(panel))];
+    }
+    return description;
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

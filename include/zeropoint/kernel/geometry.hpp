@@ -1,0 +1,66 @@
+// What a convolution computes: its extents, its algorithms and the codes of its input, as plain numbers.
+#pragma once
+
+#include <cstdint>
+
+#include <zeropoint/core/shape.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// One 2-D convolution over one NHWC image. A linear layer is 1x1: in {1, 1, K}, out {1, 1, N}, and a matrix of M rows is
+/// in {M, 1, K}, out {M, 1, N}. Bottom and right padding follow from `out`; every padded position holds the input zero point.
+struct conv2d_geometry {
+    shape in, out;
+    int kernel_height = 1, kernel_width = 1;
+    int stride_height = 1, stride_width = 1;
+    int padding_top = 0, padding_left = 0;
+    int dilation_height = 1, dilation_width = 1;
+    int groups = 1;
+
+    constexpr int taps() const { return kernel_height * kernel_width; }
+    /// Input and output channels of one group.
+    constexpr int group_in() const { return in.channels / groups; }
+    constexpr int group_out() const { return out.channels / groups; }
+    /// Products summed for one output.
+    constexpr int depth() const { return taps() * group_in(); }
+    /// Rows and columns of input that the window of one output covers.
+    constexpr int window_height() const { return (kernel_height - 1) * dilation_height + 1; }
+    constexpr int window_width() const { return (kernel_width - 1) * dilation_width + 1; }
+    /// Whether any window reaches over an edge of the input.
+    constexpr bool has_padding() const {
+        return padding_top > 0 || padding_left > 0 ||
+               (out.height - 1) * stride_height + window_height() - padding_top > in.height ||
+               (out.width - 1) * stride_width + window_width() - padding_left > in.width;
+    }
+    constexpr bool operator==(const conv2d_geometry&) const = default;
+};
+
+/// How a convolution is computed. All algorithms give the same integers; they differ in time and in packed bytes.
+enum class conv2d_algorithm : std::uint8_t {
+    automatic,      ///< what choose_conv2d_algorithm says
+    implicit_gemm,  ///< panels of output channels over windows of a padded copy of the input; needs no im2col buffer
+    depthwise,      ///< one filter a channel, vectorized over channels; only where groups = in.channels = out.channels
+    direct,         ///< plain loops for any geometry; what odd group counts take
+};
+
+constexpr const char* name_of(conv2d_algorithm algorithm) {
+    switch (algorithm) {
+        case conv2d_algorithm::automatic: return "automatic";
+        case conv2d_algorithm::implicit_gemm: return "implicit_gemm";
+        case conv2d_algorithm::depthwise: return "depthwise";
+        case conv2d_algorithm::direct: return "direct";
+    }
+    return "?";
+}
+
+/// The codes that the input can hold, from its dtype: x is in [min, max] at run time, and so is zero_point. A negative
+/// `min` says that codes are std::int8_t. A narrower range lets more panels take the faster kernel.
+struct activation_codes {
+    std::int32_t zero_point = 0, min = 0, max = 255;
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

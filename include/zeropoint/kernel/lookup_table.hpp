@@ -1,0 +1,73 @@
+// Any function of one 8-bit code as a table of 256 entries.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/code_vectors.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Entries of a table: entry i belongs to code i + lowest code, so i for std::uint8_t and i - 128 for std::int8_t.
+inline constexpr int lookup_table_size = 256;
+
+/// Fills table[256] with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where
+/// x = x_scale * (code - x_zero_point), which is exact in double, and all is computed in double; where the function gives
+/// NaN, y_zero_point. `function` takes and returns double; the identity makes a table that changes the grid. The clamp
+/// comes before the rounding, as in quantize(). Saved with a model, a table means the same integers under every libm.
+template <code8 In, class Out, class Function>
+constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, Out* table) {
+    const double inverse_scale = 1 / double{y_scale};
+    const double low = static_cast<double>(quant_min) - y_zero_point, high = static_cast<double>(quant_max) - y_zero_point;
+    for (int i = 0; i != lookup_table_size; ++i) {
+        const int code = i + std::numeric_limits<In>::min();
+        const double scaled = function(double{x_scale} * (code - x_zero_point)) * inverse_scale;
+        const double number = scaled == scaled ? scaled : 0;
+        const double clamped = number < low ? low : number > high ? high : number;
+        table[i] = static_cast<Out>(round_half_even(clamped) + y_zero_point);
+    }
+}
+
+/// y[i] = table[x[i] - lowest code of In] for `count` codes. y may be x where the types are equal.
+template <class Arch, code8 In, class Out>
+void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noexcept {
+    constexpr unsigned flip = std::is_signed_v<In> ? 128 : 0;  // code - lowest code = its bits with the sign flipped
+    std::size_t i = 0;
+    if constexpr (std::is_base_of_v<xsimd::avx512vbmi, Arch> && sizeof(Out) == 1) {
+        // A byte shuffle over 64 entries: four of them are the table.
+        using bytes = xsimd::batch<std::uint8_t, Arch>;
+        std::array<bytes, 4> quarter;
+        for (std::size_t q = 0; q != 4; ++q)
+            quarter[q] = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(table) + 64 * q);
+        const bytes second(64), third(128), fourth(192), sign(static_cast<std::uint8_t>(flip));
+        for (; i + bytes::size <= count; i += bytes::size) {
+            const bytes index = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(x + i)) ^ sign;
+            const bytes lower = xsimd::select(index < second, xsimd::swizzle(quarter[0], index), xsimd::swizzle(quarter[1], index));
+            const bytes upper = xsimd::select(index < fourth, xsimd::swizzle(quarter[2], index), xsimd::swizzle(quarter[3], index));
+            xsimd::select(index < third, lower, upper).store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
+        }
+    } else {
+        // Two loads and a store a code is what scalar code can do, and sixteen 16-entry shuffles are no faster.
+        const auto entry = [=](In code) { return table[static_cast<std::uint8_t>(code) ^ flip]; };
+        for (; i + 4 <= count; i += 4) {
+            const Out first = entry(x[i]), second = entry(x[i + 1]), third = entry(x[i + 2]), fourth = entry(x[i + 3]);
+            y[i] = first;
+            y[i + 1] = second;
+            y[i + 2] = third;
+            y[i + 3] = fourth;
+        }
+    }
+    for (; i != count; ++i) y[i] = table[static_cast<std::uint8_t>(x[i]) ^ flip];
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

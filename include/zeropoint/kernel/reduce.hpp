@@ -1,0 +1,221 @@
+// Reductions over float arrays: ranges and histograms for observers, powers for reports.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/code_vectors.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+template <class Arch>
+bool is_finite(float x) noexcept { return (x < 0 ? -x : x) <= std::numeric_limits<float>::max(); }
+
+/// Index of the first NaN or infinity among `count` values; `count` where all are finite.
+template <class Arch>
+std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        const floats largest(std::numeric_limits<float>::max());
+        const auto finite = [&](const float* from) { return xsimd::abs(floats::load_unaligned(from)) <= largest; };
+        constexpr std::size_t size = floats::size;
+        for (; i + 4 * size <= count; i += 4 * size)
+            if (!xsimd::all((finite(x + i) & finite(x + i + size)) & (finite(x + i + 2 * size) & finite(x + i + 3 * size)))) break;
+    }
+    while (i != count && is_finite<Arch>(x[i])) ++i;
+    return i;
+}
+
+struct min_max_result {
+    float min = infinity, max = -infinity;
+    std::size_t first_not_finite = 0;  ///< index of the first NaN or infinity; the count where all are finite
+};
+
+/// Smallest and largest of the values before the first NaN or infinity. A zero is +0. Nothing: {+infinity, -infinity, 0}.
+template <class Arch>
+min_max_result min_max(const float* x, std::size_t count) noexcept {
+    min_max_result result;
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        constexpr std::size_t size = floats::size;
+        const floats largest(std::numeric_limits<float>::max());
+        std::array<floats, 4> low, high;
+        low.fill(floats(infinity));
+        high.fill(floats(-infinity));
+        for (; i + 4 * size <= count; i += 4 * size) {
+            const floats a = floats::load_unaligned(x + i), b = floats::load_unaligned(x + i + size);
+            const floats c = floats::load_unaligned(x + i + 2 * size), d = floats::load_unaligned(x + i + 3 * size);
+            if (!xsimd::all((xsimd::abs(a) <= largest) & (xsimd::abs(b) <= largest) & (xsimd::abs(c) <= largest) &
+                            (xsimd::abs(d) <= largest)))
+                break;
+            low = {xsimd::min(low[0], a), xsimd::min(low[1], b), xsimd::min(low[2], c), xsimd::min(low[3], d)};
+            high = {xsimd::max(high[0], a), xsimd::max(high[1], b), xsimd::max(high[2], c), xsimd::max(high[3], d)};
+        }
+        result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
+        result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+    }
+    for (; i != count && is_finite<Arch>(x[i]); ++i) {
+        result.min = std::min(result.min, x[i]);
+        result.max = std::max(result.max, x[i]);
+    }
+    result.min += 0.0f;  // -0 + 0 = +0: which zero came first does not show
+    result.max += 0.0f;
+    result.first_not_finite = i;
+    return result;
+}
+
+/// lows[i % row] = min(lows[i % row], x[i]) and likewise highs, for `count` finite values.
+template <class Arch>
+void min_max_rows(const float* x, std::size_t count, std::size_t row, float* lows, float* highs) noexcept {
+    for (std::size_t first = 0; first < count; first += row) {
+        const float* values = x + first;
+        const std::size_t length = std::min(row, count - first);
+        std::size_t c = 0;
+        if constexpr (has_vectors<Arch>) {
+            using floats = xsimd::batch<float, Arch>;
+            for (; c + floats::size <= length; c += floats::size) {
+                const floats value = floats::load_unaligned(values + c);
+                xsimd::min(floats::load_unaligned(lows + c), value).store_unaligned(lows + c);
+                xsimd::max(floats::load_unaligned(highs + c), value).store_unaligned(highs + c);
+            }
+        }
+        for (; c != length; ++c) {
+            lows[c] = std::min(lows[c], values[c]);
+            highs[c] = std::max(highs[c], values[c]);
+        }
+    }
+}
+
+/// Range of each channel, where value i belongs to channel (i / inner) % channels: inner = 1 for NHWC activations, inner =
+/// everything behind the first axis for weights. Widens mins[c] and maxs[c] (start them at +infinity and -infinity) by the
+/// values before the first NaN or infinity, and returns its index, or `count` where all are finite. A zero is +0.
+template <class Arch>
+std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t channels, std::size_t inner, float* mins,
+                                float* maxs) noexcept {
+    const std::size_t finite = first_not_finite<Arch>(x, count);
+    if (inner != 1) {
+        std::size_t c = 0;
+        for (std::size_t first = 0; first < finite; first += inner) {
+            const min_max_result run = min_max<Arch>(x + first, std::min(inner, finite - first));
+            mins[c] = std::min(mins[c], run.min);
+            maxs[c] = std::max(maxs[c], run.max);
+            if (++c == channels) c = 0;
+        }
+    } else if (constexpr std::size_t widest = 128; channels <= widest / 2) {
+        // A row of few channels would leave vectors unfilled: several pixels make one row, whose columns are folded afterwards.
+        float lows[widest], highs[widest];
+        const std::size_t row = widest / channels * channels;
+        for (std::size_t i = 0; i != row; ++i) lows[i] = mins[i % channels], highs[i] = maxs[i % channels];
+        min_max_rows<Arch>(x, finite, row, lows, highs);
+        for (std::size_t i = 0; i != row; ++i) {
+            mins[i % channels] = std::min(mins[i % channels], lows[i]);
+            maxs[i % channels] = std::max(maxs[i % channels], highs[i]);
+        }
+    } else {
+        min_max_rows<Arch>(x, finite, channels, mins, maxs);
+    }
+    for (std::size_t c = 0; c != channels; ++c) {
+        mins[c] += 0.0f;
+        maxs[c] += 0.0f;
+    }
+    return finite;
+}
+
+/// Adds the histogram of `count` values to `counts[bins]` and returns how many lay in [low, high]; the others, and NaN, are
+/// left out. Bin and order of operations are torch.histc's (ATen/native/cpu/HistogramKernel.cpp), all in float:
+/// (x - low) * bins / (high - low), truncated, with x = high in the last bin; low = high stands for [low - 1, high + 1].
+/// `Count` is float for PyTorch's counts (which stop at 2^24), an integer for exact ones. 0 < bins < 2^24.
+template <class Arch, class Count>
+std::size_t histogram(const float* x, std::size_t count, float low, float high, int bins, Count* counts) noexcept {
+    if (low == high) {
+        low -= 1;
+        high += 1;
+    }
+    const float scale = static_cast<float>(bins), width = high - low, last = static_cast<float>(bins - 1);
+    std::size_t inside = 0, i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        using ints = xsimd::batch<std::int32_t, Arch>;
+        const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
+        std::array<std::int32_t, floats::size> bin;
+        for (; i + floats::size <= count; i += floats::size) {
+            const floats value = floats::load_unaligned(x + i);
+            const floats position = (value - lowest) * scales / widths;
+            const floats clipped = xsimd::select(position < lasts, position, lasts);
+            const ints index = xsimd::to_int(xsimd::select((value >= lowest) & (value <= highest), clipped, outside));
+            index.store_unaligned(bin.data());
+            for (const std::int32_t b : bin)
+                if (b >= 0) counts[b] += Count{1}, ++inside;
+        }
+    }
+    for (; i != count; ++i) {
+        if (!(x[i] >= low && x[i] <= high)) continue;
+        const float position = (x[i] - low) * scale / width;
+        counts[static_cast<std::int32_t>(position < last ? position : last)] += Count{1};
+        ++inside;
+    }
+    return inside;
+}
+
+/// Powers behind a signal to quantization noise ratio: sqnr = 10 log10(signal / error) decibels.
+struct signal_power {
+    double signal = 0;  ///< sum of x^2
+    double error = 0;   ///< sum of (x - y)^2
+};
+
+/// Sums over `count` values of x^2 and (x - y)^2. The same bits everywhere: squares of floats are exact in double, and value
+/// i is always added to partial sum i % 16.
+template <class Arch>
+signal_power signal_and_error_power(const float* x, const float* y, std::size_t count) noexcept {
+    constexpr std::size_t partial_sums = 16;
+    std::array<double, partial_sums> signal{}, error{};
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        using doubles = xsimd::batch<double, Arch>;
+        static_assert(partial_sums % floats::size == 0, "signal_and_error_power: one vector holds more floats than there are partial sums");
+        constexpr std::size_t parts = partial_sums / doubles::size;
+        std::array<doubles, parts> signals, errors;
+        signals.fill(doubles(0.0));
+        errors.fill(doubles(0.0));
+        std::array<float, partial_sums> difference;
+        for (; i + partial_sums <= count; i += partial_sums) {
+            for (std::size_t f = 0; f != partial_sums; f += floats::size)
+                (floats::load_unaligned(x + i + f) - floats::load_unaligned(y + i + f)).store_unaligned(difference.data() + f);
+            for (std::size_t p = 0; p != parts; ++p) {  // loads that convert: xsimd 14.3 widens floats wrongly on SSE4.1
+                const doubles value = doubles::load_unaligned(x + i + p * doubles::size);
+                const doubles error_value = doubles::load_unaligned(difference.data() + p * doubles::size);
+                signals[p] += value * value;
+                errors[p] += error_value * error_value;
+            }
+        }
+        for (std::size_t p = 0; p != parts; ++p) {
+            signals[p].store_unaligned(signal.data() + p * doubles::size);
+            errors[p].store_unaligned(error.data() + p * doubles::size);
+        }
+    }
+    for (; i != count; ++i) {
+        const double value = x[i], difference = x[i] - y[i];
+        signal[i % partial_sums] += value * value;
+        error[i % partial_sums] += difference * difference;
+    }
+    signal_power sum;
+    for (std::size_t s = 0; s != partial_sums; ++s) {
+        sum.signal += signal[s];
+        sum.error += error[s];
+    }
+    return sum;
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,211 @@
+// Appends rows to a graph and infers their shapes: the one place where layers become a table.
+#pragma once
+
+#include <span>
+
+#include <zeropoint/layer/node.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Height and width of a window; `3` means 3 x 3, `{1, 7}` one row of seven.
+struct extent {
+    int height = 1, width = 1;
+    constexpr extent() = default;
+    constexpr extent(int both) : height(both), width(both) {}  // NOLINT(google-explicit-constructor): .kernel = 3
+    constexpr extent(int rows, int columns) : height(rows), width(columns) {}
+    constexpr bool operator==(const extent&) const = default;
+};
+
+/// `.groups = zp::depthwise`: one group per input channel.
+inline constexpr int depthwise = 0;
+
+/// Options of a convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one (multiplier 1).
+struct conv {
+    int out_channels = 0;
+    extent kernel = 1;
+    extent stride = 1;
+    extent padding = 0;
+    extent dilation = 1;
+    int groups = 1;
+    bool bias = true;
+};
+
+/// Options of a pooling window, with PyTorch's defaults: a stride of 0 means the kernel's extent.
+struct pool {
+    extent kernel = 2;
+    extent stride = 0;
+    extent padding = 0;
+    extent dilation = 1;
+    bool ceil_mode = false;
+    bool count_include_pad = true;  // avg_pool2d
+};
+
+/// The rows so far. One function per operator, each returning the row's number, which later rows name as their input.
+/// It records the first broken rule and goes on, so that one mistake is one message.
+class builder {
+public:
+    constexpr builder(node* rows, int capacity) : nodes(rows), capacity_(capacity) {}
+
+    node* nodes;
+    int size = 0;
+    diagnostic error{};
+
+    constexpr int input(shape extents) {
+        node row;
+        row.kind = op::input;
+        row.in = row.out = extents;
+        row.name = "input";
+        return append(row);
+    }
+    /// Cross-correlation as PyTorch's Conv2d: zero padding on all sides.
+    constexpr int conv2d(int x, const char* name, const conv& options) {
+        node row = unary(op::conv2d, x, name);
+        const int groups = options.groups == depthwise ? row.in.channels : options.groups;
+        const int channels = options.out_channels == 0 && options.groups == depthwise ? row.in.channels : options.out_channels;
+        if (channels <= 0) fail(rule::out_channels_missing, row.in);
+        if (groups <= 0 || row.in.channels % groups != 0 || channels % groups != 0)
+            fail(rule::channels_not_divisible, row.in, {1, 1, channels});
+        set_window(row, options.kernel, options.stride, options.padding, options.dilation, false);
+        row.window.groups = groups <= 0 ? 1 : groups;
+        row.out.channels = row.channels = channels;
+        row.bias = options.bias;
+        row.weights = channels * options.kernel.height * options.kernel.width * (row.in.channels / row.window.groups);
+        return append(row);
+    }
+    constexpr int linear(int x, const char* name, int outputs, bool bias = true) {
+        node row = unary(op::linear, x, name);
+        if (row.in.height != 1 || row.in.width != 1) fail(rule::linear_needs_flatten, row.in);
+        if (outputs <= 0) fail(rule::out_channels_missing, row.in);
+        row.out = {1, 1, outputs};
+        row.flattened = nodes[x].flattened;
+        row.channels = outputs;
+        row.bias = bias;
+        row.weights = outputs * row.in.channels;
+        return append(row);
+    }
+    constexpr int batch_norm(int x, const char* name, float epsilon, bool affine) {
+        node row = unary(op::batch_norm, x, name);
+        row.channels = row.in.channels;
+        row.parameter = epsilon;
+        row.affine = affine;
+        return append(row);
+    }
+    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish; dropout and the stubs as well.
+    constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
+        node row = unary(kind, x, name);
+        row.parameter = parameter;
+        return append(row);
+    }
+    constexpr int pool2d(op kind, int x, const char* name, const pool& options) {
+        node row = unary(kind, x, name);
+        const extent stride = options.stride == extent(0) ? options.kernel : options.stride;
+        set_window(row, options.kernel, stride, options.padding, options.dilation, options.ceil_mode);
+        if (options.padding.height * 2 > options.kernel.height || options.padding.width * 2 > options.kernel.width)
+            fail(rule::padding_too_large, row.in, {options.padding.height, options.padding.width, 1});
+        row.count_include_pad = options.count_include_pad;
+        return append(row);
+    }
+    constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output) {
+        node row = unary(op::adaptive_avg_pool2d, x, name);
+        row.out = {size_of_output.height, size_of_output.width, row.in.channels};
+        return append(row);
+    }
+    constexpr int flatten(int x) {
+        node row = unary(op::flatten, x, "");
+        row.flattened = row.in;
+        row.out = {1, 1, row.in.size()};
+        return append(row);
+    }
+    constexpr int add(int a, int b, const char* name = "") {
+        node row = unary(op::add, a, name);
+        row.input_count = 2;
+        row.inputs[1] = static_cast<short>(b);
+        if (nodes[a].out != nodes[b].out) fail(rule::branch_shapes_differ, nodes[a].out, nodes[b].out);
+        return append(row);
+    }
+    /// Along the channels.
+    constexpr int concat(std::span<const int> xs, const char* name = "") {
+        node row = unary(op::concat, xs[0], name);
+        row.input_count = 0;
+        row.out.channels = 0;
+        row.flattened = {0, 0, 0};
+        for (const int x : xs) {
+            if (row.input_count == max_inputs) {
+                fail(rule::too_many_inputs, row.in);
+                break;
+            }
+            if (nodes[x].out.height != row.in.height || nodes[x].out.width != row.in.width)
+                fail(rule::branch_shapes_differ, row.in, nodes[x].out);
+            row.inputs[row.input_count++] = static_cast<short>(x);
+            row.out.channels += nodes[x].out.channels;
+        }
+        return append(row);
+    }
+    /// A user's operator with `parameters` floats of its own; stays float32 through convert.
+    constexpr int custom(int x, const char* name, const custom_operator* implementation, shape out, int parameters) {
+        node row = unary(op::custom, x, name);
+        row.custom = implementation;
+        row.out = out;
+        row.flattened = {0, 0, 0};
+        row.weights = parameters;
+        row.keep_float = true;
+        return append(row);
+    }
+    constexpr void fail(rule broken, shape a = {}, shape b = {}) {
+        if (error.broken == rule::none) error = {broken, size, a, b};
+    }
+
+private:
+    constexpr node unary(op kind, int x, const char* name) const {
+        node row;
+        row.kind = kind;
+        row.name = name;
+        row.input_count = 1;
+        row.inputs[0] = static_cast<short>(x);
+        row.in = row.out = nodes[x].out;
+        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
+        if (elementwise_kind) row.flattened = nodes[x].flattened;
+        return row;
+    }
+    constexpr void set_window(node& row, extent kernel, extent stride, extent padding, extent dilation, bool ceil_mode) {
+        if (kernel.height < 1 || kernel.width < 1 || stride.height < 1 || stride.width < 1 || padding.height < 0 ||
+            padding.width < 0 || dilation.height < 1 || dilation.width < 1) {
+            fail(rule::window_not_positive, row.in, {kernel.height, kernel.width, 1});
+            return;
+        }
+        row.out.height = output_extent(row.in.height, kernel.height, stride.height, padding.height, dilation.height, ceil_mode);
+        row.out.width = output_extent(row.in.width, kernel.width, stride.width, padding.width, dilation.width, ceil_mode);
+        row.window.kernel_height = kernel.height;
+        row.window.kernel_width = kernel.width;
+        row.window.stride_height = stride.height;
+        row.window.stride_width = stride.width;
+        row.window.padding_top = padding.height;
+        row.window.padding_left = padding.width;
+        row.window.dilation_height = dilation.height;
+        row.window.dilation_width = dilation.width;
+    }
+    static constexpr int output_extent(int in, int kernel, int stride, int padding, int dilation, bool ceil_mode) {
+        const int room = in + 2 * padding - dilation * (kernel - 1) - 1;
+        if (room < 0) return 0;
+        int out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+        if (ceil_mode && (out - 1) * stride >= in + padding) --out;  // PyTorch: the last window must start inside
+        return out;
+    }
+    constexpr int append(node row) {
+        if (row.out.height <= 0 || row.out.width <= 0) fail(rule::empty_output, row.in, row.out);
+        if (size == capacity_) {
+            fail(rule::too_many_nodes);
+            return size - 1;
+        }
+        row.window.in = row.in;
+        row.window.out = row.out;
+        nodes[size] = row;
+        return size++;
+    }
+
+    int capacity_;
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,71 @@
+// How an int32 accumulator becomes an 8-bit code, as a policy of the qconfig.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/scheme/requantization.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/requantize.hpp, and says
+/// what the epilogue's arrays of one value a channel hold: `first`, and `second` where there is one (4 bytes each).
+struct requantization_tag {};
+template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
+
+/// The scales around one output channel.
+struct channel_scales { float input, weight, output; };
+
+/// A float multiplier, one rounding to nearest even, an int32 bias. The default.
+struct nearest_even : requantization_tag {
+    static constexpr const char* name = "nearest_even";
+    using first_type = float;
+    using second_type = float;
+    static constexpr bool has_second = false, has_float_bias = false;
+    static void prepare(const channel_scales& s, float, float& first, float&) { first = requantize_multiplier(s.input, s.weight, s.output); }
+    static kernel::nearest_even epilogue(const float* first, const float*, const kernel::output_codes& codes) { return {first, codes}; }
+};
+
+/// The bias stays a float and is added before the multiplier, in the float arithmetic of FBGEMM and so of PyTorch:
+/// multiplier = (x_scale * w_scale) / y_scale and bias / (x_scale * w_scale), each operation rounded to float.
+struct float_bias : requantization_tag {
+    static constexpr const char* name = "float_bias";
+    using first_type = float;
+    using second_type = float;
+    static constexpr bool has_second = true, has_float_bias = true;
+    static void prepare(const channel_scales& s, float bias, float& first, float& second) {
+        const float product = s.input * s.weight;
+        first = product / s.output;
+        second = bias / product;
+    }
+    static kernel::float_bias epilogue(const float* first, const float* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+};
+
+/// No float at inference: TFLite's reference kernels with their two roundings.
+struct fixed_point_double_rounding : requantization_tag {
+    static constexpr const char* name = "fixed_point_double_rounding";
+    using first_type = std::int32_t;
+    using second_type = std::int32_t;
+    static constexpr bool has_second = true, has_float_bias = false;
+    static void prepare(const channel_scales& s, float, std::int32_t& first, std::int32_t& second) {
+        const fixed_point_multiplier m = quantize_multiplier(double{s.input} * double{s.weight} / double{s.output});
+        first = m.multiplier;
+        second = m.shift;
+    }
+    static kernel::fixed_point_double_rounding epilogue(const std::int32_t* first, const std::int32_t* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+};
+
+/// TFLite built with TFLITE_SINGLE_ROUNDING, CMSIS-NN's CMSIS_NN_USE_SINGLE_ROUNDING.
+struct fixed_point_single_rounding : requantization_tag {
+    static constexpr const char* name = "fixed_point_single_rounding";
+    using first_type = std::int32_t;
+    using second_type = std::int32_t;
+    static constexpr bool has_second = true, has_float_bias = false;
+    static void prepare(const channel_scales& s, float bias, std::int32_t& first, std::int32_t& second) { fixed_point_double_rounding::prepare(s, bias, first, second); }
+    static kernel::fixed_point_single_rounding epilogue(const std::int32_t* first, const std::int32_t* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,124 @@
+// The layers a user composes. Each type knows how many rows it becomes and how to append them; nothing else depends on it.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/layer/builder.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What makes a type a layer, the user's own included: a number of rows and a function that appends them.
+template <class L> concept layer = requires(builder& b, int x) {
+    { L::nodes } -> std::convertible_to<int>;
+    { L::lower(b, x) } -> std::same_as<int>;
+};
+
+/// `zp::conv2d<"conv1", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1}>`; parameters "conv1.weight", "conv1.bias".
+template <fixed_string Name, conv Options>
+struct conv2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv2d(x, Name.text, Options); }
+};
+
+enum class with_bias : bool { no, yes };
+
+/// Fully connected over a vector of 1 x 1 x K; put zp::flatten in front of an image.
+template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes>
+struct linear {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.linear(x, Name.text, Outputs, Bias == with_bias::yes); }
+};
+
+/// Options of a batch normalization. epsilon is given in millionths, PyTorch's default of 1e-5 being 10.
+struct norm {
+    int epsilon_millionths = 10;
+    bool affine = true;
+};
+
+/// y = (x - running_mean) / sqrt(running_var + epsilon) * weight + bias, per channel.
+template <fixed_string Name, norm Options = norm{}>
+struct batch_norm2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        const auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
+        return b.batch_norm(x, Name.text, epsilon, Options.affine);
+    }
+};
+/// The same arithmetic on a vector, after a linear layer.
+template <fixed_string Name, norm Options = norm{}>
+struct batch_norm1d : batch_norm2d<Name, Options> {};
+
+/// An operator without parameters or options, one value in, one value out.
+template <op Kind>
+struct elementwise {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.elementwise(Kind, x); }
+};
+struct relu : elementwise<op::relu> {};
+struct relu6 : elementwise<op::relu6> {};
+struct sigmoid : elementwise<op::sigmoid> {};
+struct tanh : elementwise<op::tanh> {};
+struct hardswish : elementwise<op::hardswish> {};
+/// Identity at inference.
+struct dropout : elementwise<op::dropout> {};
+/// Where the model enters and leaves its quantized region, as in PyTorch's eager mode. A model without stubs is
+/// quantized from end to end.
+struct quant_stub : elementwise<op::quant_stub> {};
+struct dequant_stub : elementwise<op::dequant_stub> {};
+
+/// x for x > 0, negative_slope * x otherwise; the slope in thousandths, PyTorch's default of 0.01 being 10.
+template <int SlopeThousandths = 10>
+struct leaky_relu {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.elementwise(op::leaky_relu, x, "", static_cast<float>(SlopeThousandths / 1e3));
+    }
+};
+
+/// A pooling layer over a window given as `pool{...}`, or as an int for a square window with a stride of the same size.
+template <op Kind, auto Options>
+struct pool2d {
+    static_assert(std::is_same_v<std::remove_const_t<decltype(Options)>, pool> || std::is_same_v<std::remove_const_t<decltype(Options)>, int>,
+                  "max_pool2d / avg_pool2d<Options>: Options must be an int such as 2, or a zp::pool{.kernel = 3, .stride = 2}");
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (std::is_same_v<std::remove_const_t<decltype(Options)>, int>) return b.pool2d(Kind, x, "", pool{.kernel = Options});
+        else return b.pool2d(Kind, x, "", Options);
+    }
+};
+template <auto Options> struct max_pool2d : pool2d<op::max_pool2d, Options> {};
+template <auto Options> struct avg_pool2d : pool2d<op::avg_pool2d, Options> {};
+
+/// Pools any input to Height x Width; `adaptive_avg_pool2d<1>` is the global average.
+template <int Height, int Width = Height>
+struct adaptive_avg_pool2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.adaptive_avg_pool2d(x, "", {Height, Width}); }
+};
+
+/// An image to a vector. The values keep their order in memory; a linear layer behind it takes its columns, which
+/// PyTorch numbers channel by channel, in that order when it is loaded.
+struct flatten {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.flatten(x); }
+};
+
+/// A layer of the user's: static members `kind` (its name for printing), `output_shape(shape)`, `parameters(shape)` (how many
+/// floats it owns, "Name.weight" in a file) and `forward(x, y, row, parameters)`. It runs in float32.
+template <class Layer>
+inline constexpr custom_operator operator_of{Layer::kind, &Layer::forward};
+
+template <fixed_string Name, class Layer>
+struct custom {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        const shape in = b.nodes[x].out;
+        return b.custom(x, Name.text, &operator_of<Layer>, Layer::output_shape(in), Layer::parameters(in));
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

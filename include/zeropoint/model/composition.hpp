@@ -1,0 +1,85 @@
+// How layers are put together: in sequence, in branches that are added or concatenated, and as a whole model.
+#pragma once
+
+#include <zeropoint/layer/vocabulary.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// One after another. A loop over function pointers and no fold: clang stops a fold at 256 operands.
+template <class... Layers>
+struct sequential {
+    static_assert((layer<Layers> && ...),
+                  "sequential<Layers...>: each argument must be a layer: a type with a static int `nodes` and `lower(builder&, int)`");
+    static constexpr int nodes = (0 + ... + Layers::nodes);
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (sizeof...(Layers) != 0) {
+            using lower_function = int (*)(builder&, int);
+            const lower_function appends[] = {&Layers::lower...};
+            for (const lower_function append : appends) x = append(b, x);
+        }
+        return x;
+    }
+};
+struct identity : sequential<> {};
+
+/// A(x) + B(x).
+template <class A, class B>
+struct add {
+    static constexpr int nodes = A::nodes + B::nodes + 1;
+    static constexpr int lower(builder& b, int x) {
+        const int left = A::lower(b, x);
+        return b.add(left, B::lower(b, x));
+    }
+};
+/// relu(A(x) + B(x)).
+template <class A, class B>
+struct add_relu : sequential<add<A, B>, relu> {};
+
+/// Layers(x) + x.
+template <class... Layers>
+struct residual : add<sequential<Layers...>, identity> {};
+
+/// The outputs of all branches side by side along the channels.
+template <class... Branches>
+struct concat {
+    static_assert(sizeof...(Branches) >= 1 && sizeof...(Branches) <= max_inputs, "concat<Branches...>: give it 1 to 8 branches; nest concats for more");
+    static constexpr int nodes = (1 + ... + Branches::nodes);
+    static constexpr int lower(builder& b, int x) {
+        const int outputs[] = {Branches::lower(b, x)...};
+        return b.concat(outputs);
+    }
+};
+
+/// Gives the last row of Layer a name, so that a qconfig or a report can speak of an add, a pool, an activation.
+template <fixed_string Name, class Layer>
+struct named {
+    static constexpr int nodes = Layer::nodes;
+    static constexpr int lower(builder& b, int x) {
+        const int y = Layer::lower(b, x);
+        b.nodes[y].name = Name.text;
+        return y;
+    }
+};
+
+/// The extents of what goes in.
+template <int Height, int Width, int Channels>
+struct input {
+    static_assert(Height > 0 && Width > 0 && Channels > 0, "input<Height, Width, Channels>: each extent must be at least 1; a vector of K values is input<1, 1, K>");
+    static constexpr shape extents{Height, Width, Channels};
+};
+
+/// A network. Derive a struct of your own from it, so that its short name and not its layers enter every symbol:
+/// `struct digits : zp::model<zp::input<8, 8, 1>, zp::conv2d<"conv1", ...>, ...> {};`
+/// Anything else with a static `nodes` (an upper bound) and `lower(builder&)` is a model too: a free-form graph as a function.
+template <class Input, class... Layers>
+struct model {
+    static_assert(requires { Input::extents; }, "model<Input, Layers...>: the first argument must be a zp::input<Height, Width, Channels>");
+    static constexpr int nodes = (1 + ... + Layers::nodes);
+    static constexpr void lower(builder& b) {
+        if constexpr (requires { Input::extents; }) sequential<Layers...>::lower(b, b.input(Input::extents));
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

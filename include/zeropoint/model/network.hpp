@@ -1,0 +1,160 @@
+// A model that can run: one block of parameters and a loop over a constexpr table of steps.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/kernel/layout.hpp>
+#include <zeropoint/layer/context.hpp>
+#include <zeropoint/model/graph.hpp>
+#include <zeropoint/model/verdict.hpp>
+#include <zeropoint/scheme/qparams.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// An image with its channels outermost, as PyTorch has it: `model(zp::nchw(pixels), scores)`.
+template <class Range>
+struct nchw_values {
+    const Range& values;
+};
+template <class Range>
+nchw_values<Range> nchw(const Range& values) { return {values}; }
+
+/// The largest workspace that a call without one may put on the stack.
+inline constexpr int stack_workspace_bytes = 128 * 1024;
+
+/// A row's name for people: its own, or its kind and number.
+inline std::string display_name(std::span<const node> rows, int i) {
+    const node& row = rows[static_cast<std::size_t>(i)];
+    return row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind)) + "_" + std::to_string(i);
+}
+
+namespace detail {
+template <class Range>
+inline constexpr std::size_t static_extent = decltype(std::span(std::declval<Range&>()))::extent;
+template <class T, class Range>
+inline constexpr bool elements_are = std::is_same_v<std::remove_const_t<typename decltype(std::span(std::declval<Range&>()))::element_type>, T>;
+}  // namespace detail
+
+/// The network of a stage. `Stage` has `net` (the user's model), `table` (its graph) and `steps` (one function a row).
+///
+/// Inference is const, allocates nothing and is safe from many threads at once on one network, each with a workspace of
+/// its own. Inputs are float, height x width x channels; outputs are float.
+template <class Stage>
+class network {
+public:
+    using stage = Stage;
+    using net = typename Stage::net;
+
+    static constexpr shape input_shape = Stage::table.nodes[0].out;
+    static constexpr shape output_shape = Stage::table.output().out;
+    static constexpr int arena_bytes = Stage::table.arena_bytes;
+    static constexpr int parameter_bytes = Stage::table.parameter_bytes;
+    static constexpr std::span<const node> rows() { return {Stage::table.nodes, static_cast<std::size_t>(Stage::table.size)}; }
+
+    /// The memory that one call works in. Put it where it suits: on the stack, in a member, on the heap.
+    struct workspace {
+        alignas(buffer_alignment) std::byte bytes[arena_bytes == 0 ? 1 : arena_bytes];
+    };
+
+    network() : parameters_(static_cast<std::size_t>(parameter_bytes)) {}
+
+    /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
+    /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are
+    /// checked when it runs and raise shape_error. `zp::nchw(x)` takes an image with its channels outermost.
+    template <class Input, class Output>
+    void operator()(const Input& x, Output&& y, workspace& memory) const noexcept(is_checked_early<Input, Output>) {
+        run(checked_input(x, memory), checked_output(y), memory.bytes);
+    }
+    template <class Input, class Output>
+    void operator()(const Input& x, Output&& y) const noexcept(is_checked_early<Input, Output>) {
+        static_assert(arena_bytes <= stack_workspace_bytes,
+                      "this model's workspace is too large for the stack: pass one, model(x, y, memory), where memory is a decltype(model)::workspace of static or heap storage");
+        workspace memory;
+        run(checked_input(x, memory), checked_output(y), memory.bytes);
+    }
+
+    /// The same over plain pointers, without checks; calls `after(row, values)` behind every row, for observing.
+    template <class AfterRow>
+    void run(const float* x, float* y, std::byte* arena, AfterRow after) const {
+        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
+        for (int i = 0; i != Stage::table.size; ++i) {
+            const node& row = Stage::table.nodes[i];
+            Stage::steps[static_cast<std::size_t>(i)](row, c);
+            after(i, row.kind == op::input ? static_cast<const void*>(x) : static_cast<const void*>(c.template out<std::byte>(row)));
+        }
+    }
+    void run(const float* x, float* y, std::byte* arena) const noexcept {
+        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
+        for (int i = 0; i != Stage::table.size; ++i) Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
+    }
+
+    std::byte* parameters() noexcept { return parameters_.data(); }
+    const std::byte* parameters() const noexcept { return parameters_.data(); }
+    /// Scale and zero point of every slot; see node::slot. Empty in float stages.
+    qparams* ranges() noexcept { return ranges_.data(); }
+    const qparams* ranges() const noexcept { return ranges_.data(); }
+
+private:
+    template <class Range> static constexpr std::size_t extent_of() {
+        using range = std::remove_cvref_t<Range>;
+        if constexpr (requires(const range& r) { r.values; std::span(r.values); }) return detail::static_extent<std::remove_cvref_t<decltype(std::declval<range>().values)>>;
+        else return detail::static_extent<range>;
+    }
+    template <class Input, class Output>
+    static constexpr bool is_checked_early = extent_of<Input>() != std::dynamic_extent && extent_of<Output>() != std::dynamic_extent;
+
+    template <class Range>
+    static constexpr void check_range() {
+        static_assert(requires(Range& r) { std::span(r); },
+                      "model(x, y): x and y must be contiguous ranges, such as std::array, std::vector or std::span");
+        static_assert(detail::elements_are<float, Range>,
+                      "model(x, y): this model takes and gives floats; quantize and dequantize happen inside it");
+    }
+    template <class Range>
+    static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> != std::dynamic_extent) {
+        check_range<const Range>();
+        constexpr std::size_t size = detail::static_extent<const Range>;
+        static_assert(size == std::dynamic_extent || size == static_cast<std::size_t>(input_shape.size()),
+                      "model(x, y): x does not have the number of values that the model's input has (height x width x channels)");
+        if constexpr (size == std::dynamic_extent) check_size("input", input_shape, std::span(x).size());
+        return std::span(x).data();
+    }
+    template <class Input>
+    static const float* checked_input(const Input& x, workspace&) noexcept(noexcept(checked_values(x))) { return checked_values(x); }
+    template <class Range>
+    static const float* checked_input(const nchw_values<Range>& x, workspace& memory) noexcept(noexcept(checked_values(x.values))) {
+        const float* planes = checked_values(x.values);
+        auto* pixels = reinterpret_cast<float*>(memory.bytes + Stage::table.nodes[0].arena_offset);
+        kernel::nchw_to_nhwc(planes, input_shape, pixels);
+        return pixels;
+    }
+    template <class Output>
+    static float* checked_output(Output& y) noexcept(detail::static_extent<Output> != std::dynamic_extent) {
+        check_range<Output>();
+        static_assert(!std::is_const_v<typename decltype(std::span(y))::element_type>, "model(x, y): y is const, but the result is written to it");
+        constexpr std::size_t size = detail::static_extent<Output>;
+        static_assert(size == std::dynamic_extent || size == static_cast<std::size_t>(output_shape.size()),
+                      "model(x, y): y does not have the number of values that the model's output has");
+        if constexpr (size == std::dynamic_extent) check_size("output", output_shape, std::span(y).size());
+        return std::span(y).data();
+    }
+    static void check_size(const char* which, const shape& expected, std::size_t found) {
+        if (found == static_cast<std::size_t>(expected.size())) return;
+        raise<shape_error>(std::string("the model's ") + which + " is " + to_string(expected) + ", that is " +
+                           std::to_string(expected.size()) + " floats, but a range of " + std::to_string(found) + " came");
+    }
+
+    aligned_buffer parameters_;
+    std::array<qparams, static_cast<std::size_t>(Stage::table.slots) + 1> ranges_{};
+};
+
+}  // namespace v0
+}  // namespace zp

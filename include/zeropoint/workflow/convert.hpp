@@ -1,0 +1,197 @@
+// convert: the int8 network from what calibration has seen. The float weights stay behind.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/scheme/bias.hpp>
+#include <zeropoint/workflow/calibrate.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What convert had to change, one line a layer.
+struct conversion_notes {
+    std::vector<std::string> raised_weight_scales;  // "conv1: 2 of 16 channels": nearly no weights, but a large bias
+};
+
+/// The real function of a table row.
+inline double real_activation(op kind, float parameter, double x) {
+    switch (kind) {
+        case op::leaky_relu: return x > 0 ? x : x * double{parameter};
+        case op::sigmoid: return 1 / (1 + std::exp(-x));
+        case op::tanh: return std::tanh(x);
+        case op::hardswish: return x * std::fmin(std::fmax(x + 3, 0.0), 6.0) / 6;
+        default: return x;  // requantize
+    }
+}
+
+/// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest.
+inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input, const qparams& output) {
+    std::vector<std::uint8_t> table(256);
+    const auto function = [&](double x) { return real_activation(is_weighted(row.kind) ? row.activation : row.kind, row.parameter, x); };
+    const auto fill = [&]<class In, class Out>(In, Out) {
+        kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point, row.quant_min, row.quant_max,
+                                      reinterpret_cast<Out*>(table.data()));
+    };
+    const bool in_unsigned = input_type == scalar_type::uint8, out_unsigned = row.type == scalar_type::uint8;
+    if (in_unsigned && out_unsigned) fill(std::uint8_t{}, std::uint8_t{});
+    else if (in_unsigned) fill(std::uint8_t{}, std::int8_t{});
+    else if (out_unsigned) fill(std::int8_t{}, std::uint8_t{});
+    else fill(std::int8_t{}, std::int8_t{});
+    return table;
+}
+
+/// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel.
+template <class Quantizer, class Arch>
+quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale, bool keep_float_bias,
+                                   std::string_view where, std::vector<std::string>& raised) {
+    using dtype = typename Quantizer::dtype;
+    using storage = typename dtype::storage;
+    using scheme = typename Quantizer::qscheme;
+    const std::size_t channels = bias.size(), depth = weights.size() / channels;
+    typename Quantizer::observer_type observer{};
+    const std::string name = std::string(where) + ".weight";
+    observe_with<Arch>(observer, observation{weights, static_cast<int>(channels), static_cast<int>(depth), name});
+    std::vector<qparams> ranges = observer.template calculate_qparams<dtype, scheme, typename Quantizer::rule>(name);
+    if (ranges.size() == 1) ranges.resize(channels, ranges.front());
+    quantized_weights result;
+    result.codes.resize(weights.size());
+    std::size_t raised_channels = 0;
+    for (std::size_t c = 0; c != channels; ++c) {
+        if (!keep_float_bias) {
+            const bias_fit fit = fit_weight_scale_to_bias(bias[c], x_scale, ranges[c].scale);
+            raised_channels += fit.raised;
+            ranges[c].scale = fit.weight_scale;
+            result.bias.push_back(quantize_bias(bias[c], x_scale, ranges[c].scale));
+        } else {
+            result.float_bias.push_back(bias[c]);
+        }
+        result.scales.push_back(ranges[c].scale);
+        if constexpr (!scheme::is_symmetric || !dtype::is_signed) result.zero_points.push_back(ranges[c].zero_point);
+        quantize<dtype>(weights.subspan(c * depth, depth), ranges[c], std::span(reinterpret_cast<storage*>(result.codes.data()) + c * depth, depth));
+    }
+    if (raised_channels != 0) raised.push_back(std::string(where) + ": " + std::to_string(raised_channels) + " of " + std::to_string(channels) + " channels");
+    return result;
+}
+
+/// Scale and zero point of an operator with a known range: sigmoid's [0, 1] and tanh's [-1, 1], each a little less than
+/// closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams).
+constexpr qparams fixed_qparams_of(op kind, std::int32_t quant_min, std::int32_t quant_max) {
+    const std::int32_t codes = quant_max - quant_min + 1;
+    if (kind == op::sigmoid) return {1.0f / static_cast<float>(codes), quant_min};
+    return {2.0f / static_cast<float>(codes), quant_min + codes / 2};
+}
+
+/// The range of an activation: known for sigmoid and tanh, else what the observer makes of what it saw.
+template <class Quantizer, class Observer>
+qparams choose_slot_qparams(const Observer& observer, op kind, std::string_view where) {
+    using dtype = typename Quantizer::dtype;
+    if (has_fixed_qparams(kind)) return fixed_qparams_of(kind, dtype::quant_min, dtype::quant_max);
+    return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where).front();
+}
+
+namespace detail {
+template <class Calibrated, class Quantized>
+class converter {
+    using source_stage = typename Calibrated::stage;
+    using target_stage = typename Quantized::stage;
+    using entries = typename source_stage::entries;
+    using kernels = typename target_stage::kernels;
+
+public:
+    converter(const Calibrated& source, Quantized& target, conversion_notes& notes) : source_(source), target_(target), notes_(notes) {}
+
+    void run() {
+        for (const node& row : Quantized::rows()) {
+            if (row.type == scalar_type::float32) continue;
+            choose_range(row.origin);
+            if (row.table_origin >= 0) choose_range(row.table_origin);
+        }
+        for (const node& row : Quantized::rows()) write_parameters(row);
+    }
+
+private:
+    /// The range of the slot that a row of the prepared network writes. The first row of a slot is the one that made it.
+    void choose_range(int origin) {
+        const node& row = source_stage::table.nodes[origin];
+        if (std::exchange(chosen_[static_cast<std::size_t>(row.slot)], true)) return;
+        const std::string where = display_name(Calibrated::rows(), origin);
+        source_.observers().visit(row.slot, [&](const auto& slot) {
+            using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
+            target_.ranges()[row.slot] = choose_slot_qparams<quantizer_type>(slot.observer, row.kind, where);
+        });
+    }
+    const qparams& range(int slot) const { return target_.ranges()[slot]; }
+
+    void write_parameters(const node& row) {
+        if (row.parameter_bytes == 0) return;
+        std::byte* block = target_.parameters() + row.parameter_offset;
+        const node& old = source_stage::table.nodes[row.origin];
+        const std::byte* floats = source_.parameters() + old.parameter_offset;
+        if (row.type == scalar_type::float32) {
+            std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
+            return;
+        }
+        const node& producer = target_stage::table.nodes[row.inputs[0]];
+        if (is_weighted(row.kind)) {
+            quantized_weights weights = filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
+            if (is_table(row.activation)) weights.table = make_activation_table(row, row.type, range(row.table_slot), range(row.slot));
+            kernels::write_weighted(row, producer, weights, target_.ranges(), block);
+        } else if (is_table_row(row)) {
+            kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)), block);
+        } else {
+            kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
+        }
+    }
+    quantized_weights filters(const node& row, const node& old, const float* floats, float x_scale) {
+        const std::span weights(floats, static_cast<std::size_t>(old.weights)), bias(floats + bias_offset(old), static_cast<std::size_t>(old.channels));
+        const std::string where = display_name(Calibrated::rows(), row.origin);
+        quantized_weights result;
+        const auto one = [&]<class Entry>(std::type_identity<Entry>, int entry) {
+            if (entry == row.config)
+                result = quantize_filters<typename Entry::weight, typename target_stage::architecture>(weights, bias, x_scale, kernels::requantization_policy::has_float_bias, where, notes_.raised_weight_scales);
+        };
+        [&]<std::size_t... I>(std::index_sequence<I...>) {
+            (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)), ...);
+        }(std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
+        return result;
+    }
+
+    const Calibrated& source_;
+    Quantized& target_;
+    conversion_notes& notes_;
+    std::array<bool, static_cast<std::size_t>(source_stage::table.slots) + 1> chosen_{};
+};
+}  // namespace detail
+
+/// The int8 network. Raises calibration_error, with the layer's name, where an observer has seen no data. `notes`, if
+/// given, tells what had to be changed on the way.
+template <class Net, class Config, class Arch>
+quantized<Net, Config, Arch> convert(const calibrated<Net, Config, Arch>& source, conversion_notes* notes = nullptr) {
+    quantized<Net, Config, Arch> result;
+    conversion_notes unused;
+    detail::converter<calibrated<Net, Config, Arch>, quantized<Net, Config, Arch>>(source, result, notes == nullptr ? unused : *notes).run();
+    return result;
+}
+template <class Net, class Config, class Arch>
+quantized<Net, Config, Arch> convert(const prepared<Net, Config, Arch>&) {
+    static_assert(sizeof(Net) == 0, "convert(prepared): this network has not been calibrated; call zp::calibrate(prepared, batches) first and convert what it returns");
+}
+template <class Net, class Arch>
+void convert(const float_model<Net, Arch>&) {
+    static_assert(sizeof(Net) == 0, "convert(model): this is a float network; the steps are zp::fuse, zp::prepare<QConfig>, zp::calibrate, zp::convert");
+}
+template <class Net, class Arch>
+void convert(const fused<Net, Arch>&) {
+    static_assert(sizeof(Net) == 0, "convert(fused): this network has no observers yet; the next steps are zp::prepare<QConfig>, zp::calibrate, zp::convert");
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,93 @@
+// The constexpr half of fuse: batch_norm into the convolution or linear in front of it, relu and relu6 into what they follow.
+#pragma once
+
+#include <zeropoint/model/graph.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+template <int N>
+constexpr void count_uses(const graph<N>& g, int (&uses)[N]) {
+    for (int i = 0; i != N; ++i) uses[i] = 0;
+    for (int i = 0; i != g.size; ++i)
+        for (int k = 0; k != g.nodes[i].input_count; ++k) ++uses[g.nodes[i].inputs[k]];
+}
+
+/// Rows that do nothing at inference go: dropout, stubs, and a flatten that only linear layers read (NHWC memory does
+/// not change). What a model with quant_stubs leaves outside of quant_stub ... dequant_stub is marked to stay float.
+template <int N>
+constexpr graph<N> remove_identities(const graph<N>& g) {
+    bool has_stubs = false, quantized[N] = {}, only_linear[N] = {}, dropped[N] = {};
+    for (int i = 0; i != g.size; ++i) has_stubs = has_stubs || g.nodes[i].kind == op::quant_stub;
+    for (int i = 0; i != g.size; ++i) {
+        const node& row = g.nodes[i];
+        bool inside = row.input_count != 0;
+        for (int k = 0; k != row.input_count; ++k) inside = inside && quantized[row.inputs[k]];
+        quantized[i] = row.kind == op::quant_stub || (inside && row.kind != op::dequant_stub);
+    }
+    for (int i = g.size - 1; i >= 0; --i) {  // is every path onward through identities a linear layer?
+        bool all = i != g.size - 1, any = false;
+        for (int j = i + 1; j != g.size; ++j)
+            for (int k = 0; k != g.nodes[j].input_count; ++k)
+                if (g.nodes[j].inputs[k] == i) {
+                    any = true;
+                    all = all && (g.nodes[j].kind == op::linear || (is_identity(g.nodes[j].kind) && only_linear[j]));
+                }
+        only_linear[i] = any && all;
+        const op kind = g.nodes[i].kind;
+        dropped[i] = is_identity(kind) || (kind == op::flatten && only_linear[i]);
+    }
+    int moved[N] = {};
+    graph<N> r;
+    r.error = g.error;
+    for (int i = 0; i != g.size; ++i) {
+        const node& row = g.nodes[i];
+        if (dropped[i] && !(i == g.size - 1 && row.inputs[0] == 0)) {
+            moved[i] = moved[row.inputs[0]];
+            continue;
+        }
+        node& kept = r.nodes[r.size] = row;
+        kept.origin = static_cast<short>(i);
+        kept.keep_float = row.keep_float || (has_stubs && !quantized[i]);
+        for (int k = 0; k != row.input_count; ++k) kept.inputs[k] = static_cast<short>(moved[row.inputs[k]]);
+        moved[i] = r.size++;
+    }
+    return r;
+}
+
+/// Fusion by type, through branches and whatever the names are. A value that more than one row reads is never fused away.
+template <int N>
+constexpr graph<N> fuse_rows(const graph<N>& source) {
+    const graph<N> g = remove_identities(source);
+    int uses[N] = {}, moved[N] = {};
+    count_uses(g, uses);
+    graph<N> r;
+    r.error = g.error;
+    for (int i = 0; i != g.size; ++i) {
+        const node& row = g.nodes[i];
+        if (row.input_count == 1 && uses[row.inputs[0]] == 1) {
+            node& producer = r.nodes[moved[row.inputs[0]]];
+            const bool together = producer.keep_float == row.keep_float && producer.activation == op::none;
+            const bool folds = row.kind == op::batch_norm && is_weighted(producer.kind) && producer.folded < 0;
+            const bool clamps = is_clamp(row.kind) && (is_weighted(producer.kind) || producer.kind == op::add);
+            if (together && (folds || clamps)) {
+                if (folds) {
+                    producer.folded = row.origin;
+                    producer.bias = true;
+                } else {
+                    producer.activation = row.kind;
+                }
+                if (producer.name[0] == 0) producer.name = row.name;
+                moved[i] = moved[row.inputs[0]];
+                continue;
+            }
+        }
+        r.nodes[r.size] = row;
+        for (int k = 0; k != row.input_count; ++k) r.nodes[r.size].inputs[k] = static_cast<short>(moved[row.inputs[k]]);
+        moved[i] = r.size++;
+    }
+    return r;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,143 @@
+// How a model is quantized, as a type: dtype x qscheme x observer for activations and for weights, with exceptions by
+// layer name and by layer type.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <type_traits>
+
+#include <zeropoint/core/dtype.hpp>
+#include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/observe/observer.hpp>
+#include <zeropoint/scheme/qscheme.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
+/// scale and a zero point; PyTorch's is the default.
+template <class DType, class QScheme, class Observer, class Rule = pytorch_rule>
+struct quantizer {
+    static_assert(quantized_dtype<DType>,
+                  "quantizer<DType, QScheme, Observer>: the first argument must be a quantized dtype such as zp::quint8 or zp::qint8 (the order is dtype, qscheme, observer)");
+    static_assert(qscheme_type<QScheme>,
+                  "quantizer<DType, QScheme, Observer>: the second argument must be a qscheme such as zp::per_tensor_affine or zp::per_channel_symmetric (the order is dtype, qscheme, observer)");
+    static_assert(observer<Observer>,
+                  "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
+    using dtype = DType;
+    using qscheme = QScheme;
+    using observer_type = Observer;
+    using rule = Rule;
+};
+template <class Q> inline constexpr bool is_quantizer = false;
+template <class D, class S, class O, class R> inline constexpr bool is_quantizer<quantizer<D, S, O, R>> = true;
+
+constexpr bool same_text(const char* a, const char* b) {
+    while (*a != 0 && *a == *b) ++a, ++b;
+    return *a == *b;
+}
+
+/// Base of everything that may follow the two quantizers of a qconfig.
+struct qconfig_option {
+    static constexpr bool floats = false;                              // what it selects stays in float32
+    static constexpr bool selects_name(const char*) { return false; }
+    static constexpr bool selects_type(op) { return false; }
+    static constexpr const char* name = "";                            // a layer that must exist
+};
+struct qconfig_tag {};
+
+/// This layer stays in float32; quantize and dequantize are placed around it.
+template <fixed_string Name>
+struct keep_float : qconfig_option {
+    static constexpr bool floats = true;
+    static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
+    static constexpr const char* name = Name.text;
+};
+/// All layers of this type stay in float32.
+template <op Kind>
+struct keep_float_type : qconfig_option {
+    static constexpr bool floats = true;
+    static constexpr bool selects_type(op kind) { return kind == Kind; }
+};
+/// This layer is quantized in another way.
+template <fixed_string Name, class QConfig>
+struct for_layer : qconfig_option {
+    static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    using qconfig = QConfig;
+    static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
+    static constexpr const char* name = Name.text;
+};
+/// All layers of this type are quantized in another way; a name goes before a type.
+template <op Kind, class QConfig>
+struct for_type : qconfig_option {
+    static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    using qconfig = QConfig;
+    static constexpr bool selects_type(op kind) { return kind == Kind; }
+};
+/// How accumulators become codes, for the whole model: zp::nearest_even (the default), zp::float_bias,
+/// zp::fixed_point_double_rounding, zp::fixed_point_single_rounding.
+template <class Policy>
+struct requantize_with : qconfig_option {
+    static_assert(requantization<Policy>, "requantize_with<Policy>: Policy must be zp::nearest_even, zp::float_bias, zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
+    using requantization_policy = Policy;
+};
+
+/// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
+/// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
+template <class Activation, class Weight, class... Options>
+struct qconfig : qconfig_tag {
+    static_assert(is_quantizer<Activation> && is_quantizer<Weight>,
+                  "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, qscheme, observer>, activations first, then weights");
+    static_assert((std::is_base_of_v<qconfig_option, Options> && ...),
+                  "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
+    static_assert(!is_quantizer<Activation> || !Activation::qscheme::is_per_channel,
+                  "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
+    static_assert(!is_quantizer<Activation> || sizeof(typename Activation::dtype::storage) == 1,
+                  "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, zp::qint8 or a reduced range of one");
+    static_assert(!is_quantizer<Weight> || sizeof(typename Weight::dtype::storage) == 1,
+                  "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, zp::qint8_narrow or zp::qint4");
+    using activation = Activation;
+    using weight = Weight;
+    using options = std::tuple<Options...>;
+};
+
+namespace detail {
+template <class Option> struct own_requantization { using type = void; };
+template <class P> struct own_requantization<requantize_with<P>> { using type = P; };
+template <class Default, class... Options> struct requantization_of { using type = Default; };
+template <class Default, class First, class... Rest> struct requantization_of<Default, First, Rest...> {
+    using own = typename own_requantization<First>::type;
+    using type = std::conditional_t<std::is_void_v<own>, typename requantization_of<Default, Rest...>::type, own>;
+};
+// The entry of an option: its qconfig, or the whole model's for those that have none.
+template <class Option, class Default> struct entry_of { using type = Default; };
+template <fixed_string Name, class C, class Default> struct entry_of<for_layer<Name, C>, Default> { using type = C; };
+template <op Kind, class C, class Default> struct entry_of<for_type<Kind, C>, Default> { using type = C; };
+template <class Config, class Options> struct entries_of;
+template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
+    static constexpr int count = 1 + static_cast<int>(sizeof...(Options));
+    template <int I> using entry = std::tuple_element_t<I, std::tuple<Config, typename entry_of<Options, Config>::type...>>;
+    using requantization = typename requantization_of<nearest_even, Options...>::type;
+    static constexpr int float_entry = -1;
+    /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
+    static constexpr int choose(const node& row) {
+        int chosen = 0, i = 0;
+        ((++i, chosen == 0 && row.name[0] != 0 && Options::selects_name(row.name) ? chosen = Options::floats ? -1 : i : 0), ...);
+        i = 0;
+        ((++i, chosen == 0 && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0), ...);
+        return chosen;
+    }
+    static constexpr std::array<const char*, sizeof...(Options) + 1> names{"", Options::name...};
+};
+}  // namespace detail
+
+/// The entries of a qconfig as the passes need them.
+template <class Config>
+struct qconfig_entries : detail::entries_of<Config, typename Config::options> {
+    static_assert(std::is_base_of_v<qconfig_tag, Config>, "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>");
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,171 @@
+// The constexpr halves of prepare and convert: who shares a scale with whom, and which rows an int8 model has.
+#pragma once
+
+#include <cstdint>
+
+#include <zeropoint/model/graph.hpp>
+#include <zeropoint/workflow/fuse_pass.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What an entry of a qconfig means for a row, as plain numbers.
+struct entry_description {
+    scalar_type activation = scalar_type::uint8, weight = scalar_type::int8;
+    std::int32_t quant_min = 0, quant_max = 255, weight_min = -128, weight_max = 127;
+    bool affine_weights = false;
+};
+
+/// sigmoid and tanh have a known range: their scale is a constant, not an observation.
+constexpr bool has_fixed_qparams(op kind) { return kind == op::sigmoid || kind == op::tanh; }
+
+/// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
+/// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
+/// `choose(row)` gives the entry of the qconfig, -1 for float32.
+template <int N, class Choose>
+constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
+    graph<N> g = fused;
+    bool fixed[N] = {};
+    for (int i = 0; i != g.size; ++i) {
+        node& row = g.nodes[i];
+        const int entry = row.keep_float ? -1 : choose(row);
+        row.keep_float = entry < 0;
+        row.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
+        const bool shares = keeps_qparams(row.kind) && !row.keep_float;
+        if (shares) row.config = g.nodes[row.inputs[0]].config;
+        row.slot = shares ? g.nodes[row.inputs[0]].slot : static_cast<short>(g.slots++);
+        row.observed = !shares;
+        if (!shares) fixed[row.slot] = has_fixed_qparams(row.kind);
+        if (i == 0) row.keep_float = false;  // the input has a scale, whoever reads it
+        if (row.kind != op::concat || row.keep_float) continue;
+        for (int k = 0; k != row.input_count; ++k) {
+            node& producer = g.nodes[row.inputs[k]];
+            if (producer.slot == row.slot) {
+                producer.observed = false;
+                continue;
+            }
+            if (producer.keep_float || producer.config != row.config || fixed[producer.slot]) continue;
+            producer.observed = false;
+            for (int j = 0, slot = producer.slot; j != i; ++j)
+                if (g.nodes[j].slot == slot) g.nodes[j].slot = row.slot;
+        }
+    }
+    short renamed[N] = {};  // close the gaps that moved slots have left
+    int count = 0;
+    for (int i = 0; i != N; ++i) renamed[i] = -1;
+    for (int i = 0; i != g.size; ++i) {
+        short& slot = renamed[g.nodes[i].slot];
+        if (slot < 0) slot = static_cast<short>(count++);
+    }
+    for (int i = 0; i != g.size; ++i) g.nodes[i].slot = renamed[g.nodes[i].slot];
+    g.slots = count;
+    return g;
+}
+
+/// The rows of the int8 model: 8-bit rows, quantize and dequantize where a float island meets them and at both ends,
+/// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them.
+/// `describe(entry)` gives the entry_description of an entry.
+template <int M, int N, class Describe>
+constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
+    graph<M> r;
+    r.error = g.error;
+    r.slots = g.slots;
+    int uses[N] = {}, as_float[N] = {}, as_codes[N] = {};
+    count_uses(g, uses);
+    for (int i = 0; i != N; ++i) as_float[i] = as_codes[i] = -1;
+    const auto boundary = [&](op kind, int source, int origin) {
+        node row = r.nodes[source];
+        const node& old = g.nodes[origin];
+        const entry_description entry = describe(old.config);
+        const bool to_float = kind == op::dequantize;
+        node made;
+        made.kind = kind;
+        made.input_count = 1;
+        made.inputs[0] = static_cast<short>(source);
+        made.in = made.out = row.out;
+        made.type = to_float ? scalar_type::float32 : entry.activation;
+        made.quant_min = to_float ? 0 : entry.quant_min;
+        made.quant_max = to_float ? 0 : entry.quant_max;
+        made.slot = old.slot;
+        made.config = old.config;
+        made.origin = static_cast<short>(origin);
+        made.keep_float = to_float;
+        r.nodes[r.size] = made;
+        return r.size++;
+    };
+    const auto floats = [&](int i) {
+        if (as_float[i] < 0) as_float[i] = boundary(op::dequantize, as_codes[i], i);
+        return as_float[i];
+    };
+    const auto codes = [&](int i) {
+        if (as_codes[i] < 0) as_codes[i] = boundary(op::quantize, as_float[i], i);
+        return as_codes[i];
+    };
+    for (int i = 0; i != g.size; ++i) {
+        node row = g.nodes[i];
+        row.origin = static_cast<short>(i);
+        row.folded = -1;
+        if (row.kind == op::input || row.keep_float) {
+            for (int k = 0; k != row.input_count; ++k) row.inputs[k] = static_cast<short>(floats(row.inputs[k]));
+            row.type = scalar_type::float32;
+            r.nodes[r.size] = row;
+            as_float[i] = r.size++;
+            continue;
+        }
+        if ((row.kind == op::batch_norm || row.kind == op::custom) && r.error.broken == rule::none)
+            r.error = {rule::no_quantized_form, r.size, row.in, row.out};
+        const entry_description entry = describe(row.config);
+        const int producer = row.input_count == 0 ? -1 : row.inputs[0];
+        if (is_table(row.kind) && uses[producer] == 1 && as_codes[producer] >= 0) {
+            node& weighted = r.nodes[as_codes[producer]];
+            if (is_weighted(weighted.kind) && weighted.activation == op::none && weighted.config == row.config) {
+                weighted.activation = row.kind;  // y = table[requantize(accumulator)]
+                weighted.parameter = row.parameter;
+                weighted.table_slot = weighted.slot;
+                weighted.slot = row.slot;
+                weighted.table_origin = static_cast<short>(i);
+                as_codes[i] = as_codes[producer];
+                continue;
+            }
+        }
+        for (int k = 0; k != row.input_count; ++k) {
+            int source = codes(row.inputs[k]);
+            const node& value = r.nodes[source];
+            if (row.kind == op::concat && (value.type != entry.activation || value.slot != row.slot))
+                source = boundary(op::requantize, source, i);
+            if (row.kind == op::add && value.type != r.nodes[row.inputs[0]].type && k != 0 && r.error.broken == rule::none)
+                r.error = {rule::operand_types_differ, r.size, row.in, row.out};
+            row.inputs[k] = static_cast<short>(source);
+        }
+        if (keeps_qparams(row.kind)) {
+            const node& value = r.nodes[row.inputs[0]];
+            row.type = value.type;
+            row.quant_min = value.quant_min;
+            row.quant_max = value.quant_max;
+        } else {
+            row.type = entry.activation;
+            row.quant_min = entry.quant_min;
+            row.quant_max = entry.quant_max;
+        }
+        if (is_weighted(row.kind)) {
+            row.weight_type = entry.weight;
+            row.weight_min = entry.weight_min;
+            row.weight_max = entry.weight_max;
+            row.affine_weights = entry.affine_weights;
+            const node& value = r.nodes[row.inputs[0]];
+            // |sum (x - z)(w - z)| and the bias (see bias_limit) each have half of int32.
+            const std::int64_t x = std::int64_t{value.quant_max} - value.quant_min;
+            const std::int64_t low = -std::int64_t{entry.weight_min}, high = entry.weight_max;
+            const std::int64_t w = entry.affine_weights ? high + low : (low > high ? low : high);
+            const std::int64_t depth = row.weights / row.channels;
+            if (depth * x * w > INT32_MAX / 2 && r.error.broken == rule::none) r.error = {rule::accumulator_overflow, r.size, row.in, row.out};
+        }
+        r.nodes[r.size] = row;
+        as_codes[i] = r.size++;
+    }
+    if (as_float[g.size - 1] < 0) floats(g.size - 1);
+    return r;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,131 @@
+// The stages of a model as types. Each owns its table as a static constexpr member: of the user's model only its name
+// enters a symbol. A program that only deploys needs this file and a loader.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/layer/quantized_steps.hpp>
+#include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/model/network.hpp>
+#include <zeropoint/model/plan.hpp>
+#include <zeropoint/model/source.hpp>
+#include <zeropoint/workflow/fuse_pass.hpp>
+#include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/quantize_passes.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+template <class Net, class Arch = default_architecture>
+struct fused_stage {
+    using net = Net;
+    using architecture = Arch;
+    static_assert(sizeof(verdict<source<Net>>) != 0);
+    static constexpr auto loose = fuse_rows(source<Net>::table);
+    static constexpr auto table = plan_float<Arch>(shrink<loose.size>(loose));
+    static constexpr auto steps = plan_float_steps<Arch>(table);
+};
+
+/// Every layer that a qconfig names must exist: a misspelt keep_float would otherwise do nothing, silently.
+template <class Net, class Config>
+struct names_of_qconfig {
+    using entries = qconfig_entries<Config>;
+    static constexpr int missing = [] {
+        if (source<Net>::table.error.broken != rule::none) return -1;
+        for (int i = 1; i != entries::count; ++i)
+            if (entries::names[static_cast<std::size_t>(i)][0] != 0 && row_named(source<Net>::table, entries::names[static_cast<std::size_t>(i)]) < 0) return i;
+        return -1;
+    }();
+    static constexpr auto check() {
+        if constexpr (missing >= 0) {
+            constexpr std::string_view name = entries::names[static_cast<std::size_t>(missing)];
+            return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
+        } else {
+            return std::size_t{1};
+        }
+    }
+    static_assert(check() != 0);
+};
+
+/// Float, fused, with an observer for every activation.
+template <class Net, class Config, class Arch = default_architecture>
+struct prepared_stage {
+    using net = Net;
+    using config = Config;
+    using architecture = Arch;
+    using entries = qconfig_entries<Config>;
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config>) != 0);
+    static constexpr auto table = plan_float<Arch>(assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
+    static constexpr auto steps = plan_float_steps<Arch>(table);
+};
+
+template <class Config>
+constexpr entry_description describe_entry(int index) {
+    using entries = qconfig_entries<Config>;
+    entry_description all[entries::count];
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const auto fill = [&]<class Entry>(entry_description& d, std::type_identity<Entry>) {
+            using activation = typename Entry::activation::dtype;
+            using weight = typename Entry::weight::dtype;
+            d = {scalar_type_of<typename activation::storage>, scalar_type_of<typename weight::storage>, activation::quant_min,
+                 activation::quant_max, weight::quant_min, weight::quant_max,
+                 !Entry::weight::qscheme::is_symmetric || !weight::is_signed};
+        };
+        (fill(all[I], std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}), ...);
+    }(std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
+    return all[index];
+}
+
+/// The int8 model. Its type follows from the float model and the qconfig alone.
+template <class Net, class Config, class Arch = default_architecture>
+struct quantized_stage {
+    using net = Net;
+    using config = Config;
+    using architecture = Arch;
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config>) != 0);
+    static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return qconfig_entries<Config>::choose(row); });
+    static constexpr auto loose = quantize_rows<3 * prepared.size + 2>(prepared, describe_entry<Config>);
+    struct rows {  // what the verdict looks at
+        static constexpr const auto& table = loose;
+    };
+    static_assert(sizeof(verdict<rows>) != 0);
+    static constexpr kernel_needs needs = [] {
+        kernel_needs n{false, false, false};
+        for (int i = 0; i != loose.size; ++i) {
+            const node& row = loose.nodes[i];
+            n.unsigned_codes = n.unsigned_codes || row.type == scalar_type::uint8;
+            n.signed_codes = n.signed_codes || row.type == scalar_type::int8;
+            n.floats = n.floats || (row.type == scalar_type::float32 && row.kind != op::dequantize && row.kind != op::input);
+        }
+        return n;
+    }();
+    using kernels = quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs>;
+    static constexpr auto table = [] {
+        auto g = shrink<loose.size>(loose);
+        if (g.error.broken != rule::none || prepared.error.broken != rule::none) return g;
+        for (int i = 0; i != g.size; ++i) {
+            g.nodes[i].parameter_bytes = kernels::parameter_bytes(g.nodes[i]);
+            g.nodes[i].scratch_bytes = kernels::scratch_bytes(g.nodes[i]);
+        }
+        place_parameters(g);
+        place_activations(g);
+        return g;
+    }();
+    static constexpr auto steps = [] {
+        std::array<step_function, static_cast<std::size_t>(loose.size)> s{};
+        for (int i = 0; i != table.size; ++i) s[static_cast<std::size_t>(i)] = kernels::step_of(table.nodes, table.nodes[i]);
+        return s;
+    }();
+};
+
+template <class Net, class Arch = default_architecture>
+using fused = network<fused_stage<Net, Arch>>;
+/// The int8 type of a float model under a qconfig.
+template <class Net, class QConfig, class Arch = default_architecture>
+using quantized = network<quantized_stage<Net, QConfig, Arch>>;
+
+}  // namespace v0
+}  // namespace zp

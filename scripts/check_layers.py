@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Fails when a header includes a room it may not see, or grew too long. Usage: check_layers.py include/zeropoint
+
+The rooms, lowest first, are those of docs/design.md.
+"""
+import pathlib
+import re
+import sys
+
+BELOW_LAYER = {"core", "scheme", "kernel", "observe"}
+BELOW_MODEL = BELOW_LAYER | {"layer"}
+BELOW_WORKFLOW = BELOW_MODEL | {"model"}
+MAY_SEE = {
+    "core": set(),
+    "scheme": {"core"},
+    "kernel": {"core"},
+    "observe": {"core", "scheme", "kernel"},
+    "layer": BELOW_LAYER,
+    "model": BELOW_MODEL,
+    "workflow": BELOW_WORKFLOW,
+    "training": BELOW_WORKFLOW | {"workflow"},
+    "analysis": BELOW_WORKFLOW | {"workflow"},
+    "io": {"core", "model"},
+    "models": BELOW_WORKFLOW,
+}
+EXTERNAL = {"xsimd": {"kernel"}, "nlohmann": {"io"}}  # library: the rooms that may include it
+OUTSIDE_ROOMS = {"zeropoint.hpp", "version.hpp"}
+LONGEST_FILE = 600
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')
+
+
+def errors_in_line(room: str, path: pathlib.PurePath, line: str) -> list[str]:
+    """What is wrong with one line of a header; path is relative to include/zeropoint."""
+    found = INCLUDE.match(line)
+    if not found:
+        return []
+    quote, name = found.groups()
+    parts = name.split("/")
+    if quote == '"':
+        return [f'write <zeropoint/...> instead of "{name}"']
+    if parts[0] in EXTERNAL and room not in EXTERNAL[parts[0]]:
+        return [f"'{room}' must not include <{name}>: only {', '.join(sorted(EXTERNAL[parts[0]]))} does"]
+    if parts[0] != "zeropoint":
+        return []
+    if parts[1] in OUTSIDE_ROOMS and parts[1] != "version.hpp":
+        return [f"a room must not include the umbrella <{name}>"]
+    if parts[1] in MAY_SEE and parts[1] != room and parts[1] not in MAY_SEE[room]:
+        return [f"'{room}' must not include '{parts[1]}'"]
+    if parts[1:3] == ["kernel", "arch"] and path.as_posix() != "kernel/dispatch.hpp" and path.parts[:2] != ("kernel", "arch"):
+        return ["only kernel/dispatch.hpp includes kernel/arch/"]
+    return []
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1])
+    errors: list[str] = []
+    checked = 0
+    for file in sorted(root.rglob("*.hpp")):
+        path = file.relative_to(root)
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if len(lines) > LONGEST_FILE:
+            errors.append(f"{file}: {len(lines)} lines, and {LONGEST_FILE} are the most")
+        if path.as_posix() in OUTSIDE_ROOMS:
+            continue
+        room = path.parts[0]
+        if room not in MAY_SEE:
+            errors.append(f"{file}: '{room}' is no room: the rooms are {', '.join(MAY_SEE)}")
+            continue
+        checked += 1
+        for number, line in enumerate(lines, 1):
+            errors += [f"{file}:{number}: {error}" for error in errors_in_line(room, path, line)]
+    for error in errors:
+        print(error)
+    print(f"{checked} headers checked, {len(errors)} errors")
+    return 1 if errors or checked == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+# Runs one must-fail case: cmake -D compiler= -D case= -D flags= -D includes= -P check.cmake
+
+cmake_minimum_required(VERSION 3.25)
+
+file(STRINGS ${case} first LIMIT_COUNT 1)
+if(NOT first MATCHES "^// expect: (.+)$")
+    message(FATAL_ERROR "${case}: the first line must be '// expect: <regex>'")
+endif()
+set(expected "${CMAKE_MATCH_1}")
+file(STRINGS ${case} branches REGEX "^#(ifdef ZEROPOINT_MUST_FAIL|else)")
+list(LENGTH branches count)
+if(NOT count EQUAL 2)
+    message(FATAL_ERROR "${case}: it must have one #ifdef ZEROPOINT_MUST_FAIL with an #else, the twin that compiles")
+endif()
+
+list(TRANSFORM includes PREPEND "-I")
+set(compile ${compiler} -std=c++20 ${flags} -fsyntax-only ${includes})
+set(ENV{LC_ALL} C)
+
+execute_process(COMMAND ${compile} ${case} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(failed)
+    message(FATAL_ERROR "${case}: the twin without the mistake must compile, and does not:\n${output}")
+endif()
+
+execute_process(COMMAND ${compile} -DZEROPOINT_MUST_FAIL ${case} RESULT_VARIABLE failed OUTPUT_VARIABLE output
+                ERROR_VARIABLE output)
+if(NOT failed)
+    message(FATAL_ERROR "${case}: this must not compile, and does")
+endif()
+# Square brackets and semicolons are syntax in CMake lists: matched line by line in the text instead.
+if(NOT "\n${output}" MATCHES "\n[^\n]*error[^\n]*")
+    message(FATAL_ERROR "${case}: the compiler failed without an error line:\n${output}")
+endif()
+string(REGEX REPLACE "[][;]" " " text "${output}")
+string(REPLACE "\n" ";" lines "${text}")
+list(FILTER lines INCLUDE REGEX "(error|static assertion|static_assert)")
+list(FILTER lines INCLUDE REGEX "${expected}")
+if(NOT lines)
+    message(FATAL_ERROR "${case}: no error line matches\n  ${expected}\nThe compiler said:\n${output}")
+endif()
+list(GET lines 0 line)
+message(STATUS "${line}")

@@ -1,0 +1,55 @@
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <zeropoint/kernel/concat.hpp>
+#include <zeropoint/kernel/elementwise_reference.hpp>
+
+#include "arrays.hpp"
+
+namespace {
+
+namespace kernel = zp::kernel;
+
+template <class T>
+void compare(const std::vector<T>& x, std::size_t pixels, std::size_t in_channels, std::size_t before, std::size_t after) {
+    const std::size_t out_channels = before + in_channels + after;
+    std::vector<T> expected(pixels * out_channels, T{42});
+    kernel::reference::copy_channels(x.data(), pixels, in_channels, expected.data() + before, out_channels);
+    arrays::for_each_architecture([&]<class Arch>() {
+        std::vector<T> y(pixels * out_channels, T{42});
+        kernel::copy_channels<Arch>(x.data(), pixels, in_channels, y.data() + before, out_channels);
+        CHECK(y == expected);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("copy_channels: any number of channels, at any place, others untouched") {
+    for (std::size_t in_channels = 1; in_channels <= 130; ++in_channels) {
+        const std::size_t pixels = in_channels % 4 + 1;
+        for (const auto& [before, after] : {std::pair<std::size_t, std::size_t>{0, 0}, {3, 0}, {0, 5}, {16, 33}}) {
+            compare(arrays::codes<std::uint8_t>(pixels * in_channels, in_channels), pixels, in_channels, before, after);
+            compare(arrays::codes<std::int8_t>(pixels * in_channels, in_channels), pixels, in_channels, before, after);
+            compare(arrays::reals(pixels * in_channels, in_channels), pixels, in_channels, before, after);
+        }
+    }
+}
+
+TEST_CASE("copy_channels through a table: another grid") {
+    std::array<std::uint8_t, 256> table{};
+    kernel::make_lookup_table<std::int8_t>([](double x) { return x; }, 0.5f, -3, 0.7f, 120, 0, 255, table.data());
+    for (const std::size_t channels : {1u, 7u, 16u, 70u}) {
+        const auto x = arrays::codes<std::int8_t>(5 * channels, channels);
+        std::vector<std::uint8_t> expected(5 * (channels + 9), 1);
+        for (std::size_t i = 0; i != x.size(); ++i)
+            expected[i / channels * (channels + 9) + 4 + i % channels] = table[static_cast<std::size_t>(x[i] + 128)];
+        arrays::for_each_architecture([&]<class Arch>() {
+            std::vector<std::uint8_t> y(expected.size(), 1);
+            kernel::copy_channels<Arch>(x.data(), 5, channels, table.data(), y.data() + 4, channels + 9);
+            CHECK(y == expected);
+        });
+    }
+}
