@@ -38,9 +38,9 @@ The arithmetic, all in float32 with one rounding an operation:
                 max(max(-min, max) / ((quant_max - quant_min) / 2), eps)
     average     min + constant * (batch_min - min), the constant rounded to float32; max likewise
     histogram   bin of x: int((x - min) * 2048 / (max - min)), the last one for max; an equal min and max are taken as
-                min - 1 and max + 1. When the range grows: points of linspace(a, b, n) are a + step * i in the lower half,
-                b - step * (n - 1 - i) in the upper half, step = (b - a) / (n - 1); a sub-bin's mid point is its left
-                point + 0.5 * ((max - min) / 32768).
+                min - 1 and max + 1. When the range grows: point i of linspace(a, b, n) is a + step * i for i < n / 2,
+                else b - step * (n - 1 - i), with step = (b - a) / (n - 1); a sub-bin's mid point is its left point
+                + 0.5 * ((max - min) / 32768).
     search      the error is float32 in PyTorch; on these inputs float64 ends at the same bins. The result is
                 min + width * first_bin and min + width * (last_bin + 1), width = (max - min) / 2048.
 
@@ -83,49 +83,18 @@ DTYPES = {
     "quint4": {"dtype": torch.quint8, "quant_min": 0, "quant_max": 15},
     "qint4": {"dtype": torch.qint8, "quant_min": -8, "quant_max": 7},
 }
-RANGES = np.float32(
-    [
-        (-1.0, 1.0),
-        (-0.7, 2.3),
-        (-6.1, 0.4),
-        (-1.0, 3.0),
-        (-127.0, 128.0),
-        (-128.0, 127.0),
-        (-0.5, 127.25),
-        (-3.3333333, 7.7777777),
-        (0.0, 6.0),
-        (0.0, 1.0),
-        (0.0, 255.0),
-        (0.25, 4.0),
-        (3.0, 3.0),
-        (5.0, 5.5),
-        (0.0, 0.1),
-        (-4.0, 0.0),
-        (-4.0, -1.5),
-        (-2.5, -2.5),
-        (-0.1, -0.0),
-        (0.0, 0.0),
-        (-1e-9, 1e-9),
-        (0.0, 1e-6),
-        (-1e-5, 2e-5),
-        (-3e-5, 0.0),
-        (0.0, 1e-42),
-        (-1e-38, 1e-38),
-        (-1e-3, 1e-2),
-        (-1e30, 1e30),
-        (-1e38, 2e38),
-        (0.0, 3e38),
-        (-65504.0, 65504.0),
-        (-1e-6, 1e6),
-        (-1e6, 1e-6),
-        (-12345.678, 0.001),
-        (-0.49803925, 127.5),
-        (-0.5, 255.0),
-        (-1.5, 253.5),
-        (-2.5, 252.5),
-        (-100.5, 154.5),  # zero point at or near a tie
-    ]
-)
+# fmt: off
+RANGES = np.float32([
+    (-1.0, 1.0), (-0.7, 2.3), (-6.1, 0.4), (-1.0, 3.0), (-127.0, 128.0), (-128.0, 127.0), (-0.5, 127.25),
+    (-3.3333333, 7.7777777),
+    (0.0, 6.0), (0.0, 1.0), (0.0, 255.0), (0.25, 4.0), (3.0, 3.0), (5.0, 5.5), (0.0, 0.1),  # one-sided
+    (-4.0, 0.0), (-4.0, -1.5), (-2.5, -2.5), (-0.1, -0.0),
+    (0.0, 0.0), (-1e-9, 1e-9), (0.0, 1e-6), (-1e-5, 2e-5), (-3e-5, 0.0), (0.0, 1e-42), (-1e-38, 1e-38),  # tiny
+    (-1e-3, 1e-2),
+    (-1e30, 1e30), (-1e38, 2e38), (0.0, 3e38), (-65504.0, 65504.0), (-1e-6, 1e6), (-1e6, 1e-6), (-12345.678, 0.001),
+    (-0.49803925, 127.5), (-0.5, 255.0), (-1.5, 253.5), (-2.5, 252.5), (-100.5, 154.5),  # zero point at or near a tie
+])
+# fmt: on
 
 generator = np.random.default_rng(SEED)
 

@@ -1,5 +1,9 @@
-// What a consumer's program does first: include the library and round a number.
-#include <zeropoint/core/rounding.hpp>
-#include <zeropoint/version.hpp>
+// What a consumer's program does first: include the library, name a model and quantize a number.
+#include <zeropoint/zeropoint.hpp>
 
-int main() { return zp::round_half_even(2.5f) == 2 && ZEROPOINT_VERSION_MAJOR == 0 ? 0 : 1; }
+struct tiny_model : zp::model<zp::input<1, 1, 4>, zp::linear<"fc", 2>, zp::relu> {};
+
+int main() {
+    const zp::qparams range = zp::choose_qparams<zp::quint8, zp::per_tensor_affine>(-1.0f, 1.0f);
+    return zp::quantize<zp::quint8>(0.0f, range) == range.zero_point && ZEROPOINT_VERSION_MAJOR == 0 ? 0 : 1;
+}

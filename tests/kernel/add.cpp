@@ -18,14 +18,15 @@ struct grid {
     std::int32_t zero_point;
 };
 
-template <class A, class Y>
-void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid of_b, grid of_y, int quant_min, int quant_max) {
+template <class A, class Y> void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid of_b,
+                                         grid of_y, int quant_min, int quant_max) {
     const kernel::add_parameters parameters = kernel::make_add_parameters(
         of_a.scale, of_a.zero_point, of_b.scale, of_b.zero_point, of_y.scale, of_y.zero_point, quant_min, quant_max);
     std::vector<Y> expected(a.size());
     for (std::size_t i = 0; i != a.size(); ++i)
-        expected[i] = static_cast<Y>(kernel::reference::add(a[i], of_a.scale, of_a.zero_point, b[i], of_b.scale, of_b.zero_point,
-                                                            of_y.scale, of_y.zero_point, quant_min, quant_max));
+        expected[i] =
+            static_cast<Y>(kernel::reference::add(a[i], of_a.scale, of_a.zero_point, b[i], of_b.scale, of_b.zero_point,
+                                                  of_y.scale, of_y.zero_point, quant_min, quant_max));
     arrays::for_each_architecture([&]<class Arch>() {
         std::vector<Y> y(a.size());
         kernel::add<Arch>(a.data(), b.data(), a.size(), parameters, y.data());
@@ -33,8 +34,7 @@ void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid o
     });
 }
 
-template <class A>
-std::vector<A> every_pair(bool first) {
+template <class A> std::vector<A> every_pair(bool first) {
     std::vector<A> values(65536);
     for (std::size_t i = 0; i != values.size(); ++i) values[i] = static_cast<A>(first ? i / 256 : i % 256);
     return values;
@@ -45,9 +45,14 @@ std::vector<A> every_pair(bool first) {
 TEST_CASE("add: all pairs of codes, over ratios of scales from nothing to saturation") {
     const std::vector<std::uint8_t> a = every_pair<std::uint8_t>(true), b = every_pair<std::uint8_t>(false);
     const std::vector<std::int8_t> c = every_pair<std::int8_t>(true), d = every_pair<std::int8_t>(false);
-    for (const auto& [a_scale, b_scale, y_scale] :
-         {std::tuple{1.0f, 1.0f, 2.0f}, {1.0f, 1.0f, 1.0f}, {0.017f, 0.5f, 0.4f}, {1e-6f, 3e-5f, 2.0f}, {1e-20f, 1e-25f, 1.0f},
-          {3.0f, 2e-3f, 1e-3f}, {1e20f, 3e20f, 3e14f}, {0.9999999f, 0.9999999f, 1.0f}}) {
+    for (const auto& [a_scale, b_scale, y_scale] : {std::tuple{1.0f, 1.0f, 2.0f},
+                                                    {1.0f, 1.0f, 1.0f},
+                                                    {0.017f, 0.5f, 0.4f},
+                                                    {1e-6f, 3e-5f, 2.0f},
+                                                    {1e-20f, 1e-25f, 1.0f},
+                                                    {3.0f, 2e-3f, 1e-3f},
+                                                    {1e20f, 3e20f, 3e14f},
+                                                    {0.9999999f, 0.9999999f, 1.0f}}) {
         compare<std::uint8_t, std::uint8_t>(a, b, {a_scale, 0}, {b_scale, 255}, {y_scale, 128}, 0, 255);
         compare<std::uint8_t, std::uint8_t>(a, b, {a_scale, 0}, {b_scale, 0}, {y_scale, 3}, 3, 255);  // a fused relu
         compare<std::int8_t, std::int8_t>(c, d, {a_scale, 127}, {b_scale, -128}, {y_scale, -5}, -128, 127);

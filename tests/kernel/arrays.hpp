@@ -14,8 +14,7 @@
 namespace arrays {
 
 /// Calls `test.template operator()<Arch>()` for plain C++ and for every vector width that this build has.
-template <class Arch = zp::default_architecture, class Test>
-void for_each_architecture(Test test) {
+template <class Arch = zp::default_architecture, class Test> void for_each_architecture(Test test) {
     test.template operator()<Arch>();
     if constexpr (zp::has_vectors<Arch>) for_each_architecture<zp::kernel::narrower_architecture<Arch>>(test);
 }
@@ -49,8 +48,7 @@ inline std::vector<float> reals(std::size_t count, std::uint64_t seed, float low
 }
 
 /// Codes over the whole range of T, about one in four at an end of it.
-template <class T>
-std::vector<T> codes(std::size_t count, std::uint64_t seed) {
+template <class T> std::vector<T> codes(std::size_t count, std::uint64_t seed) {
     generator next(seed);
     std::vector<T> values(count);
     const int lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
@@ -62,8 +60,7 @@ std::vector<T> codes(std::size_t count, std::uint64_t seed) {
 }
 
 /// Equality of bits: tells -0 from +0, and a NaN equals itself.
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
     return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 

@@ -10,8 +10,7 @@
 
 namespace {
 
-template <class T>
-void compare(const std::vector<T>& x, T low, T high) {
+template <class T> void compare(const std::vector<T>& x, T low, T high) {
     std::vector<T> expected(x.size());
     for (std::size_t i = 0; i != x.size(); ++i) expected[i] = std::clamp(x[i], low, high);
     arrays::for_each_architecture([&]<class Arch>() {

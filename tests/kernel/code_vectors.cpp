@@ -10,8 +10,7 @@
 
 namespace {
 
-template <class Arch, class T>
-void check_orders() {
+template <class Arch, class T> void check_orders() {
     if constexpr (zp::has_vectors<Arch>) {
         using ints = xsimd::batch<std::int32_t, Arch>;
         constexpr std::size_t size = ints::size;

@@ -14,8 +14,7 @@ namespace {
 
 namespace kernel = zp::kernel;
 
-template <class In, class Out>
-void compare() {
+template <class In, class Out> void compare() {
     const std::vector<Out> table = arrays::codes<Out>(256, 1);
     for (std::size_t count = 0; count <= 300; ++count) {
         const std::vector<In> x = arrays::codes<In>(count + 1, count);
@@ -43,7 +42,8 @@ TEST_CASE("lookup_table: every length and pair of types") {
 TEST_CASE("lookup_table: in place") {
     arrays::for_each_architecture([]<class Arch>() {
         std::array<std::uint8_t, 256> table, codes;
-        for (std::size_t i = 0; i != 256; ++i) table[i] = static_cast<std::uint8_t>(255 - i), codes[i] = static_cast<std::uint8_t>(i);
+        for (std::size_t i = 0; i != 256; ++i)
+            table[i] = static_cast<std::uint8_t>(255 - i), codes[i] = static_cast<std::uint8_t>(i);
         kernel::lookup_table<Arch>(codes.data(), 256, table.data(), codes.data());
         CHECK(codes == table);
     });
@@ -65,13 +65,15 @@ TEST_CASE("make_lookup_table: rounded once from the real function, ties to even,
     kernel::make_lookup_table<std::int8_t>(function, 0.05f, 3, 1.0f / 256, 0, 0, 255, sigmoid.data());
     for (int code = -128; code != 128; ++code) {
         const long double exact = 256 / (1 + std::exp(-static_cast<long double>(0.05f) * (code - 3)));
-        CHECK(int{sigmoid[static_cast<std::size_t>(code + 128)]} == static_cast<int>(std::min(255.0L, std::nearbyint(exact))));
+        CHECK(int{sigmoid[static_cast<std::size_t>(code + 128)]} ==
+              static_cast<int>(std::min(255.0L, std::nearbyint(exact))));
     }
 }
 
 TEST_CASE("make_lookup_table: infinities saturate, NaN is the zero point, and it is constexpr") {
     std::array<std::uint8_t, 256> logarithm{};
-    kernel::make_lookup_table<std::uint8_t>([](double x) { return std::log(x); }, 0.1f, 10, 0.1f, 77, 0, 255, logarithm.data());
+    kernel::make_lookup_table<std::uint8_t>([](double x) { return std::log(x); }, 0.1f, 10, 0.1f, 77, 0, 255,
+                                            logarithm.data());
     CHECK(int{logarithm[9]} == 77);
     CHECK(int{logarithm[10]} == 0);
     CHECK(int{logarithm[20]} == 77);

@@ -96,6 +96,6 @@ TEST_CASE("pack: sizes count every channel and the padding of every run") {
     CHECK(layout.panels == 2);
     CHECK(layout.panel_bytes == zp::align_up(5 * 36));
     CHECK(layout.bytes == 64 + 64 + 2 * layout.panel_bytes);
-    CHECK(layout.channel_count(g, 1) == 2);
+    CHECK(layout.group_panels == 2);
     CHECK(panel_layout<arch>(g, true).panel_bytes == zp::align_up(5 * 36 * 2));
 }

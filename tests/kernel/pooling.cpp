@@ -14,7 +14,8 @@ namespace {
 
 namespace kernel = zp::kernel;
 
-/// Output extent as PyTorch computes it: in ceil_mode the last window must start inside the input or the padding before it.
+/// Output extent as PyTorch computes it: in ceil_mode the last window must start inside the input or the padding before
+/// it.
 int pooled(int in, int size, int stride, int padding, int dilation, bool ceil_mode) {
     const int covered = in + 2 * padding - dilation * (size - 1) - 1;
     int out = (covered + (ceil_mode ? stride - 1 : 0)) / stride + 1;
@@ -28,9 +29,10 @@ struct pool_case {
 };
 
 constexpr pool_case cases[] = {
-    {4, 4, 2, 2, 2, 0, 1, false}, {5, 7, 2, 2, 2, 0, 1, false}, {5, 7, 2, 2, 2, 0, 1, true},  {7, 7, 3, 3, 2, 1, 1, false},
-    {6, 6, 3, 3, 2, 1, 1, true},  {8, 5, 3, 2, 1, 1, 1, false}, {1, 1, 1, 1, 1, 0, 1, false}, {9, 9, 3, 3, 1, 1, 2, false},
-    {6, 9, 3, 3, 3, 1, 2, true},  {1, 9, 1, 4, 3, 0, 1, true},  {2, 2, 3, 3, 2, 1, 1, true},  {18, 17, 17, 16, 1, 0, 1, false},
+    {4, 4, 2, 2, 2, 0, 1, false}, {5, 7, 2, 2, 2, 0, 1, false}, {5, 7, 2, 2, 2, 0, 1, true},
+    {7, 7, 3, 3, 2, 1, 1, false}, {6, 6, 3, 3, 2, 1, 1, true},  {8, 5, 3, 2, 1, 1, 1, false},
+    {1, 1, 1, 1, 1, 0, 1, false}, {9, 9, 3, 3, 1, 1, 2, false}, {6, 9, 3, 3, 3, 1, 2, true},
+    {1, 9, 1, 4, 3, 0, 1, true},  {2, 2, 3, 3, 2, 1, 1, true},  {18, 17, 17, 16, 1, 0, 1, false},
 };
 
 kernel::conv2d_geometry geometry_of(const pool_case& c, int channels) {
@@ -45,14 +47,12 @@ kernel::conv2d_geometry geometry_of(const pool_case& c, int channels) {
     return g;
 }
 
-template <class T>
-std::vector<T> values(int count, std::uint64_t seed) {
+template <class T> std::vector<T> values(int count, std::uint64_t seed) {
     if constexpr (std::is_same_v<T, float>) return arrays::reals(static_cast<std::size_t>(count), seed);
     else return arrays::codes<T>(static_cast<std::size_t>(count), seed);
 }
 
-template <class T>
-void compare_max(const kernel::conv2d_geometry& g) {
+template <class T> void compare_max(const kernel::conv2d_geometry& g) {
     const auto x = values<T>(g.in.size(), static_cast<std::uint64_t>(g.in.channels));
     std::vector<T> expected(static_cast<std::size_t>(g.out.size()));
     kernel::reference::max_pool2d(g, x.data(), expected.data());
@@ -75,8 +75,7 @@ void compare_average(const kernel::conv2d_geometry& g, bool count_include_pad, s
     });
 }
 
-template <class T>
-void compare_adaptive(zp::shape in, zp::shape out, std::int32_t zero_point) {
+template <class T> void compare_adaptive(zp::shape in, zp::shape out, std::int32_t zero_point) {
     const auto x = values<T>(in.size(), 3);
     std::vector<T> expected(static_cast<std::size_t>(out.size()));
     kernel::reference::adaptive_avg_pool2d(in, out, zero_point, x.data(), expected.data());
@@ -113,8 +112,10 @@ TEST_CASE("avg_pool2d: integer definition, with and without the padding in the c
         for (const int channels : {1, 3, 8, 16, 17, 33, 48, 65, 130}) {
             for (const bool count_include_pad : {false, true}) {
                 const kernel::conv2d_geometry g = geometry_of(c, channels);
-                for (const int zero_point : {0, 7, 255}) compare_average<std::uint8_t>(g, count_include_pad, zero_point);
-                for (const int zero_point : {-128, 0, 127}) compare_average<std::int8_t>(g, count_include_pad, zero_point);
+                for (const int zero_point : {0, 7, 255})
+                    compare_average<std::uint8_t>(g, count_include_pad, zero_point);
+                for (const int zero_point : {-128, 0, 127})
+                    compare_average<std::int8_t>(g, count_include_pad, zero_point);
             }
         }
     }
@@ -132,7 +133,8 @@ TEST_CASE("avg_pool2d: every sum of a window of two to nine codes rounds as the 
         arrays::for_each_architecture([&]<class Arch>() {
             std::vector<std::uint8_t> y(channels);
             kernel::avg_pool2d<Arch>(g, false, 0, x.data(), y.data());
-            for (int c = 0; c != channels; ++c) CHECK(int{y[static_cast<std::size_t>(c)]} == zp::divide_half_even(c, n));
+            for (int c = 0; c != channels; ++c)
+                CHECK(int{y[static_cast<std::size_t>(c)]} == zp::divide_half_even(c, n));
         });
     }
 }
@@ -172,8 +174,12 @@ TEST_CASE("avg_pool2d: float windows, as sum / n") {
 
 TEST_CASE("adaptive_avg_pool2d: PyTorch's cells, global pooling, many windows") {
     for (const int channels : {1, 10, 16, 40, 64, 100}) {
-        for (const auto& [in, out] : {std::pair<zp::shape, zp::shape>{{7, 7, 1}, {1, 1, 1}}, {{7, 5, 1}, {3, 2, 1}}, {{6, 6, 1}, {4, 4, 1}},
-                                      {{3, 3, 1}, {5, 7, 1}}, {{1, 1, 1}, {1, 1, 1}}, {{20, 20, 1}, {1, 1, 1}}}) {
+        for (const auto& [in, out] : {std::pair<zp::shape, zp::shape>{{7, 7, 1}, {1, 1, 1}},
+                                      {{7, 5, 1}, {3, 2, 1}},
+                                      {{6, 6, 1}, {4, 4, 1}},
+                                      {{3, 3, 1}, {5, 7, 1}},
+                                      {{1, 1, 1}, {1, 1, 1}},
+                                      {{20, 20, 1}, {1, 1, 1}}}) {
             const zp::shape from{in.height, in.width, channels}, to{out.height, out.width, channels};
             compare_adaptive<std::uint8_t>(from, to, 31);
             compare_adaptive<std::int8_t>(from, to, -128);

@@ -78,7 +78,8 @@ TEST_CASE("min_max_per_channel: any channel count, inner extent and incomplete e
     arrays::for_each_architecture([]<class Arch>() {
         for (const std::size_t channels : {1u, 2u, 3u, 5u, 8u, 16u, 31u, 48u, 64u, 65u, 130u}) {
             for (const std::size_t inner : {1u, 2u, 9u, 40u}) {
-                for (const std::size_t count : {std::size_t{0}, channels / 2, channels * inner, 3 * channels * inner + inner / 2, channels * 200}) {
+                for (const std::size_t count : {std::size_t{0}, channels / 2, channels * inner,
+                                                3 * channels * inner + inner / 2, channels * 200}) {
                     CAPTURE(channels);
                     CAPTURE(inner);
                     CAPTURE(count);
@@ -94,7 +95,8 @@ TEST_CASE("min_max_per_channel: any channel count, inner extent and incomplete e
                         expected_mins[c] = std::min(expected_mins[c], x[finite]);
                         expected_maxs[c] = std::max(expected_maxs[c], x[finite]);
                     }
-                    CHECK(kernel::min_max_per_channel<Arch>(x.data(), count, channels, inner, mins.data(), maxs.data()) == finite);
+                    CHECK(kernel::min_max_per_channel<Arch>(x.data(), count, channels, inner, mins.data(),
+                                                            maxs.data()) == finite);
                     CHECK(mins == expected_mins);
                     CHECK(maxs == expected_maxs);
                 }
@@ -118,7 +120,8 @@ TEST_CASE("histogram: torch.histc's bins") {
 }
 
 TEST_CASE("histogram: every architecture counts as the float formula does, and adds") {
-    for (const auto& [low, high, bins] : {std::tuple{-4.0f, 4.0f, 2048}, {-1.7f, 3.3f, 7}, {0.1f, 0.2f, 100}, {-3e38f, 3e38f, 5}}) {
+    for (const auto& [low, high, bins] :
+         {std::tuple{-4.0f, 4.0f, 2048}, {-1.7f, 3.3f, 7}, {0.1f, 0.2f, 100}, {-3e38f, 3e38f, 5}}) {
         std::vector<float> x = arrays::reals(4001, 5, low - 0.01f, high + 0.01f);
         x.push_back(high);
         x.push_back(low);
@@ -129,8 +132,9 @@ TEST_CASE("histogram: every architecture counts as the float formula does, and a
             volatile float offset = value - low, scaled = offset * static_cast<float>(bins), width = high - low;
             const float position = scaled / width;
             ++inside;
-            ++expected[std::isnan(position) || position >= static_cast<float>(bins) ? expected.size() - 1
-                                                                                  : static_cast<std::size_t>(position)];
+            ++expected[std::isnan(position) || position >= static_cast<float>(bins)
+                           ? expected.size() - 1
+                           : static_cast<std::size_t>(position)];
         }
         arrays::for_each_architecture([&, low = low, high = high, bins = bins]<class Arch>() {
             std::vector<std::uint32_t> counts(static_cast<std::size_t>(bins), 3);

@@ -9,7 +9,7 @@
 
 #include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/model/float_stage.hpp>
-#include <zeropoint/model/weight_layout.hpp>
+#include <zeropoint/layer/weight_layout.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -11,8 +11,7 @@ namespace kernel {
 
 /// y[i] = min(max(x[i], low), high) for `count` codes or floats. relu is low = zero_point, relu6 also
 /// high = zero_point + rne(6 / scale). y may be x. A NaN gives low.
-template <class Arch, class T>
-void clamp(const T* x, std::size_t count, T low, T high, T* y) noexcept {
+template <class Arch, class T> void clamp(const T* x, std::size_t count, T low, T high, T* y) noexcept {
     std::size_t i = 0;
     if constexpr (has_vectors<Arch>) {
         using values = xsimd::batch<T, Arch>;

@@ -21,10 +21,9 @@ template <class T, class Arch> using batch_quad = std::array<xsimd::batch<T, Arc
 
 /// The architecture with vectors half as wide that `Arch` includes, or `portable` where there is none. Kernels that
 /// vectorize over channels use it for layers with fewer channels than a vector has lanes.
-template <class Arch>
-using narrower_architecture = std::conditional_t<
-    std::is_base_of_v<xsimd::avx512f, Arch>, xsimd::fma3<xsimd::avx2>,
-    std::conditional_t<std::is_base_of_v<xsimd::avx, Arch>, xsimd::sse4_2, portable>>;
+template <class Arch> using narrower_architecture =
+    std::conditional_t<std::is_base_of_v<xsimd::avx512f, Arch>, xsimd::fma3<xsimd::avx2>,
+                       std::conditional_t<std::is_base_of_v<xsimd::avx, Arch>, xsimd::sse4_2, portable>>;
 
 /// How many values of type `T` a vector holds; 1 without vectors.
 template <class T, class Arch> inline constexpr std::size_t vector_size = [] {
@@ -35,19 +34,20 @@ template <class T, class Arch> inline constexpr std::size_t vector_size = [] {
 // The helpers are always inlined: a kernel for one architecture calls them with the vectors of a narrower one, and an
 // out-of-line copy compiled with its flags must not end up in a translation unit for the narrower one.
 
-/// Vector at `x` of 4 * size codes, of which lane i of part t gets code 4 * i + t. Shifts only, no shuffle: the cheapest
-/// way in, for kernels whose result goes out through store_interleaved.
+/// Vector at `x` of 4 * size codes, of which lane i of part t gets code 4 * i + t. Shifts only, no shuffle: the
+/// cheapest way in, for kernels whose result goes out through store_interleaved.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_interleaved(const T* x) noexcept {
     using lanes = std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>;
     const auto quad = xsimd::bitwise_cast<lanes>(xsimd::batch<T, Arch>::load_unaligned(x));
-    return {xsimd::bitwise_cast<std::int32_t>((quad << 24) >> 24), xsimd::bitwise_cast<std::int32_t>((quad << 16) >> 24),
-            xsimd::bitwise_cast<std::int32_t>((quad << 8) >> 24), xsimd::bitwise_cast<std::int32_t>(quad >> 24)};
+    return {xsimd::bitwise_cast<std::int32_t>((quad << 24) >> 24),
+            xsimd::bitwise_cast<std::int32_t>((quad << 16) >> 24), xsimd::bitwise_cast<std::int32_t>((quad << 8) >> 24),
+            xsimd::bitwise_cast<std::int32_t>(quad >> 24)};
 }
 
 /// The parts of load_interleaved as one vector of codes. Every lane must lie in the range of `T`.
-template <class T, class Arch>
-[[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(const batch_quad<std::int32_t, Arch>& parts) noexcept {
+template <class T, class Arch> [[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
+    const batch_quad<std::int32_t, Arch>& parts) noexcept {
     const xsimd::batch<std::int32_t, Arch> low_byte(255);
     return xsimd::bitwise_cast<T>((parts[0] & low_byte) | ((parts[1] & low_byte) << 8) | ((parts[2] & low_byte) << 16) |
                                   (parts[3] << 24));
@@ -94,8 +94,8 @@ template <unsigned Distance> struct is_upper {
 
 /// Swaps the upper parts (`bits` wide) of lanes with the lower parts of their neighbours at `Distance`.
 template <unsigned Distance, class Arch>
-[[gnu::always_inline]] inline xsimd::batch<std::uint32_t, Arch> swap_parts(const xsimd::batch<std::uint32_t, Arch>& x, int bits,
-                                                                           std::uint32_t lower) noexcept {
+[[gnu::always_inline]] inline xsimd::batch<std::uint32_t, Arch> swap_parts(const xsimd::batch<std::uint32_t, Arch>& x,
+                                                                           int bits, std::uint32_t lower) noexcept {
     const auto other = xsimd::swizzle(x, xsimd::make_batch_constant<std::uint32_t, neighbour<Distance>, Arch>());
     const auto upper_lane = xsimd::make_batch_bool_constant<std::uint32_t, is_upper<Distance>, Arch>();
     return xsimd::select(upper_lane.as_batch_bool(), (x & ~lower) | ((other >> bits) & lower),
@@ -126,8 +126,8 @@ template <class Arch, code8 T>
     }
 }
 
-/// Calls `body(first)` for vectors of `size` values that cover [0, count), count >= size; the last one may overlap the one
-/// before it, so `body` must not read what it writes.
+/// Calls `body(first)` for vectors of `size` values that cover [0, count), count >= size; the last one may overlap the
+/// one before it, so `body` must not read what it writes.
 template <class Body>
 [[gnu::always_inline]] inline void for_each_overlapping(std::size_t count, std::size_t size, Body&& body) noexcept {
     std::size_t i = 0;
@@ -135,8 +135,8 @@ template <class Body>
     body(count - size);
 }
 
-/// Calls `kernel.operator()<A>()` once, with the widest architecture A within `Arch` of which `count` values of type `T`
-/// fill a vector, or with `portable`. `kernel` is a closure of its own Arch, which keeps its instantiations apart.
+/// Calls `kernel.operator()<A>()` once, with the widest architecture A within `Arch` of which `count` values of type
+/// `T` fill a vector, or with `portable`. `kernel` is a closure of its own Arch, which keeps its instantiations apart.
 template <class Arch, class T, class Kernel>
 [[gnu::always_inline]] inline void with_fitting_vectors(std::size_t count, Kernel&& kernel) noexcept {
     if constexpr (has_vectors<Arch>) {

@@ -54,9 +54,9 @@ constexpr std::size_t conv2d_packed_bytes(const conv2d_geometry& g, conv2d_algor
 template <class Arch>
 constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm) {
     switch (resolve<Arch>(g, algorithm)) {
-        case conv2d_algorithm::depthwise: return depthwise_scratch_bytes(g);
+        case conv2d_algorithm::depthwise: return depthwise_plan(g).scratch_bytes;
         case conv2d_algorithm::direct: return 0;
-        default: return implicit_gemm_scratch_bytes(g);
+        default: return implicit_gemm_plan(g).scratch_bytes;
     }
 }
 

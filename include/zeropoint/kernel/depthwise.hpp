@@ -83,10 +83,18 @@ void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
     }
 }
 
-/// Scratch: one staged band, and the offset of each tap in it.
-constexpr std::size_t depthwise_scratch_bytes(const conv2d_geometry& g) {
-    return staged_bytes(g) + align_up(static_cast<std::size_t>(g.taps() + 1) * sizeof(std::int32_t));
-}
+/// What follows from a geometry alone: the layout of bands, and where in scratch the taps are listed.
+struct depthwise_plan {
+    band_layout layout;
+    int band_rows;           ///< output rows of a band; the last may have fewer
+    std::size_t taps_begin;  ///< of the offset of each tap in a band
+    std::size_t scratch_bytes;
+
+    constexpr explicit depthwise_plan(const conv2d_geometry& g)
+        : layout(staged_layout(g, sizeof(std::int16_t))), band_rows(band_output_rows(g, layout)),
+          taps_begin(band_scratch_bytes(g, layout, band_rows)),
+          scratch_bytes(taps_begin + align_up(static_cast<std::size_t>(g.taps() + 1) * sizeof(std::int32_t))) {}
+};
 
 /// Sums of one panel of channels for `pixels` outputs that lie `pixel_step` elements apart in the band. `TapPairs` is their
 /// number, or 0 where it is known at run time only.
@@ -115,17 +123,18 @@ template <class Arch, int TapPairs>
     }
 }
 
-/// The whole convolution, band by band. `scratch` has depthwise_scratch_bytes bytes.
+/// The whole convolution, band by band. `scratch` has depthwise_plan::scratch_bytes bytes.
 template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
                                         const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
     constexpr int most_pixels = 16;
     const depthwise_layout<Arch> packing(g);
-    const band_layout layout = staged_layout(g, sizeof(std::int16_t));
+    const depthwise_plan plan(g);
+    const band_layout& layout = plan.layout;
     const auto* bias = reinterpret_cast<const std::int32_t*>(packed);
     const auto* weights = reinterpret_cast<const std::int16_t*>(packed + packing.weights_begin);
     auto* band = reinterpret_cast<std::int16_t*>(scratch);
-    auto* taps = reinterpret_cast<std::int32_t*>(scratch + staged_bytes(g));
+    auto* taps = reinterpret_cast<std::int32_t*>(scratch + plan.taps_begin);
     for (int tap = 0; tap != g.taps(); ++tap) {
         const std::ptrdiff_t row = tap / g.kernel_width * g.dilation_height, column = tap % g.kernel_width * g.dilation_width;
         taps[tap] = taps[tap + 1] = static_cast<std::int32_t>(row * layout.row_pitch + column * layout.pixel_pitch);
@@ -136,8 +145,8 @@ template <class Arch, class In, class Out, class Epilogue>
     const std::ptrdiff_t pixel_step = layout.column_stride * layout.pixel_pitch;
 
     alignas(64) std::int32_t sums[most_pixels * panel_width<Arch>];
-    for (int first = 0; first < g.out.height; first += layout.output_rows) {
-        const int count = std::min(layout.output_rows, g.out.height - first);
+    for (int first = 0; first < g.out.height; first += plan.band_rows) {
+        const int count = std::min(plan.band_rows, g.out.height - first);
         stage_band<Arch>(g, layout, first, count, x, codes, band);
         for (int row = 0; row != count; ++row) {
             for (int column = 0; column < g.out.width; column += most_pixels) {

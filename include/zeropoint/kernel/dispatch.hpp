@@ -5,6 +5,9 @@
 
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/arch/portable.hpp>
+#if XSIMD_WITH_SSE2
+#include <zeropoint/kernel/arch/sse.hpp>
+#endif
 #if XSIMD_WITH_AVX2
 #include <zeropoint/kernel/arch/avx2.hpp>
 #endif
@@ -15,9 +18,18 @@ namespace kernel {
 
 using default_portable_operations = portable_operations<4, 8, 1>;
 
-/// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx512f does not derive from
-/// avx2, so AVX-512 has a row of its own, whose kernels are 256 bits wide.
+/// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive from
+/// nothing below them, so they have rows of their own; the kernels of the latter are 256 bits wide.
 default_portable_operations operations_row(...);
+#if XSIMD_WITH_SSE2
+sse_operations<xsimd::sse2> operations_row(const xsimd::sse2&);
+#endif
+#if XSIMD_WITH_SSSE3
+sse_operations<xsimd::ssse3> operations_row(const xsimd::ssse3&);
+#endif
+#if XSIMD_WITH_AVX
+sse_operations<xsimd::ssse3> operations_row(const xsimd::avx&);
+#endif
 #if XSIMD_WITH_AVX2
 avx2_operations operations_row(const xsimd::avx2&);
 avx2_operations operations_row(const xsimd::avx512f&);
@@ -42,8 +54,16 @@ inline constexpr int panel_width = operations<Arch>::vectors * operations<Arch>:
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
 
-static_assert(all_take<default_portable_operations, portable, xsimd::sse2, xsimd::sse3, xsimd::ssse3, xsimd::sse4_1, xsimd::sse4_2,
-                       xsimd::avx, xsimd::neon, xsimd::neon64, xsimd::wasm, xsimd::vsx>);
+static_assert(all_take<default_portable_operations, portable, xsimd::neon, xsimd::neon64, xsimd::wasm, xsimd::vsx>);
+#if XSIMD_WITH_SSE2
+static_assert(all_take<sse_operations<xsimd::sse2>, xsimd::sse2, xsimd::sse3>);
+#endif
+#if XSIMD_WITH_SSSE3
+static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::ssse3, xsimd::sse4_1, xsimd::sse4_2>);
+#endif
+#if XSIMD_WITH_AVX
+static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::avx, xsimd::fma3<xsimd::avx>>);
+#endif
 #if XSIMD_WITH_AVX2
 static_assert(all_take<avx2_operations, xsimd::avx2, xsimd::fma3<xsimd::avx2>, xsimd::avxvnni, xsimd::avx512f, xsimd::avx512cd,
                        xsimd::avx512dq, xsimd::avx512bw, xsimd::avx512er, xsimd::avx512pf, xsimd::avx512ifma,

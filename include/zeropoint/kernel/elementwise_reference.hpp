@@ -1,4 +1,5 @@
-// The oracle of add, pooling and concatenation on codes: their integer definitions as loops, sharing nothing with the kernels.
+// The oracle of add, pooling and concatenation on codes: their integer definitions as loops, sharing nothing with the
+// kernels.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@ inline namespace v0 {
 namespace kernel {
 namespace reference {
 
-/// One quantized sum. With r_a = double(a_scale) / y_scale, r_b likewise, and the shift s for which max(r_a, r_b) * 2^s lies
-/// in [2^21, 2^22), or s = 30 where that would be more:
+/// One quantized sum. With r_a = double(a_scale) / y_scale, r_b likewise, and the shift s for which max(r_a, r_b) * 2^s
+/// lies in [2^21, 2^22), or s = 30 where that would be more:
 ///     y = clamp(rne((rne(r_a 2^s) (a - a_zero_point) + rne(r_b 2^s) (b - b_zero_point)) / 2^s) + y_zero_point, min, max)
 inline std::int32_t add(std::int32_t a, float a_scale, std::int32_t a_zero_point, std::int32_t b, float b_scale,
                         std::int32_t b_zero_point, float y_scale, std::int32_t y_zero_point, std::int32_t quant_min,
@@ -32,12 +33,12 @@ inline std::int32_t add(std::int32_t a, float a_scale, std::int32_t a_zero_point
 }
 
 /// y = the largest code of each window; positions outside the input never win. x and y are NHWC with equal channels.
-template <class T>
-void max_pool2d(const conv2d_geometry& g, const T* x, T* y) {
+template <class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) {
     for (int row = 0; row != g.out.height; ++row) {
         for (int column = 0; column != g.out.width; ++column) {
             for (int c = 0; c != g.out.channels; ++c) {
-                T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+                T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
+                                                              : std::numeric_limits<T>::lowest();
                 for (int ky = 0; ky != g.kernel_height; ++ky) {
                     for (int kx = 0; kx != g.kernel_width; ++kx) {
                         const int iy = row * g.stride_height - g.padding_top + ky * g.dilation_height;

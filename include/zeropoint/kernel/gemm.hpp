@@ -83,7 +83,7 @@ template <class Arch, class Format, int Rows>
         std::ptrdiff_t begin = kernel_row * runs.row_advance;
         for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
             const std::ptrdiff_t end = begin + runs.length;
-            for (std::ptrdiff_t k = begin; k != end; k += Format::depth) {
+            const auto multiply = [&](std::ptrdiff_t k) __attribute__((always_inline)) {
                 weights w[ops::vectors];
                 unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                     w[v] = Format::template load<ops>(panel + v * step);
@@ -93,9 +93,15 @@ template <class Arch, class Format, int Rows>
                     unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                         Format::template dot<ops>(tile[row][v], a, w[v]);
                     });
-                    ops::fence(tile[row]);
+                    if constexpr (Rows > 2) ops::fence(tile[row]);
                 });
                 panel += ops::vectors * step;
+            };
+            if constexpr (Rows <= 2) {  // too little work a step to hide the loop
+#pragma GCC unroll 4
+                for (std::ptrdiff_t k = begin; k < end; k += Format::depth) multiply(k);
+            } else {
+                for (std::ptrdiff_t k = begin; k < end; k += Format::depth) multiply(k);
             }
         }
     }

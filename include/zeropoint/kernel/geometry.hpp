@@ -21,8 +21,8 @@ struct conv2d_geometry {
 
     constexpr int taps() const { return kernel_height * kernel_width; }
     /// Input and output channels of one group.
-    constexpr int group_in() const { return in.channels / groups; }
-    constexpr int group_out() const { return out.channels / groups; }
+    constexpr int group_in() const { return groups == 1 ? in.channels : in.channels / groups; }
+    constexpr int group_out() const { return groups == 1 ? out.channels : out.channels / groups; }
     /// Products summed for one output.
     constexpr int depth() const { return taps() * group_in(); }
     /// Rows and columns of input that the window of one output covers.

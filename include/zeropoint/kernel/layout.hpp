@@ -26,14 +26,12 @@ void transpose_matrix(const T* x, std::size_t rows, std::size_t columns, T* y) n
 }
 
 /// One image [channels][height][width] to [height][width][channels].
-template <class T, class Arch = default_architecture>
-void nchw_to_nhwc(const T* x, const shape& s, T* y) noexcept {
+template <class T, class Arch = default_architecture> void nchw_to_nhwc(const T* x, const shape& s, T* y) noexcept {
     transpose_matrix<T, Arch>(x, static_cast<std::size_t>(s.channels), static_cast<std::size_t>(s.pixels()), y);
 }
 
 /// One image [height][width][channels] to [channels][height][width].
-template <class T, class Arch = default_architecture>
-void nhwc_to_nchw(const T* x, const shape& s, T* y) noexcept {
+template <class T, class Arch = default_architecture> void nhwc_to_nchw(const T* x, const shape& s, T* y) noexcept {
     transpose_matrix<T, Arch>(x, static_cast<std::size_t>(s.pixels()), static_cast<std::size_t>(s.channels), y);
 }
 
@@ -52,8 +50,8 @@ void ohwi_to_oihw(const T* w, int out_channels, int in_channels, int taps, T* y)
     oihw_to_ohwi<T, Arch>(w, out_channels, taps, in_channels, y);
 }
 
-/// Weights [rows][channels * height * width] of a linear layer behind PyTorch's flatten, to those behind a flatten of an NHWC
-/// activation of shape `s`: [rows][height * width * channels].
+/// Weights [rows][channels * height * width] of a linear layer behind PyTorch's flatten, to those behind a flatten of
+/// an NHWC activation of shape `s`: [rows][height * width * channels].
 template <class T, class Arch = default_architecture>
 void chw_columns_to_hwc(const T* w, int rows, const shape& s, T* y) noexcept {
     oihw_to_ohwi<T, Arch>(w, rows, s.channels, s.pixels(), y);

@@ -18,15 +18,17 @@ namespace kernel {
 /// Entries of a table: entry i belongs to code i + lowest code, so i for std::uint8_t and i - 128 for std::int8_t.
 inline constexpr int lookup_table_size = 256;
 
-/// Fills table[256] with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where
-/// x = x_scale * (code - x_zero_point), which is exact in double, and all is computed in double; where the function gives
+/// Fills table[256] with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where x =
+/// x_scale * (code - x_zero_point), which is exact in double, and all is computed in double; where the function gives
 /// NaN, y_zero_point. `function` takes and returns double; the identity makes a table that changes the grid. The clamp
 /// comes before the rounding, as in quantize(). Saved with a model, a table means the same integers under every libm.
 template <code8 In, class Out, class Function>
 constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
-                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, Out* table) {
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max,
+                                 Out* table) {
     const double inverse_scale = 1 / double{y_scale};
-    const double low = static_cast<double>(quant_min) - y_zero_point, high = static_cast<double>(quant_max) - y_zero_point;
+    const double low = static_cast<double>(quant_min) - y_zero_point,
+                 high = static_cast<double>(quant_max) - y_zero_point;
     for (int i = 0; i != lookup_table_size; ++i) {
         const int code = i + std::numeric_limits<In>::min();
         const double scaled = function(double{x_scale} * (code - x_zero_point)) * inverse_scale;
@@ -50,8 +52,10 @@ void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noex
         const bytes second(64), third(128), fourth(192), sign(static_cast<std::uint8_t>(flip));
         for (; i + bytes::size <= count; i += bytes::size) {
             const bytes index = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(x + i)) ^ sign;
-            const bytes lower = xsimd::select(index < second, xsimd::swizzle(quarter[0], index), xsimd::swizzle(quarter[1], index));
-            const bytes upper = xsimd::select(index < fourth, xsimd::swizzle(quarter[2], index), xsimd::swizzle(quarter[3], index));
+            const bytes lower =
+                xsimd::select(index < second, xsimd::swizzle(quarter[0], index), xsimd::swizzle(quarter[1], index));
+            const bytes upper =
+                xsimd::select(index < fourth, xsimd::swizzle(quarter[2], index), xsimd::swizzle(quarter[3], index));
             xsimd::select(index < third, lower, upper).store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
         }
     } else {

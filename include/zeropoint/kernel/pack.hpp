@@ -85,12 +85,18 @@ struct panel_layout {
         bytes = panels_begin + count * panel_bytes;
     }
 
-    /// Channels [first_channel, first_channel + channel_count) of the output are in the panel.
-    constexpr int first_channel(const conv2d_geometry& g, int panel) const {
-        return panel / group_panels * g.group_out() + panel % group_panels * width;
-    }
-    constexpr int channel_count(const conv2d_geometry& g, int panel) const {
-        return std::min(g.group_out() - panel % group_panels * width, width);
+    /// One panel: output channels [first_channel, first_channel + channels) of a group.
+    struct panel_position {
+        int index, group, first_channel, channels;
+    };
+    /// Calls visit(panel_position) for each panel, in order.
+    template <class Visit>
+    constexpr void for_each_panel(const conv2d_geometry& g, Visit visit) const {
+        for (int group = 0, index = 0; group != g.groups; ++group) {
+            for (int channel = 0; channel < g.group_out(); channel += width, ++index) {
+                visit(panel_position{index, group, group * g.group_out() + channel, std::min(g.group_out() - channel, width)});
+            }
+        }
     }
     /// The place of product `depth_index` (padding counted) of a channel in a panel with `group` products side by side.
     static constexpr std::ptrdiff_t place(int depth_index, int channel, int group) {
@@ -132,8 +138,10 @@ constexpr bool pair_fits_int16(std::int32_t low, std::int32_t high, std::int32_t
 
 /// The fastest kernel that is exact for a panel whose int8 weights are packed as byte_quads.
 template <class Arch>
-panel_kernel choose_panel_kernel(const std::int8_t* quads, std::size_t count, activation_codes codes) {
-    if constexpr (operations<Arch>::pair_sums_saturate) {
+panel_kernel choose_panel_kernel([[maybe_unused]] const std::int8_t* quads, [[maybe_unused]] std::size_t count, [[maybe_unused]] activation_codes codes) {
+    if constexpr (!operations<Arch>::has_dot4) {
+        return panel_kernel::widened_pairs;
+    } else if constexpr (operations<Arch>::pair_sums_saturate) {
         const std::int32_t shift = unsigned_shift(codes);
         const std::int32_t low = std::min(codes.min, codes.zero_point) + shift, high = std::max(codes.max, codes.zero_point) + shift;
         for (std::size_t i = 0; i != count; i += 2) {
@@ -143,13 +151,14 @@ panel_kernel choose_panel_kernel(const std::int8_t* quads, std::size_t count, ac
     return panel_kernel::byte_quads;
 }
 
-/// Calls visit(place in the panel, index in OHWI) for each weight of one channel of a panel.
+/// Calls visit(place in the panel, index in OHWI) for each weight of a channel, the `lane`-th of its panel.
 template <class Arch, class Visit>
-void for_each_weight(const conv2d_geometry& g, const panel_layout<Arch>& layout, int panel, int channel, int group, Visit visit) {
-    const std::ptrdiff_t first = std::ptrdiff_t{layout.first_channel(g, panel) + channel} * g.depth();
-    for (int run = 0; run != layout.runs.count; ++run) {
-        for (int i = 0; i != layout.runs.length; ++i) {
-            visit(layout.place(run * layout.runs.padded_length() + i, channel, group), first + run * layout.runs.length + i);
+void for_each_weight(const panel_layout<Arch>& layout, int channel, int lane, int group, Visit visit) {
+    const depth_runs& runs = layout.runs;
+    const std::ptrdiff_t first = std::ptrdiff_t{channel} * runs.count * runs.length;
+    for (int run = 0; run != runs.count; ++run) {
+        for (int i = 0; i != runs.length; ++i) {
+            visit(layout.place(run * runs.padded_length() + i, lane, group), first + run * runs.length + i);
         }
     }
 }
@@ -157,21 +166,22 @@ void for_each_weight(const conv2d_geometry& g, const panel_layout<Arch>& layout,
 /// Packs weights and bias for implicit GEMM. `packed` has panel_layout::bytes bytes, 64-byte aligned.
 template <class Arch, class Weight>
 void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights, activation_codes codes, std::byte* packed) {
-    const panel_layout<Arch> layout(g, weights.affine());
+    using layout_type = panel_layout<Arch>;
+    const layout_type layout(g, weights.affine());
     const auto count = static_cast<std::size_t>(layout.width) * static_cast<std::size_t>(layout.runs.depth());
     std::fill_n(packed, layout.bytes, std::byte{0});
-    for (int panel = 0; panel != layout.panels; ++panel) {
-        const int first = layout.first_channel(g, panel), channels = layout.channel_count(g, panel);
-        std::byte* place = packed + layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes;
-        auto* bias = reinterpret_cast<std::int32_t*>(packed + layout.bias_begin) + std::ptrdiff_t{panel} * layout.width;
-        for (int c = 0; c != channels && weights.bias != nullptr; ++c) bias[c] = weights.bias[first + c];
+    layout.for_each_panel(g, [&](typename layout_type::panel_position panel) {
+        const int first = panel.first_channel;
+        std::byte* place = packed + layout.panels_begin + static_cast<std::size_t>(panel.index) * layout.panel_bytes;
+        auto* bias = reinterpret_cast<std::int32_t*>(packed + layout.bias_begin) + std::ptrdiff_t{panel.index} * layout.width;
+        if (weights.bias != nullptr) std::copy_n(weights.bias + first, panel.channels, bias);
 
         panel_kernel kernel = panel_kernel::pairs;
         if (weights.affine()) {
             auto* pairs = reinterpret_cast<std::int16_t*>(place);
-            for (int c = 0; c != channels; ++c) {
+            for (int c = 0; c != panel.channels; ++c) {
                 const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[first + c];
-                for_each_weight<Arch>(g, layout, panel, c, 2, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
+                for_each_weight<Arch>(layout, first + c, c, 2, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
                     pairs[to] = static_cast<std::int16_t>(weights.values[from] - zero_point);
                 });
             }
@@ -179,8 +189,8 @@ void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights
             auto* bytes = reinterpret_cast<std::int8_t*>(place);
             const auto fill = [&](int group) {
                 std::fill_n(bytes, count, std::int8_t{0});
-                for (int c = 0; c != channels; ++c) {
-                    for_each_weight<Arch>(g, layout, panel, c, group, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
+                for (int c = 0; c != panel.channels; ++c) {
+                    for_each_weight<Arch>(layout, first + c, c, group, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
                         bytes[to] = static_cast<std::int8_t>(weights.values[from]);
                     });
                 }
@@ -190,45 +200,46 @@ void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights
             if (kernel == panel_kernel::widened_pairs) {
                 fill(2);
             } else {
-                for (int c = 0; c != channels; ++c) {
+                for (int c = 0; c != panel.channels; ++c) {
                     std::int32_t sum = 0;
-                    for_each_weight<Arch>(g, layout, panel, c, 4, [&](std::ptrdiff_t to, std::ptrdiff_t) { sum += bytes[to]; });
+                    for_each_weight<Arch>(layout, first + c, c, 4, [&](std::ptrdiff_t to, std::ptrdiff_t) { sum += bytes[to]; });
                     bias[c] = add_product_wrapping(bias[c], -(codes.zero_point + unsigned_shift(codes)), sum);
                 }
             }
         }
-        packed[panel] = static_cast<std::byte>(kernel);
-    }
+        packed[panel.index] = static_cast<std::byte>(kernel);
+    });
 }
 
 /// The exact inverse of pack_panels, given the same zero points and codes. `bias` receives zeros where there was none.
 template <class Arch, class Weight>
 void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, activation_codes codes, const std::byte* packed,
                    Weight* values, std::int32_t* bias) {
+    using layout_type = panel_layout<Arch>;
     const packed_panels<Arch> panels(g, packed);
-    const panel_layout<Arch>& layout = panels.layout;
-    for (int panel = 0; panel != layout.panels; ++panel) {
-        const int first = layout.first_channel(g, panel);
-        for (int c = 0; c != layout.channel_count(g, panel); ++c) {
-            bias[first + c] = panels.bias(panel)[c];
-            if (panels.kernel(panel) == panel_kernel::pairs) {
-                const auto* pairs = panels.template weights<std::int16_t>(panel);
-                const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[first + c];
-                for_each_weight<Arch>(g, layout, panel, c, 2, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
+    panels.layout.for_each_panel(g, [&](typename layout_type::panel_position panel) {
+        const panel_kernel kernel = panels.kernel(panel.index);
+        for (int c = 0; c != panel.channels; ++c) {
+            const int channel = panel.first_channel + c;
+            bias[channel] = panels.bias(panel.index)[c];
+            if (kernel == panel_kernel::pairs) {
+                const auto* pairs = panels.template weights<std::int16_t>(panel.index);
+                const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
+                for_each_weight<Arch>(panels.layout, channel, c, 2, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
                     values[to] = static_cast<Weight>(pairs[from] + zero_point);
                 });
-                continue;
+            } else {
+                const auto* bytes = panels.template weights<std::int8_t>(panel.index);
+                const bool quads = kernel == panel_kernel::byte_quads;
+                std::int32_t sum = 0;
+                for_each_weight<Arch>(panels.layout, channel, c, quads ? 4 : 2, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
+                    values[to] = static_cast<Weight>(bytes[from]);
+                    sum += bytes[from];
+                });
+                if (quads) bias[channel] = add_product_wrapping(bias[channel], codes.zero_point + unsigned_shift(codes), sum);
             }
-            const auto* bytes = panels.template weights<std::int8_t>(panel);
-            const bool quads = panels.kernel(panel) == panel_kernel::byte_quads;
-            std::int32_t sum = 0;
-            for_each_weight<Arch>(g, layout, panel, c, quads ? 4 : 2, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-                values[to] = static_cast<Weight>(bytes[from]);
-                sum += bytes[from];
-            });
-            if (quads) bias[first + c] = add_product_wrapping(bias[first + c], codes.zero_point + unsigned_shift(codes), sum);
         }
-    }
+    });
 }
 
 }  // namespace kernel

@@ -12,76 +12,55 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
 #include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/unroll.hpp>
+#include <zeropoint/kernel/window_span.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The rows, or columns, of input under one window.
-struct pool_span {
-    int first = 0;   ///< the first one inside the input
-    int count = 0;   ///< how many inside
-    int step = 1;    ///< from one to the next
-    int padded = 0;  ///< how many inside the input with its padding
-};
-
-/// Rows or columns under output `index` of a pooling with padding on both sides. Windows that hang over the padding, as
-/// PyTorch's ceil_mode lets them, are clipped to it.
-constexpr pool_span window_span(int index, int kernel, int stride, int padding, int dilation, int extent) {
-    const int start = index * stride - padding;
-    const int before = start < 0 ? (-start + dilation - 1) / dilation : 0;
-    const int until = std::clamp((extent - start + dilation - 1) / dilation, before, std::max(kernel, before));
-    return {start + before * dilation, until - before, dilation, std::min(kernel, extent + padding - start)};
-}
-
-/// Rows or columns under output `index` of an adaptive pooling: from floor(index * extent / out) up to
-/// ceil((index + 1) * extent / out), PyTorch's rule.
-constexpr pool_span adaptive_span(int index, int extent, int out) {
-    const auto wide = [=](int i) { return std::int64_t{i} * extent; };
-    const int first = static_cast<int>(wide(index) / out), last = static_cast<int>((wide(index + 1) + out - 1) / out);
-    return {first, last - first, 1, last - first};
-}
-
 /// One window in memory: its first value, its spans, and the distances between rows and columns, in values.
-template <class T>
-struct pool_window {
+template <class T> struct pool_window {
     const T* first;
-    pool_span rows, columns;
+    window_span rows, columns;
     std::ptrdiff_t row_distance, column_distance;
 
     constexpr int size() const { return rows.count * columns.count; }
     /// Calls body(pointer to the first channel) for every position inside the input.
-    template <class Body>
-    [[gnu::always_inline]] void for_each_position(Body&& body) const noexcept {
+    template <class Body> [[gnu::always_inline]] void for_each_position(Body&& body) const noexcept {
         for (int r = 0; r != rows.count; ++r)
             for (int c = 0; c != columns.count; ++c) body(first + r * row_distance + c * column_distance);
     }
 };
 
-/// Calls pool(window, pointer to the output pixel) for all outputs; rows_of(index) and columns_of(index) give the spans.
+/// Calls pool(window, pointer to the output pixel) for all outputs; rows_of(index) and columns_of(index) give the
+/// spans.
 template <class T, class RowsOf, class ColumnsOf, class Pool>
-[[gnu::always_inline]] inline void for_each_window(const shape& in, const shape& out, const T* x, T* y, RowsOf&& rows_of,
-                                                   ColumnsOf&& columns_of, Pool&& pool) noexcept {
+[[gnu::always_inline]] inline void for_each_window(const shape& in, const shape& out, const T* x, T* y,
+                                                   RowsOf&& rows_of, ColumnsOf&& columns_of, Pool&& pool) noexcept {
     const std::ptrdiff_t pixel = in.channels, row = pixel * in.width;
     for (int r = 0; r != out.height; ++r) {
-        const pool_span rows = rows_of(r);
+        const window_span rows = rows_of(r);
         for (int c = 0; c != out.width; ++c, y += out.channels) {
-            const pool_span columns = columns_of(c);
-            pool(pool_window<T>{x + rows.first * row + columns.first * pixel, rows, columns, rows.step * row, columns.step * pixel}, y);
+            const window_span columns = columns_of(c);
+            pool(pool_window<T>{x + rows.first * row + columns.first * pixel, rows, columns, rows.step * row,
+                                columns.step * pixel},
+                 y);
         }
     }
 }
 
-/// y = the largest value of each window over the input x. Kernel, stride, padding and dilation come from the geometry, the
-/// number of windows from its `out` (so ceil_mode is a matter of `out`); padding never wins. x and y have equal channels.
-template <class Arch, class T>
-void max_pool2d(const conv2d_geometry& g, const T* x, T* y) noexcept {
-    constexpr T lowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+/// y = the largest value of each window over the input x. Kernel, stride, padding and dilation come from the geometry,
+/// the number of windows from its `out` (so ceil_mode is a matter of `out`); padding never wins. x and y have equal
+/// channels.
+template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) noexcept {
+    constexpr T lowest =
+        std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
     const auto rows_of = [&](int r) {
-        return window_span(r, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
     };
     const auto columns_of = [&](int c) {
-        return window_span(c, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
+        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
     };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
@@ -110,7 +89,8 @@ void max_pool2d(const conv2d_geometry& g, const T* x, T* y) noexcept {
 
 /// Sums over a window of code - lowest code of T, for the channels of one vector, in the order of load_interleaved.
 template <class Arch, code8 T>
-[[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const pool_window<T>& window, std::size_t channel) noexcept {
+[[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const pool_window<T>& window,
+                                                                        std::size_t channel) noexcept {
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     using words = xsimd::batch<std::uint16_t, Arch>;
     using ints = xsimd::batch<std::int32_t, Arch>;
@@ -118,7 +98,7 @@ template <class Arch, code8 T>
     const words low_byte(255);
     const ints low_half(0xffff);
     batch_quad<std::int32_t, Arch> sums;
-    sums.fill(ints(0));
+    sums = {ints(0), ints(0), ints(0), ints(0)};
     words even(0), odd(0);
     const auto flush = [&]() {
         const ints evens = xsimd::bitwise_cast<std::int32_t>(even), odds = xsimd::bitwise_cast<std::int32_t>(odd);
@@ -146,13 +126,13 @@ template <class Arch, code8 T>
 
 /// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel.
 ///
-/// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor < 2^24,
-/// so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true tie
-/// k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away from the tie,
-/// and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
+/// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
+/// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
+/// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
+/// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
 template <class Arch, code8 T>
-[[gnu::always_inline]] inline void average_window(const pool_window<T>& window, std::int32_t divisor, std::int32_t zero_point,
-                                                  std::size_t channels, T* y) noexcept {
+[[gnu::always_inline]] inline void average_window(const pool_window<T>& window, std::int32_t divisor,
+                                                  std::int32_t zero_point, std::size_t channels, T* y) noexcept {
     if constexpr (has_vectors<Arch>) {
         if (divisor < 1 << 16) {
             using ints = xsimd::batch<std::int32_t, Arch>;
@@ -160,7 +140,10 @@ template <class Arch, code8 T>
             const xsimd::batch<float, Arch> divisors(static_cast<float>(divisor));
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
                 auto codes = sum_window<Arch>(window, c);
-                for (auto& part : codes) part = xsimd::nearbyint_as_int(xsimd::to_float(part - offset) / divisors) + zero_points;
+                unroll<4>([&](auto index) __attribute__((always_inline)) {
+                    auto& part = codes[decltype(index)::value];
+                    part = xsimd::nearbyint_as_int(xsimd::to_float(part - offset) / divisors) + zero_points;
+                });
                 store_interleaved<Arch>(y + c, codes);
             });
             return;
@@ -174,9 +157,9 @@ template <class Arch, code8 T>
 }
 
 /// The same for floats, summed row by row; there is no zero point.
-template <class Arch>
-[[gnu::always_inline]] inline void average_window(const pool_window<float>& window, std::int32_t divisor, std::int32_t,
-                                                  std::size_t channels, float* y) noexcept {
+template <class Arch> [[gnu::always_inline]] inline void average_window(const pool_window<float>& window,
+                                                                        std::int32_t divisor, std::int32_t,
+                                                                        std::size_t channels, float* y) noexcept {
     if constexpr (has_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         for_each_overlapping(channels, floats::size, [&](std::size_t c) {
@@ -193,13 +176,17 @@ template <class Arch>
     }
 }
 
-/// Average of each window, x and y on the same grid: for codes y = rne(sum of (x - zero_point) / n) + zero_point, exact in
-/// integers (elementwise_reference.hpp), for floats sum / n. n is the number of positions inside the input, or with
+/// Average of each window, x and y on the same grid: for codes y = rne(sum of (x - zero_point) / n) + zero_point, exact
+/// in integers (elementwise_reference.hpp), for floats sum / n. n is the number of positions inside the input, or with
 /// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
 template <class Arch, class T>
 void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
-    const auto rows_of = [&](int r) { return window_span(r, g.kernel_height, g.stride_height, g.padding_top, 1, g.in.height); };
-    const auto columns_of = [&](int c) { return window_span(c, g.kernel_width, g.stride_width, g.padding_left, 1, g.in.width); };
+    const auto rows_of = [&](int r) {
+        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, 1, g.in.height);
+    };
+    const auto columns_of = [&](int c) {
+        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, 1, g.in.width);
+    };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
@@ -209,12 +196,12 @@ void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t z
     });
 }
 
-/// Average over a grid of out.height x out.width cells that cover the input, cells as in adaptive_span; 1 x 1 is global
+/// Average over a grid of out.height x out.width cells that cover the input, cells as in span_of_cell; 1 x 1 is global
 /// average pooling. x and y have the same channels and grid of values; the arithmetic is avg_pool2d's.
 template <class Arch, class T>
 void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_point, const T* x, T* y) noexcept {
-    const auto rows_of = [&](int r) { return adaptive_span(r, in.height, out.height); };
-    const auto columns_of = [&](int c) { return adaptive_span(c, in.width, out.width); };
+    const auto rows_of = [&](int r) { return span_of_cell(r, in.height, out.height); };
+    const auto columns_of = [&](int c) { return span_of_cell(c, in.width, out.width); };
     const auto channels = static_cast<std::size_t>(in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(in, out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {

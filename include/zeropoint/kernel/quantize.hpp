@@ -8,16 +8,17 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The definition, for one value: clamp(rne(x * inverse_scale) + zero_point, quant_min, quant_max), NaN gives zero_point.
-/// The clamp comes before the rounding, in a floating point type that holds every bound exactly: the result is the same,
-/// because the bounds are integers, and no value is out of range when it becomes an integer.
-template <class Arch, class Q>
-Q quantize_one(float x, float inverse_scale, std::int32_t zero_point, std::int32_t quant_min, std::int32_t quant_max) noexcept {
+/// The definition, for one value: clamp(rne(x * inverse_scale) + zero_point, quant_min, quant_max), NaN gives
+/// zero_point. The clamp comes before the rounding, in a floating point type that holds every bound exactly: the result
+/// is the same, because the bounds are integers, and no value is out of range when it becomes an integer.
+template <class Arch, class Q> Q quantize_one(float x, float inverse_scale, std::int32_t zero_point,
+                                              std::int32_t quant_min, std::int32_t quant_max) noexcept {
     using wide = std::conditional_t<sizeof(Q) <= 2, float, double>;
     const wide low = static_cast<wide>(quant_min) - static_cast<wide>(zero_point);
     const wide high = static_cast<wide>(quant_max) - static_cast<wide>(zero_point);
@@ -27,12 +28,12 @@ Q quantize_one(float x, float inverse_scale, std::int32_t zero_point, std::int32
     return static_cast<Q>(round_half_even(scaled) + zero_point);
 }
 
-/// q[i] = clamp(rne(x[i] * (1 / scale)) + zero_point, quant_min, quant_max) for `count` values; NaN gives zero_point and
-/// an infinity the end of the range. scale > 0; quant_min <= zero_point <= quant_max, within the range of `Q` (8, 16 or
-/// 32 bits, the latter without vectors). The product is a float's, as in FBGEMM. Assumes the default rounding mode.
-template <class Arch, class Q>
-void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_point, std::int32_t quant_min,
-              std::int32_t quant_max, Q* q) noexcept {
+/// q[i] = clamp(rne(x[i] * (1 / scale)) + zero_point, quant_min, quant_max) for `count` values; NaN gives zero_point
+/// and an infinity the end of the range. scale > 0; quant_min <= zero_point <= quant_max, within the range of `Q` (8,
+/// 16 or 32 bits, the latter without vectors). The product is a float's, as in FBGEMM. Assumes the default rounding
+/// mode.
+template <class Arch, class Q> void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_point,
+                                             std::int32_t quant_min, std::int32_t quant_max, Q* q) noexcept {
     const float inverse_scale = 1.0f / scale;
     std::size_t i = 0;
     if constexpr (has_vectors<Arch> && code8<Q>) {
@@ -49,8 +50,8 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
         };
         for (; i + step <= count; i += step) {
             const float* from = x + i;
-            store_consecutive<Arch>(q + i, {codes_at(from), codes_at(from + floats::size), codes_at(from + 2 * floats::size),
-                                            codes_at(from + 3 * floats::size)});
+            store_consecutive<Arch>(q + i, {codes_at(from), codes_at(from + floats::size),
+                                            codes_at(from + 2 * floats::size), codes_at(from + 3 * floats::size)});
         }
     }
     for (; i != count; ++i) q[i] = quantize_one<Arch, Q>(x[i], inverse_scale, zero_point, quant_min, quant_max);
@@ -67,30 +68,35 @@ void dequantize(const Q* q, std::size_t count, float scale, std::int32_t zero_po
         const floats multiplier(scale);
         for (; i + step <= count; i += step) {
             const auto codes = load_consecutive<Arch>(q + i);
-            for (std::size_t part = 0; part != 4; ++part)
+            unroll<4>([&](auto index) __attribute__((always_inline)) {
+                constexpr std::size_t part = decltype(index)::value;
                 (xsimd::to_float(codes[part] - offset) * multiplier).store_unaligned(y + i + part * floats::size);
+            });
         }
     }
     using difference = std::conditional_t<sizeof(Q) <= 2, std::int32_t, std::int64_t>;
-    for (; i != count; ++i) y[i] = scale * static_cast<float>(static_cast<difference>(q[i]) - static_cast<difference>(zero_point));
+    for (; i != count; ++i)
+        y[i] = scale * static_cast<float>(static_cast<difference>(q[i]) - static_cast<difference>(zero_point));
 }
 
 /// quantize() with a scale and a zero point for each of `channels` runs of `inner` values: weights as
 /// [out_channels][everything else]. `zero_points` may be null: all zero.
-template <class Arch, class Q>
-void quantize_per_channel(const float* x, std::size_t channels, std::size_t inner, const float* scales,
-                          const std::int32_t* zero_points, std::int32_t quant_min, std::int32_t quant_max, Q* q) noexcept {
+template <class Arch, class Q> void quantize_per_channel(const float* x, std::size_t channels, std::size_t inner,
+                                                         const float* scales, const std::int32_t* zero_points,
+                                                         std::int32_t quant_min, std::int32_t quant_max,
+                                                         Q* q) noexcept {
     for (std::size_t c = 0; c != channels; ++c)
-        quantize<Arch, Q>(x + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c], quant_min, quant_max,
-                          q + c * inner);
+        quantize<Arch, Q>(x + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c], quant_min,
+                          quant_max, q + c * inner);
 }
 
 /// dequantize() with a scale and a zero point for each of `channels` runs of `inner` codes; `zero_points` may be null.
-template <class Arch, class Q>
-void dequantize_per_channel(const Q* q, std::size_t channels, std::size_t inner, const float* scales,
-                            const std::int32_t* zero_points, float* y) noexcept {
+template <class Arch, class Q> void dequantize_per_channel(const Q* q, std::size_t channels, std::size_t inner,
+                                                           const float* scales, const std::int32_t* zero_points,
+                                                           float* y) noexcept {
     for (std::size_t c = 0; c != channels; ++c)
-        dequantize<Arch, Q>(q + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c], y + c * inner);
+        dequantize<Arch, Q>(q + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c],
+                            y + c * inner);
 }
 
 }  // namespace kernel

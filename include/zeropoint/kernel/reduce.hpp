@@ -6,21 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-template <class Arch>
-bool is_finite(float x) noexcept { return (x < 0 ? -x : x) <= std::numeric_limits<float>::max(); }
+template <class Arch> bool is_finite(float x) noexcept { return (x < 0 ? -x : x) <= std::numeric_limits<float>::max(); }
 
 /// Index of the first NaN or infinity among `count` values; `count` where all are finite.
-template <class Arch>
-std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
+template <class Arch> std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
     std::size_t i = 0;
     if constexpr (has_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
@@ -28,7 +28,9 @@ std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
         const auto finite = [&](const float* from) { return xsimd::abs(floats::load_unaligned(from)) <= largest; };
         constexpr std::size_t size = floats::size;
         for (; i + 4 * size <= count; i += 4 * size)
-            if (!xsimd::all((finite(x + i) & finite(x + i + size)) & (finite(x + i + 2 * size) & finite(x + i + 3 * size)))) break;
+            if (!xsimd::all((finite(x + i) & finite(x + i + size)) &
+                            (finite(x + i + 2 * size) & finite(x + i + 3 * size))))
+                break;
     }
     while (i != count && is_finite<Arch>(x[i])) ++i;
     return i;
@@ -39,9 +41,9 @@ struct min_max_result {
     std::size_t first_not_finite = 0;  ///< index of the first NaN or infinity; the count where all are finite
 };
 
-/// Smallest and largest of the values before the first NaN or infinity. A zero is +0. Nothing: {+infinity, -infinity, 0}.
-template <class Arch>
-min_max_result min_max(const float* x, std::size_t count) noexcept {
+/// Smallest and largest of the values before the first NaN or infinity. A zero is +0. Nothing: {+infinity, -infinity,
+/// 0}.
+template <class Arch> min_max_result min_max(const float* x, std::size_t count) noexcept {
     min_max_result result;
     std::size_t i = 0;
     if constexpr (has_vectors<Arch>) {
@@ -95,12 +97,12 @@ void min_max_rows(const float* x, std::size_t count, std::size_t row, float* low
     }
 }
 
-/// Range of each channel, where value i belongs to channel (i / inner) % channels: inner = 1 for NHWC activations, inner =
-/// everything behind the first axis for weights. Widens mins[c] and maxs[c] (start them at +infinity and -infinity) by the
-/// values before the first NaN or infinity, and returns its index, or `count` where all are finite. A zero is +0.
-template <class Arch>
-std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t channels, std::size_t inner, float* mins,
-                                float* maxs) noexcept {
+/// Range of each channel, where value i belongs to channel (i / inner) % channels: inner = 1 for NHWC activations,
+/// inner = everything behind the first axis for weights. Widens mins[c] and maxs[c] (start them at +infinity and
+/// -infinity) by the values before the first NaN or infinity, and returns its index, or `count` where all are finite. A
+/// zero is +0.
+template <class Arch> std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t channels,
+                                                      std::size_t inner, float* mins, float* maxs) noexcept {
     const std::size_t finite = first_not_finite<Arch>(x, count);
     if (inner != 1) {
         std::size_t c = 0;
@@ -111,7 +113,8 @@ std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t c
             if (++c == channels) c = 0;
         }
     } else if (constexpr std::size_t widest = 128; channels <= widest / 2) {
-        // A row of few channels would leave vectors unfilled: several pixels make one row, whose columns are folded afterwards.
+        // A row of few channels would leave vectors unfilled: several pixels make one row, whose columns are folded
+        // afterwards.
         float lows[widest], highs[widest];
         const std::size_t row = widest / channels * channels;
         for (std::size_t i = 0; i != row; ++i) lows[i] = mins[i % channels], highs[i] = maxs[i % channels];
@@ -130,9 +133,9 @@ std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t c
     return finite;
 }
 
-/// Adds the histogram of `count` values to `counts[bins]` and returns how many lay in [low, high]; the others, and NaN, are
-/// left out. Bin and order of operations are torch.histc's (ATen/native/cpu/HistogramKernel.cpp), all in float:
-/// (x - low) * bins / (high - low), truncated, with x = high in the last bin; low = high stands for [low - 1, high + 1].
+/// Adds the histogram of `count` values to `counts[bins]` and returns how many lay in [low, high]; the others, and NaN,
+/// are left out. Bin and order of operations are torch.histc's (ATen/native/cpu/HistogramKernel.cpp), all in float: (x
+/// - low) * bins / (high - low), truncated, with x = high in the last bin; low = high stands for [low - 1, high + 1].
 /// `Count` is float for PyTorch's counts (which stop at 2^24), an integer for exact ones. 0 < bins < 2^24.
 template <class Arch, class Count>
 std::size_t histogram(const float* x, std::size_t count, float low, float high, int bins, Count* counts) noexcept {
@@ -166,41 +169,48 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
     return inside;
 }
 
+/// Whether floats become doubles in vectors. Not below AVX, where xsimd 14.3 gets the upper half wrong (SSE4.1) or goes
+/// through memory.
+template <class Arch> inline constexpr bool widens_floats = std::is_base_of_v<xsimd::avx, Arch> ||
+                                                            std::is_base_of_v<xsimd::avx512f, Arch> ||
+                                                            std::is_base_of_v<xsimd::neon64, Arch>;
+
 /// Powers behind a signal to quantization noise ratio: sqnr = 10 log10(signal / error) decibels.
 struct signal_power {
     double signal = 0;  ///< sum of x^2
     double error = 0;   ///< sum of (x - y)^2
 };
 
-/// Sums over `count` values of x^2 and (x - y)^2. The same bits everywhere: squares of floats are exact in double, and value
-/// i is always added to partial sum i % 16.
-template <class Arch>
-signal_power signal_and_error_power(const float* x, const float* y, std::size_t count) noexcept {
+/// Sums over `count` values of x^2 and (x - y)^2. The same bits everywhere: squares of floats are exact in double, and
+/// value i is always added to partial sum i % 16.
+template <class Arch> signal_power signal_and_error_power(const float* x, const float* y, std::size_t count) noexcept {
     constexpr std::size_t partial_sums = 16;
     std::array<double, partial_sums> signal{}, error{};
     std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (widens_floats<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         using doubles = xsimd::batch<double, Arch>;
-        static_assert(partial_sums % floats::size == 0, "signal_and_error_power: one vector holds more floats than there are partial sums");
-        constexpr std::size_t parts = partial_sums / doubles::size;
-        std::array<doubles, parts> signals, errors;
+        constexpr int batches = static_cast<int>(partial_sums / doubles::size);
+        static_assert(batches * doubles::size == partial_sums,
+                      "signal_and_error_power: a vector holds more than 16 doubles");
+        std::array<doubles, batches> signals, errors;
         signals.fill(doubles(0.0));
         errors.fill(doubles(0.0));
-        std::array<float, partial_sums> difference;
         for (; i + partial_sums <= count; i += partial_sums) {
-            for (std::size_t f = 0; f != partial_sums; f += floats::size)
-                (floats::load_unaligned(x + i + f) - floats::load_unaligned(y + i + f)).store_unaligned(difference.data() + f);
-            for (std::size_t p = 0; p != parts; ++p) {  // loads that convert: xsimd 14.3 widens floats wrongly on SSE4.1
-                const doubles value = doubles::load_unaligned(x + i + p * doubles::size);
-                const doubles error_value = doubles::load_unaligned(difference.data() + p * doubles::size);
-                signals[p] += value * value;
-                errors[p] += error_value * error_value;
-            }
+            unroll<batches / 2>([&](auto index) __attribute__((always_inline)) {
+                constexpr std::size_t pair = decltype(index)::value, at = pair * floats::size;
+                const floats value = floats::load_unaligned(x + i + at);
+                const auto values = xsimd::widen(value),
+                           differences = xsimd::widen(value - floats::load_unaligned(y + i + at));
+                signals[2 * pair] += values[0] * values[0];
+                signals[2 * pair + 1] += values[1] * values[1];
+                errors[2 * pair] += differences[0] * differences[0];
+                errors[2 * pair + 1] += differences[1] * differences[1];
+            });
         }
-        for (std::size_t p = 0; p != parts; ++p) {
-            signals[p].store_unaligned(signal.data() + p * doubles::size);
-            errors[p].store_unaligned(error.data() + p * doubles::size);
+        for (std::size_t b = 0; b != batches; ++b) {
+            signals[b].store_unaligned(signal.data() + b * doubles::size);
+            errors[b].store_unaligned(error.data() + b * doubles::size);
         }
     }
     for (; i != count; ++i) {

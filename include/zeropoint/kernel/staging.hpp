@@ -27,10 +27,10 @@ struct band_layout {
     int row_stride = 1, column_stride = 1;  ///< staged rows and columns from the window of one output to the next
     int columns = 1;                        ///< staged pixels of a row
     std::ptrdiff_t pixel_pitch = 0, row_pitch = 0;
-    int output_rows = 1;                    ///< of one band; the last band may have fewer
 
-    constexpr std::ptrdiff_t rows(const conv2d_geometry& g, int output_row_count) const {
-        return std::ptrdiff_t{output_row_count - 1} * row_stride + g.window_height();
+    /// Staged rows under a number of output rows.
+    constexpr std::ptrdiff_t rows(const conv2d_geometry& g, int output_rows) const {
+        return std::ptrdiff_t{output_rows - 1} * row_stride + g.window_height();
     }
 };
 
@@ -47,18 +47,12 @@ constexpr band_layout staged_layout(const conv2d_geometry& g, std::ptrdiff_t ele
     band_layout layout;
     layout.row_step = g.kernel_height == 1 ? g.stride_height : 1;
     layout.column_step = g.kernel_width == 1 ? g.stride_width : 1;
-    layout.row_stride = g.stride_height / layout.row_step;
-    layout.column_stride = g.stride_width / layout.column_step;
+    layout.row_stride = g.kernel_height == 1 ? 1 : g.stride_height;
+    layout.column_stride = g.kernel_width == 1 ? 1 : g.stride_width;
     layout.columns = (g.out.width - 1) * layout.column_stride + g.window_width();
     // Rows of a tile at a multiple of 1024 bytes would share the sets of the first-level cache.
     layout.pixel_pitch = g.in.channels + (g.in.channels * element_size % 1024 == 0 ? 64 / element_size : 0);
     layout.row_pitch = layout.columns * layout.pixel_pitch;
-
-    const std::ptrdiff_t fitting = (band_bytes / (layout.row_pitch * element_size) - g.window_height()) / layout.row_stride + 1;
-    const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(fitting, (band_pixels + g.out.width - 1) / g.out.width);
-    const int most = static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
-    const int bands = (g.out.height + most - 1) / most;
-    layout.output_rows = (g.out.height + bands - 1) / bands;
     return layout;
 }
 
@@ -73,10 +67,20 @@ constexpr band_layout input_layout(const conv2d_geometry& g) {
     return layout;
 }
 
-/// Bytes of one staged band of any kernel: int16 elements are the widest.
-constexpr std::size_t staged_bytes(const conv2d_geometry& g) {
-    const band_layout layout = staged_layout(g, sizeof(std::int16_t));
-    const std::ptrdiff_t elements = layout.rows(g, layout.output_rows) * layout.row_pitch + band_slack;
+/// Output rows of one band of int16 elements, all bands being nearly equal. Bands of bytes have the same number.
+constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& words) {
+    const std::ptrdiff_t row_bytes = words.row_pitch * static_cast<std::ptrdiff_t>(sizeof(std::int16_t));
+    if (words.rows(g, g.out.height) * row_bytes <= band_bytes) return g.out.height;
+    const std::ptrdiff_t fitting = (band_bytes / row_bytes - g.window_height()) / words.row_stride + 1;
+    const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(fitting, (band_pixels + g.out.width - 1) / g.out.width);
+    const int most = static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
+    const int bands = (g.out.height + most - 1) / most;
+    return (g.out.height + bands - 1) / bands;
+}
+
+/// Bytes of one staged band of int16 elements, which has room for one of bytes too.
+constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_layout& words, int output_rows) {
+    const std::ptrdiff_t elements = words.rows(g, output_rows) * words.row_pitch + band_slack;
     return align_up(static_cast<std::size_t>(elements) * sizeof(std::int16_t));
 }
 

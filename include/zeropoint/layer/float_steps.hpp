@@ -1,13 +1,13 @@
 // One row of a float model: what it keeps in its parameter block and which function runs it.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <span>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/float_conv2d.hpp>
 #include <zeropoint/kernel/float_elementwise.hpp>
@@ -40,7 +40,9 @@ constexpr int float_parameter_bytes(const node& row) {
 }
 template <class Arch>
 constexpr int float_scratch_bytes(const node& row) {
-    return is_weighted(row.kind) ? static_cast<int>(kernel::conv2d_float_scratch_bytes<Arch>(row.window)) : 0;
+    constexpr int size = static_cast<int>(sizeof(float));
+    if (row.kind == op::batch_norm) return size * 2 * row.channels;
+    return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
 }
 
 constexpr float lower_bound(op activation) { return is_clamp(activation) ? 0.0f : -infinity; }
@@ -55,17 +57,13 @@ struct float_steps {
         kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row), lower_bound(row.activation),
                                    upper_bound(row.activation), c.out<float>(row), c.scratch<float>(row));
     }
-    /// y = x * factor + offset, with the factor and offset that the running statistics give.
     static void batch_norm(const node& row, const context& c) noexcept {
         const batch_norm_view bn = view_of_batch_norm(row, c.block<float>(row));
-        const float* x = c.in<float>(row);
-        float* y = c.out<float>(row);
-        const auto channels = static_cast<std::size_t>(row.channels), pixels = static_cast<std::size_t>(row.out.pixels());
-        for (std::size_t k = 0; k != channels; ++k) {
-            const float factor = bn.weight[k] / std::sqrt(bn.running_var[k] + row.parameter);
-            const float offset = bn.bias[k] - bn.running_mean[k] * factor;
-            for (std::size_t p = 0; p != pixels; ++p) y[p * channels + k] = x[p * channels + k] * factor + offset;
-        }
+        const auto channels = static_cast<std::size_t>(row.channels);
+        float* multiplier = c.scratch<float>(row);
+        float* offset = multiplier + channels;
+        kernel::make_batch_norm<Arch>(channels, bn.weight.data(), bn.bias.data(), bn.running_mean.data(), bn.running_var.data(), row.parameter, multiplier, offset);
+        kernel::batch_norm<Arch>(c.in<float>(row), static_cast<std::size_t>(row.out.pixels()), channels, multiplier, offset, c.out<float>(row));
     }
     static void clamp(const node& row, const context& c) noexcept {
         kernel::clamp<Arch>(c.in<float>(row), count(row), lower_bound(row.kind), upper_bound(row.kind), c.out<float>(row));

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <zeropoint/observe/observer.hpp>
@@ -53,7 +55,7 @@ public:
         const double position = x * power_of_two(-exponent_) - static_cast<double>(first_);
         double below = 0;
         for (std::size_t i = 0; i != counts_.size() && static_cast<double>(i) < position; ++i)
-            below += static_cast<double>(counts_[i]) * std::min(1.0, position - static_cast<double>(i));
+            below += static_cast<double>(counts_[i]) * static_cast<float>(std::min(1.0, position - static_cast<double>(i)));
         return below;
     }
     /// The x with `rank` values below it, likewise; rank from 0, for the smallest value, up to the count.
@@ -81,7 +83,7 @@ private:
     static int exponent_for(float low, float high) {
         const double size = std::max(-static_cast<double>(low), static_cast<double>(high));
         if (size == 0) return all_zero;
-        int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023 - std::bit_width(static_cast<unsigned>(Bins));
+        int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023 - static_cast<int>(std::bit_width(static_cast<unsigned>(Bins)));
         while (bin_of(high, exponent) - bin_of(low, exponent) >= Bins) ++exponent;
         return exponent;
     }
@@ -91,8 +93,10 @@ private:
         range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
         const float low = std::min(range_.min, 0.0f), high = std::max(range_.max, 0.0f);
         const int exponent = exponent_for(low, high), shift = std::min(exponent - exponent_, 62);
-        const std::int64_t first = bin_of(low, exponent), last = bin_of(high, exponent);
-        std::vector<std::uint64_t> counts(static_cast<std::size_t>(last - first + 1));
+        const std::int64_t first = bin_of(low, exponent);
+        const auto size = static_cast<std::size_t>(bin_of(high, exponent) - first + 1);
+        if (shift == 0 && first == first_ && size == counts_.size()) return;
+        std::vector<std::uint64_t> counts(size);
         for (std::size_t i = 0; i != counts_.size(); ++i)
             counts[static_cast<std::size_t>(((first_ + static_cast<std::int64_t>(i)) >> shift) - first)] += counts_[i];
         counts_ = std::move(counts);

@@ -18,6 +18,7 @@ struct avx2_operations {
     static constexpr const char* name = "avx2";
     static constexpr int tile_rows = 6, vectors = 2, lanes = 8;
     static constexpr bool has_batches = true;
+    static constexpr bool has_dot4 = true;
     static constexpr bool pair_sums_saturate = true;
     /// vpunpck works in 128-bit halves: channels {0-3, 8-11} and {4-7, 12-15}.
     static constexpr int interleaved_channel(int lane) { return lane % 4 + lane / 4 % 2 * 8 + lane / 8 * 4; }

@@ -12,6 +12,7 @@ namespace kernel {
 /// What every architecture supplies to the loops of gemm.hpp, depthwise.hpp and staging.hpp.
 ///   tile_rows, vectors, lanes     a tile is tile_rows x (vectors * lanes) int32 accumulators, all held in registers
 ///   has_batches                   whether int32 is an xsimd batch, so that epilogues can be applied to vectors
+///   has_dot4                      whether dot4 can be called; else all panels take dot2
 ///   pair_sums_saturate            whether dot4 adds pairs of products in 16 saturating bits (dispatch per panel then)
 ///   interleaved_channel(lane)     the channel that interleave() brings to an int32 lane of a tile
 template <int Rows, int Lanes, int Vectors>
@@ -19,6 +20,7 @@ struct portable_operations {
     static constexpr const char* name = "portable";
     static constexpr int tile_rows = Rows, vectors = Vectors, lanes = Lanes;
     static constexpr bool has_batches = false;
+    static constexpr bool has_dot4 = true;
     static constexpr bool pair_sums_saturate = false;
     static constexpr int interleaved_channel(int lane) { return lane; }
 

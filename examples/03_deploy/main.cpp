@@ -1,0 +1,24 @@
+// A program as it ships: it loads an int8 model and runs it. No observer, no calibration and no float weight is in it.
+#include <cstdio>
+
+#include <zeropoint/deploy.hpp>
+
+#include "../01_digits/digits_cnn.hpp"
+#include "../01_digits/digits_data.hpp"
+
+int main(int argc, char** argv) {
+    if (argc > 2) return std::fprintf(stderr, "usage: %s [int8 model]\n", argv[0]), 2;
+    const char* path = argc == 2 ? argv[1] : ZEROPOINT_SOURCE_DIR "/tests/identity/models/per_channel_histogram.safetensors";
+    try {
+        const auto model = zp::load<zp::quantized<digits_cnn, per_channel_histogram>>(path);
+        const digits data = load_digits(ZEROPOINT_SOURCE_DIR "/examples/01_digits/data");
+
+        const int correct = count_correct(model, data.test), count = static_cast<int>(data.test.labels.size());
+        std::printf("%d of %d digits right: %.2f %%\n", correct, count, 100.0 * correct / count);
+        std::printf("%d bytes of parameters, %d bytes of working memory\n", model.parameter_bytes, model.arena_bytes);
+        return correct >= 0.98 * count ? 0 : 1;
+    } catch (const zp::error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+}

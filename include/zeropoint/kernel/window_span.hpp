@@ -1,0 +1,40 @@
+// Which rows or columns of an input lie under one window: the geometry that pooling and float convolution share.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Along one axis, the positions of one window that lie inside the input.
+struct window_span {
+    int first = 0;    ///< the first row or column of input inside
+    int skipped = 0;  ///< positions of the window before it, which lie in the padding
+    int count = 0;    ///< how many are inside
+    int step = 1;     ///< from one to the next
+    int padded = 0;   ///< how many lie inside the input with its padding
+};
+
+/// The window of output `index`: positions index * stride - padding + k * dilation for k in [0, kernel), of which those
+/// in [0, extent) are inside. The padding is taken to be the same at both ends for `padded`, which is for dilation 1:
+/// windows that hang over the padding, as PyTorch's ceil_mode lets them, are clipped to it.
+constexpr window_span span_of_window(int index, int kernel, int stride, int padding, int dilation, int extent) {
+    const int start = index * stride - padding;
+    const int before = start < 0 ? std::min((-start + dilation - 1) / dilation, kernel) : 0;
+    const int until = start < extent ? std::clamp((extent - start + dilation - 1) / dilation, before, kernel) : before;
+    return {start + before * dilation, before, until - before, dilation, std::min(kernel, extent + padding - start)};
+}
+
+/// The cell of output `index` of an adaptive pooling: from floor(index * extent / out) up to
+/// ceil((index + 1) * extent / out), PyTorch's rule.
+constexpr window_span span_of_cell(int index, int extent, int out) {
+    const int first = static_cast<int>(std::int64_t{index} * extent / out);
+    const int last = static_cast<int>(((std::int64_t{index} + 1) * extent + out - 1) / out);
+    return {first, 0, last - first, 1, last - first};
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,148 @@
+// Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
+#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/layer/builder.hpp>
+#include <zeropoint/layer/quantized_conv2d.hpp>
+#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/scheme/bias.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+const zp::safetensors_file& golden() {
+    static const auto file = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/quantized_ops.safetensors");
+    return file;
+}
+
+// The groups whose names begin so: "conv2d/stride_2" of the tensor "conv2d/stride_2/x".
+std::set<std::string> groups(const std::string& prefix) {
+    std::set<std::string> names;
+    for (const zp::file_tensor& tensor : golden().tensors())
+        if (tensor.name.rfind(prefix, 0) == 0) names.insert(tensor.name.substr(0, tensor.name.rfind('/')));
+    return names;
+}
+
+template <class T> std::vector<T> values(const std::string& name) {
+    return golden().values<T>(golden().expect(name));
+}
+
+// One golden problem as the two rows of a graph, and what it was made of.
+struct problem {
+    explicit problem(const std::string& group)
+        : x(values<std::uint8_t>(group + "/x")), weight(values<std::int8_t>(group + "/weight")),
+          weight_scale(values<float>(group + "/weight_scale")), bias(values<float>(group + "/bias")),
+          fbgemm(values<std::uint8_t>(group + "/fbgemm")) {
+        const auto scales = values<float>(group + "/activation_scale");
+        const auto zero_points = values<std::int32_t>(group + "/activation_zero_point");
+        input = {scales[0], zero_points[0]};
+        output = {scales[1], zero_points[1]};
+        const auto weight_zero_point = values<std::int32_t>(group + "/weight_zero_point");
+        REQUIRE(std::set<std::int32_t>(weight_zero_point.begin(), weight_zero_point.end()) == std::set<std::int32_t>{0});
+        if (golden().find(group + "/qnnpack") != nullptr) qnnpack = values<std::uint8_t>(group + "/qnnpack");
+
+        const zp::file_shape shape = golden().expect(group + "/x").shape, filters = golden().expect(group + "/weight").shape;
+        const auto geometry = values<std::int32_t>(group + "/geometry");
+        const auto extent = [](const zp::file_shape& s, std::size_t i) { return static_cast<int>(s[i]); };
+        zp::builder b(rows, 2);
+        images = extent(shape, 0);
+        if (shape.size() == 4) {
+            b.conv2d(b.input({extent(shape, 2), extent(shape, 3), extent(shape, 1)}), "",
+                     {.out_channels = extent(filters, 0), .kernel = {extent(filters, 2), extent(filters, 3)}, .stride = {geometry[0], geometry[1]},
+                      .padding = {geometry[2], geometry[3]}, .dilation = {geometry[4], geometry[5]}, .groups = geometry[6]});
+        } else {
+            b.linear(b.input({1, 1, extent(shape, 1)}), "", extent(filters, 0));
+        }
+        REQUIRE(b.error.broken == zp::rule::none);
+        rows[0].type = rows[1].type = zp::scalar_type::uint8;
+        rows[0].quant_max = rows[1].quant_max = 255;
+        rows[1].weight_type = zp::scalar_type::int8;
+        rows[1].weight_min = -128;
+        rows[1].weight_max = 127;
+        rows[0].slot = 0;
+        rows[1].slot = 1;
+        rows[1].arena_offset = zp::in_user_output;
+        rows[1].activation = geometry[7] != 0 ? zp::op::relu : zp::op::none;
+        if (weight_scale.size() == 1) weight_scale.resize(static_cast<std::size_t>(rows[1].channels), weight_scale[0]);
+    }
+
+    // All images through our layer, in PyTorch's order (channels outermost).
+    template <class Requantization> std::vector<std::uint8_t> run() const {
+        using kernels = zp::quantized_conv2d_kernels<Requantization, zp::default_architecture>;
+        zp::quantized_weights weights;
+        weights.codes.resize(weight.size());
+        zp::weights_from_file(rows[1], weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        weights.scales = weight_scale;
+        weights.float_bias = bias;
+        if (!Requantization::has_float_bias)
+            for (std::size_t c = 0; c != bias.size(); ++c) weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
+        const zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(rows[1])));
+        kernels::write(rows[1], rows[0], weights, input, output, const_cast<std::byte*>(block.data()));
+        zp::aligned_buffer scratch(static_cast<std::size_t>(kernels::scratch_bytes(rows[1])));
+        const zp::qparams ranges[] = {input, output};
+        const auto in = static_cast<std::size_t>(rows[0].out.size()), out = static_cast<std::size_t>(rows[1].out.size());
+        std::vector<std::uint8_t> nhwc(in), y(out), result(out * static_cast<std::size_t>(images));
+        for (std::size_t i = 0; i != static_cast<std::size_t>(images); ++i) {
+            zp::kernel::nchw_to_nhwc(x.data() + i * in, rows[0].out, nhwc.data());
+            const zp::context c{rows, block.data(), ranges, scratch.data(), reinterpret_cast<const float*>(nhwc.data()), reinterpret_cast<float*>(y.data())};
+            kernels::template run<std::uint8_t, std::uint8_t>(rows[1], c);
+            zp::kernel::nhwc_to_nchw(y.data(), rows[1].out, result.data() + i * out);
+        }
+        return result;
+    }
+
+    zp::node rows[2];
+    int images = 1;
+    std::vector<std::uint8_t> x;
+    std::vector<std::int8_t> weight;
+    std::vector<float> weight_scale, bias;
+    zp::qparams input, output;
+    std::vector<std::uint8_t> fbgemm, qnnpack;
+};
+
+int largest_difference(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b) {
+    REQUIRE(a.size() == b.size());
+    int largest = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) largest = std::max(largest, std::abs(a[i] - b[i]));
+    return largest;
+}
+
+}  // namespace
+
+TEST_CASE("float_bias equals PyTorch's fbgemm engine") {
+    int count = 0;
+    for (const char* prefix : {"conv2d/", "linear/"})
+        for (const std::string& group : groups(prefix)) {
+            CAPTURE(group);
+            const problem p(group);
+            CHECK(p.run<zp::float_bias>() == p.fbgemm);
+            ++count;
+        }
+    CHECK(count >= 40);
+}
+
+TEST_CASE("an int32 bias is at most one quantum from PyTorch's fbgemm and qnnpack engines") {
+    for (const char* prefix : {"conv2d/", "linear/"})
+        for (const std::string& group : groups(prefix)) {
+            CAPTURE(group);
+            const problem p(group);
+            const std::vector<std::uint8_t> ours = p.run<zp::nearest_even>();
+            CHECK(largest_difference(ours, p.fbgemm) <= 1);
+            CHECK(largest_difference(ours, p.qnnpack) <= 1);
+        }
+}
+
+// Sums within a rounding error of a tie, where fbgemm's fused multiply-add for one scale a tensor is seen.
+TEST_CASE("near ties: equal with a scale a channel, at most one quantum apart with one a tensor") {
+    for (const std::string& group : groups("near_tie/")) {
+        CAPTURE(group);
+        const problem p(group);
+        const std::vector<std::uint8_t> ours = p.run<zp::float_bias>();
+        if (group.find("per_tensor") == std::string::npos) CHECK(ours == p.fbgemm);
+        else CHECK(largest_difference(ours, p.fbgemm) <= 1);
+    }
+}
