@@ -1,4 +1,4 @@
-// Latency, noise by layer and sameness of networks.
+// Latency, and noise by layer.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -66,26 +65,4 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
         if (rows[i].type != zp::scalar_type::float32)
             layers.push_back({zp::display_name(float_rows, rows[i].origin), 10 * std::log10(signal[i] / noise[i])});
     return layers;
-}
-
-/// Whether two int8 networks of one type agree in every code of every activation, and in every bit of the scores.
-template <class Int8> bool are_identical(const Int8& a, const Int8& b, std::span<const image> images) {
-    std::vector<std::byte> bytes_of_a;
-    typename Int8::workspace memory;
-    bool same = true;
-    for (const image& x : images) {
-        scores y;
-        bytes_of_a.clear();
-        a.run(x.data(), y.data(), memory.bytes, [&](int row, const void* values) {
-            const auto* first = static_cast<const std::byte*>(values);
-            bytes_of_a.insert(bytes_of_a.end(), first, first + byte_size(a.rows()[static_cast<std::size_t>(row)]));
-        });
-        std::size_t at = 0;
-        b.run(x.data(), y.data(), memory.bytes, [&](int row, const void* values) {
-            const std::size_t size = byte_size(b.rows()[static_cast<std::size_t>(row)]);
-            same = same && std::memcmp(bytes_of_a.data() + at, values, size) == 0;
-            at += size;
-        });
-    }
-    return same;
 }

@@ -41,8 +41,7 @@ struct problem {
         const auto zero_points = values<std::int32_t>(group + "/activation_zero_point");
         input = {scales[0], zero_points[0]};
         output = {scales[1], zero_points[1]};
-        const auto weight_zero_point = values<std::int32_t>(group + "/weight_zero_point");
-        REQUIRE(std::set<std::int32_t>(weight_zero_point.begin(), weight_zero_point.end()) == std::set<std::int32_t>{0});
+        weight_zero_point = values<std::int32_t>(group + "/weight_zero_point");
         if (golden().find(group + "/qnnpack") != nullptr) qnnpack = values<std::uint8_t>(group + "/qnnpack");
 
         const zp::file_shape shape = golden().expect(group + "/x").shape, filters = golden().expect(group + "/weight").shape;
@@ -67,7 +66,9 @@ struct problem {
         rows[1].slot = 1;
         rows[1].arena_offset = zp::in_user_output;
         rows[1].activation = geometry[7] != 0 ? zp::op::relu : zp::op::none;
-        if (weight_scale.size() == 1) weight_scale.resize(static_cast<std::size_t>(rows[1].channels), weight_scale[0]);
+        weight_scale.resize(static_cast<std::size_t>(rows[1].channels), weight_scale[0]);  // one a tensor becomes one a channel
+        weight_zero_point.resize(static_cast<std::size_t>(rows[1].channels), weight_zero_point[0]);
+        rows[1].affine_weights = std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
     }
 
     // All images through our layer, in PyTorch's order (channels outermost).
@@ -78,6 +79,7 @@ struct problem {
         zp::weights_from_file(rows[1], weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
         weights.scales = weight_scale;
         weights.float_bias = bias;
+        if (rows[1].affine_weights) weights.zero_points = weight_zero_point;
         if (!Requantization::has_float_bias)
             for (std::size_t c = 0; c != bias.size(); ++c) weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
         const zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(rows[1])));
@@ -100,6 +102,7 @@ struct problem {
     std::vector<std::uint8_t> x;
     std::vector<std::int8_t> weight;
     std::vector<float> weight_scale, bias;
+    std::vector<std::int32_t> weight_zero_point;
     zp::qparams input, output;
     std::vector<std::uint8_t> fbgemm, qnnpack;
 };

@@ -132,7 +132,7 @@ template <class Arch, class Out, class Epilogue>
                                    Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     constexpr int width = panel_width<Arch>;
-    if constexpr (ops::has_batches && Epilogue::is_vectorized) {
+    if constexpr (ops::has_batches) {
         typename Epilogue::template copies<width> room;
         const Epilogue panel = epilogue.template panel<width>(first_channel, channels, room);
         for (int row = 0; row != rows; ++row) {

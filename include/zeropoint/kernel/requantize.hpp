@@ -11,7 +11,7 @@
 
 // Every epilogue is a small struct of run-time pointers and numbers with
 //   - a scalar operator()(sum, channel): the definition;
-//   - a vector operator()(sums, channel) of consecutive channels with the same bits, where `is_vectorized`;
+//   - vector(sums, channel): the same bits for a batch of consecutive channels;
 //   - panel(first, count, copies): itself with the parameters of channels [first, first + count) from index 0 on, and
 //     `Width` of them readable, so that vector code may read a whole panel at the last channels too.
 // `sum` includes the packed int32 bias. No product feeds a sum in float: -ffp-contract changes nothing. Vector code converts
@@ -48,7 +48,6 @@ struct nearest_even {
     const float* multiplier = nullptr;
     output_codes codes{};
 
-    static constexpr bool is_vectorized = true;
     template <int Width> struct copies { parameter_copy<Width, float> multiplier; };
 
     template <int Width>
@@ -74,7 +73,6 @@ struct float_bias {
     const float* bias = nullptr;
     output_codes codes{};
 
-    static constexpr bool is_vectorized = true;
     template <int Width> struct copies { parameter_copy<Width, float> multiplier, bias; };
 
     template <int Width>
@@ -107,6 +105,28 @@ constexpr std::int32_t rounding_divide_by_power_of_two(std::int32_t value, int e
     return (value >> exponent) + ((value & mask) > threshold);
 }
 
+/// The 64-bit product of an int32 and a factor in [0, 2^31), from products of halves: few machines multiply 32 by 32 bits
+/// into 64 in all lanes.
+template <class Batch>
+struct wide_product {
+    using unsigned_batch = xsimd::batch<std::uint32_t, typename Batch::arch_type>;
+    Batch high;
+    unsigned_batch low;
+
+    [[gnu::always_inline]] wide_product(Batch value, Batch factor) : high(0), low(0) {
+        const Batch half_mask(0xffff);
+        const Batch value_low = value & half_mask, value_high = value >> 16;
+        const Batch factor_low = factor & half_mask, factor_high = factor >> 16;
+        const Batch cross = value_high * factor_low;
+        // Below 2^31: 65535 * 32767 + 65535.
+        const Batch carry = value_low * factor_high + as_signed(as_unsigned(value_low * factor_low) >> 16);
+        high = value_high * factor_high + (cross >> 16) + (carry >> 16) + (((cross & half_mask) + (carry & half_mask)) >> 16);
+        low = as_unsigned(value * factor);
+    }
+    [[gnu::always_inline]] static unsigned_batch as_unsigned(Batch x) { return xsimd::bitwise_cast<std::uint32_t>(x); }
+    [[gnu::always_inline]] static Batch as_signed(unsigned_batch x) { return xsimd::bitwise_cast<std::int32_t>(x); }
+};
+
 /// y = clamp(RDBPOT(SRDHM(sum * 2^max(shift, 0), multiplier), max(-shift, 0)), min - z, max - z) + z: TFLite's default kernels.
 /// multiplier[c] in [0, 2^31), shift[c] in [-31, 30]; the left shift wraps.
 struct fixed_point_double_rounding {
@@ -114,7 +134,6 @@ struct fixed_point_double_rounding {
     const std::int32_t* shift = nullptr;
     output_codes codes{};
 
-    static constexpr bool is_vectorized = false;
     template <int Width> struct copies { parameter_copy<Width, std::int32_t> multiplier, shift; };
 
     template <int Width>
@@ -128,6 +147,20 @@ struct fixed_point_double_rounding {
         const std::int32_t scaled = rounding_divide_by_power_of_two(high, right);
         return std::clamp(scaled, codes.min - codes.zero_point, codes.max - codes.zero_point) + codes.zero_point;
     }
+    template <class Batch>
+    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+        using product = wide_product<Batch>;
+        const Batch zero(0), one(1), exponent = Batch::load_unaligned(shift + channel);
+        const Batch right = xsimd::max(-exponent, zero);
+        const product p(sums << xsimd::max(exponent, zero), Batch::load_unaligned(multiplier + channel));
+        // round(product / 2^31): bits 31 to 62, and bit 30 rounds up.
+        const Batch doubled = p.high + p.high + product::as_signed(p.low >> 31) + product::as_signed((p.low >> 30) & 1u);
+        const Batch mask = (one << right) - one;
+        const Batch threshold = (mask >> 1) + xsimd::select(doubled < zero, one, zero);
+        const Batch scaled = (doubled >> right) + xsimd::select((doubled & mask) > threshold, one, zero);
+        const Batch lower(codes.min - codes.zero_point), upper(codes.max - codes.zero_point);
+        return xsimd::clip(scaled, lower, upper) + Batch(codes.zero_point);
+    }
 };
 
 /// y = clamp((int64(sum) * multiplier + 2^(30 - shift)) >> (31 - shift), min - z, max - z) + z: TFLITE_SINGLE_ROUNDING.
@@ -137,7 +170,6 @@ struct fixed_point_single_rounding {
     const std::int32_t* shift = nullptr;
     output_codes codes{};
 
-    static constexpr bool is_vectorized = false;
     template <int Width> struct copies { parameter_copy<Width, std::int32_t> multiplier, shift; };
 
     template <int Width>
@@ -151,13 +183,31 @@ struct fixed_point_single_rounding {
         const std::int64_t lower = codes.min - codes.zero_point, upper = codes.max - codes.zero_point;
         return static_cast<std::int32_t>(std::clamp(scaled, lower, upper)) + codes.zero_point;
     }
+    template <class Batch>
+    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+        using product = wide_product<Batch>;
+        using unsigned_batch = typename product::unsigned_batch;
+        const product p(sums, Batch::load_unaligned(multiplier + channel));
+        // floor(product / 2^right) plus the highest bit shifted out. Where right < 32 the quotient may need more than 32
+        // bits; it is cut at +-2^30, which any codes clamp further.
+        const Batch right = Batch(31) - Batch::load_unaligned(shift + channel);
+        const Batch near = xsimd::min(right, Batch(31)), far = xsimd::max(right - Batch(32), Batch(0));
+        const Batch limit(1 << 30), rest = p.high >> (near - Batch(1));
+        const Batch joined = (p.high << (Batch(32) - near)) | product::as_signed(p.low >> product::as_unsigned(near));
+        const Batch cut = xsimd::select(rest > Batch(0), limit, xsimd::select(rest < Batch(-1), -limit, joined));
+        const Batch quotient = xsimd::clip(xsimd::select(right < Batch(32), cut, p.high >> far), -limit, limit);
+        const unsigned_batch low_bit = p.low >> product::as_unsigned(xsimd::min(right - Batch(1), Batch(31)));
+        const Batch high_bit = p.high >> xsimd::max(far - Batch(1), Batch(0));
+        const Batch half = xsimd::select(right < Batch(33), product::as_signed(low_bit), high_bit) & Batch(1);
+        const Batch lower(codes.min - codes.zero_point), upper(codes.max - codes.zero_point);
+        return xsimd::clip(quotient + half, lower, upper) + Batch(codes.zero_point);
+    }
 };
 
 /// y = float(sum) * multiplier[c], with multiplier[c] = x_scale * w_scale[c]: a layer whose output leaves the integers.
 struct dequantize_to_float {
     const float* multiplier = nullptr;
 
-    static constexpr bool is_vectorized = true;
     template <int Width> struct copies { parameter_copy<Width, float> multiplier; };
 
     template <int Width>
@@ -174,7 +224,6 @@ struct dequantize_to_float {
 
 /// y = sum: the raw int32 accumulators.
 struct accumulators {
-    static constexpr bool is_vectorized = true;
     template <int Width> struct copies {};
 
     template <int Width>

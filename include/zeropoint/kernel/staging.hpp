@@ -100,9 +100,19 @@ template <class Arch>
 /// Codes as unsigned bytes; signed ones are shifted by 128, which is their sign bit flipped.
 template <class Arch, class In>
 [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes, std::uint8_t* to) {
-    std::memcpy(to, from, static_cast<std::size_t>(count));
-    if (unsigned_shift(codes) == 0) return;
-    for (std::ptrdiff_t i = 0; i != count; ++i) to[i] = static_cast<std::uint8_t>(to[i] ^ 0x80);
+    if (unsigned_shift(codes) == 0) {
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+        return;
+    }
+    std::ptrdiff_t i = 0;
+    if constexpr (operations<Arch>::has_batches) {
+        using bytes = typename operations<Arch>::uint8;
+        constexpr auto size = static_cast<std::ptrdiff_t>(bytes::size);
+        for (; i + size <= count; i += size) {
+            (bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + i)) ^ bytes(0x80)).store_unaligned(to + i);
+        }
+    }
+    for (; i < count; ++i) to[i] = static_cast<std::uint8_t>(from[i] ^ 0x80);
 }
 template <class Arch>
 [[gnu::always_inline]] inline void stage_border(std::ptrdiff_t count, activation_codes codes, std::uint8_t* to) {

@@ -1,0 +1,23 @@
+// Strings as template arguments.
+#include <type_traits>
+
+#include <doctest/doctest.h>
+
+#include <zeropoint/core/fixed_string.hpp>
+
+namespace {
+
+template <zp::fixed_string Name> struct named {};
+
+static_assert(std::is_same_v<named<"conv1">, named<"conv1">> && !std::is_same_v<named<"conv1">, named<"conv2">>);
+static_assert(!std::is_same_v<named<"a">, named<"ab">>);
+static_assert(std::is_same_v<named<zp::fixed_string("block") + ".conv1">, named<"block.conv1">>, "no padding after concatenation");
+static_assert(zp::fixed_string("a") + zp::fixed_string("") == zp::fixed_string("a"));
+
+}  // namespace
+
+TEST_CASE("fixed_string: a view without the terminating zero") {
+    CHECK(zp::fixed_string("conv1").view() == "conv1");
+    CHECK(zp::fixed_string("").view().empty());
+    CHECK((zp::fixed_string("block") + zp::fixed_string(".conv1")).view() == "block.conv1");
+}
