@@ -103,7 +103,10 @@ def main() -> int:
 
     for variant, output in zip(todo, outputs):
         verdict = "same" if output == expected else "DIFFERS"
-        print(f"{variant.compiler:<12} {' '.join(variant.flags):<50} {verdict:<8} {output.strip()}")
+        print(f"{variant.compiler:<12} {' '.join(variant.flags):<50} {verdict:<8} {output.splitlines()[0] if output else ''}")
+        if output != expected:
+            wanted = set(expected.splitlines())
+            print("".join(f"    {line}\n" for line in output.splitlines()[1:] if line not in wanted), end="")
     for level in sorted(lacking):
         print(f"skipped: this CPU lacks {level}")
     failed = sum(output != expected for output in outputs) + len(absent)

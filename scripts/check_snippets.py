@@ -1,67 +1,107 @@
 #!/usr/bin/env python3
-"""Fails when a C++ snippet of README.md or docs/ is in no file that is compiled. Usage: check_snippets.py [root]
+"""Fails when the C++ that README.md and docs/ show is not the C++ that is compiled. Usage: check_snippets.py [--update]
 
-A snippet is a block fenced with ```cpp. Its lines must stand, one after another and with the same relative indentation,
-in a file of examples/, tests/ or include/; a line of the snippet that is only `...` or `// ...` skips any number of lines.
-What a page wants to show and no example does goes into tests/docs/<page>.cpp, which is a test like every other.
+A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs:
+
+    <!-- snippet: walk_through.cpp#pipeline -->         // [pipeline]
+    ```cpp                                              const auto fused = zp::fuse(trained);
+    const auto fused = zp::fuse(trained);               // [/pipeline]
+    ```
+
+Both must be the same lines, however far they are indented. --update writes the regions into the pages.
 """
+import argparse
 import pathlib
 import re
 import sys
 import textwrap
 
-FENCE = re.compile(r"^```cpp\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMPILED = ("examples", "tests", "include")
+REGION_MARK = re.compile(r"\s*// \[(/?)([\w-]+)\]\s*$")
+SNIPPET_MARK = re.compile(r"<!-- snippet: ([\w.]+#[\w-]+) -->\s*$")
+FENCE = re.compile(r" {0,3}(```|~~~)\s*(cpp|c\+\+|cxx|hpp|cc)\b", re.IGNORECASE)
 
 
-def blocks_between_gaps(snippet: str) -> list[list[str]]:
-    """The runs of lines that must be found, in order, with empty lines dropped."""
-    blocks: list[list[str]] = [[]]
-    for line in snippet.splitlines():
-        if line.strip() in ("...", "// ..."):
-            blocks.append([])
-        elif line.strip():
-            blocks[-1].append(line.rstrip())
-    return [textwrap.dedent("\n".join(block)).splitlines() for block in blocks if block]
+def dedented(lines: list[str]) -> list[str]:
+    return textwrap.dedent("\n".join(line.rstrip() for line in lines)).splitlines()
 
 
-def position_after(lines: list[str], block: list[str], start: int) -> int | None:
-    """Where the first occurrence of a block ends, at or behind `start`."""
-    for first in range(start, len(lines) - len(block) + 1):
-        if lines[first].strip() != block[0].strip():
-            continue
-        if textwrap.dedent("\n".join(lines[first:first + len(block)])).splitlines() == block:
-            return first + len(block)
-    return None
+def read_regions(sources: pathlib.Path) -> tuple[dict[str, list[str]], list[str]]:
+    """The lines between `// [name]` and `// [/name]`, by "file#name"; and what is wrong with the marks."""
+    regions: dict[str, list[str]] = {}
+    errors: list[str] = []
+    for file in sorted(path for path in sources.rglob("*") if path.suffix in (".cpp", ".hpp")):
+        name, begin = None, 0
+        lines = file.read_text(encoding="utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            mark = REGION_MARK.match(line)
+            if not mark:
+                continue
+            key = f"{file.name}#{mark[2]}"
+            if not mark[1] and name is None and key not in regions:
+                name, begin = key, number
+            elif mark[1] and name == key:
+                regions[key] = dedented(lines[begin:number - 1])
+                name = None
+            else:
+                errors.append(f"{file}:{number}: [{mark[1]}{mark[2]}] does not fit: regions have one name each, begin, end and do not nest")
+        if name is not None:
+            errors.append(f"{file}:{begin}: the region [{name.split('#')[1]}] has no end")
+    return regions, errors
 
 
-def contains(lines: list[str], blocks: list[list[str]]) -> bool:
-    position: int | None = 0
-    for block in blocks:
-        position = position_after(lines, block, position)
-        if position is None:
-            return False
-    return True
+def check_page(page: pathlib.Path, regions: dict[str, list[str]], used: set[str], update: bool) -> list[str]:
+    """What is wrong with one page; with `update`, its snippets are rewritten first."""
+    errors: list[str] = []
+    lines = page.read_text(encoding="utf-8").splitlines()
+    result: list[str] = []
+    key, i = None, 0
+    while i != len(lines):
+        line = lines[i]
+        i += 1
+        result.append(line)
+        where = f"{page}:{i}"
+        if mark := SNIPPET_MARK.match(line):
+            key = mark[1]
+            if i == len(lines) or not FENCE.match(lines[i]):
+                errors.append(f"{where}: a block of C++ must follow this line")
+                key = None
+        elif FENCE.match(line):
+            end = next((j for j in range(i, len(lines)) if lines[j].strip() == "```"), len(lines))
+            block, i = lines[i:end], end
+            if key is None:
+                errors.append(f"{where}: this block does not say where it is compiled: put <!-- snippet: file.cpp#region --> in front of it")
+            elif key not in regions:
+                errors.append(f"{where}: tests/docs has no region {key}")
+            else:
+                used.add(key)
+                if update:
+                    block = regions[key]
+                elif dedented(block) != regions[key]:
+                    errors.append(f"{where}: this is not what {key} says: run scripts/check_snippets.py --update")
+            result += block
+            key = None
+    text = "\n".join(result) + "\n"
+    if update and text != page.read_text(encoding="utf-8"):
+        page.write_text(text, encoding="utf-8")
+        print(f"{page} updated")
+    return errors
 
 
 def main() -> int:
-    root = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
-    sources = [[line.rstrip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-               for folder in COMPILED for file in sorted((root / folder).rglob("*.[hc]pp"))]
-    checked = errors = 0
-    for page in sorted([root / "README.md", *(root / "docs").rglob("*.md")]):
-        if not page.exists():
-            continue
-        text = page.read_text(encoding="utf-8")
-        for found in FENCE.finditer(text):
-            checked += 1
-            blocks = blocks_between_gaps(found[1])
-            if not blocks or not any(contains(lines, blocks) for lines in sources):
-                errors += 1
-                line = text.count("\n", 0, found.start()) + 1
-                print(f"{page.relative_to(root)}:{line}: this snippet is in no compiled file")
-    print(f"{checked} snippets checked, {errors} errors")
-    return 1 if errors or checked == 0 else 0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--update", action="store_true", help="write the regions of tests/docs into the pages")
+    options = parser.parse_args()
+
+    regions, errors = read_regions(options.root / "tests" / "docs")
+    used: set[str] = set()
+    for page in [options.root / "README.md", *sorted((options.root / "docs").rglob("*.md"))]:
+        errors += check_page(page, regions, used, options.update)
+    errors += [f"tests/docs: no page shows {key}" for key in sorted(regions.keys() - used)]
+    for error in errors:
+        print(error)
+    print(f"{len(used)} snippets checked, {len(errors)} errors")
+    return 1 if errors or not used else 0
 
 
 if __name__ == "__main__":

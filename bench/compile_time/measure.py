@@ -38,8 +38,9 @@ def row(what: str, value: str, aim: str, met: bool) -> None:
 
 
 def compile_row(what: str, command: list[str], repeats: int, aim: float) -> None:
-    wall, cpu, memory = min(measured(command) for _ in range(repeats))
-    row(what, f"{wall:.2f} s ({cpu:.2f} CPU)", f"{aim:g} s", wall < aim)
+    """CPU seconds count: they say the same on a busy machine."""
+    wall, cpu, memory = min((measured(command) for _ in range(repeats)), key=lambda run: run[1])
+    row(what, f"{cpu:.2f} s ({wall:.2f} wall)", f"{aim:g} s", cpu < aim)
     print(f"{'':<46} {memory:>18.0f} MiB")
 
 
@@ -58,7 +59,7 @@ def main() -> None:
         parser.error("no build/*/include_flags.txt: configure first, with cmake --preset dev")
 
     compile_command = [options.compiler, "-std=c++20", "-O2", "-DNDEBUG", "@" + options.include_flags,
-                       f'-DZEROPOINT_SOURCE_DIR="{ROOT}"', f'-DZEROPOINT_EXAMPLE_DIR="{DEPLOYMENT}"']
+                       f'-DZEROPOINT_SOURCE_DIR="{ROOT}"']
     version = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
     print(version.splitlines()[0] + ", -O2")
     with tempfile.TemporaryDirectory() as folder:

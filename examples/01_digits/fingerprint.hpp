@@ -30,7 +30,8 @@ template <class Int8> std::uint64_t fingerprint(const Int8& model, std::span<con
     for (const image& x : images) {
         model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
             const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-            if (row.kind != zp::op::input) all.add(values, static_cast<std::size_t>(row.out.size() * zp::size_of(row.type)));
+            if (row.kind != zp::op::input)
+                all.add(values, static_cast<std::size_t>(row.out.size() * zp::size_of(row.type)));
         });
     }
     return all.hash();

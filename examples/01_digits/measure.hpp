@@ -1,4 +1,4 @@
-// Latency, and noise by layer.
+// Accuracy, sizes, latency, and noise by layer.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "digits_cnn.hpp"
@@ -32,8 +34,8 @@ template <class Model> double median_microseconds(const Model& model, std::span<
 }
 
 /// 10 log10(sum x^2 / sum (x - y)^2) of every 8-bit activation y, where x is the same activation of the float network.
-template <class Int8>
-std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const Int8& int8, std::span<const image> images) {
+template <class Int8> std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const Int8& int8,
+                                                            std::span<const image> images) {
     const std::span<const zp::node> float_rows = floats.rows(), rows = int8.rows();
     std::vector<std::vector<float>> expected(float_rows.size());
     std::vector<double> signal(rows.size()), noise(rows.size());
@@ -53,7 +55,8 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
             const zp::qparams& range = int8.ranges()[rows[i].slot];
             const std::vector<float>& reals = expected[static_cast<std::size_t>(rows[i].origin)];
             for (std::size_t k = 0; k != reals.size(); ++k) {
-                const int code = is_signed ? static_cast<const std::int8_t*>(codes)[k] : static_cast<const std::uint8_t*>(codes)[k];
+                const int code =
+                    is_signed ? static_cast<const std::int8_t*>(codes)[k] : static_cast<const std::uint8_t*>(codes)[k];
                 const double x = double{reals[k]}, error = x - double{zp::dequantize(code, range)};
                 signal[i] += x * x;
                 noise[i] += error * error;
@@ -65,4 +68,23 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
         if (rows[i].type != zp::scalar_type::float32)
             layers.push_back({zp::display_name(float_rows, rows[i].origin), 10 * std::log10(signal[i] / noise[i])});
     return layers;
+}
+
+/// What there is to know about any network, float or int8, and its file.
+template <class Model> outcome measure(const Model& model, const zp::fused<digits_cnn>& floats,
+                                       const labelled_images& test, const std::string& file) {
+    int correct = 0, as_float = 0;
+    for (std::size_t i = 0; i != test.images.size(); ++i) {
+        const int digit = classify(model, test.images[i]);
+        correct += digit == test.labels[i];
+        as_float += digit == classify(floats, test.images[i]);
+    }
+    outcome result;
+    result.accuracy = 100.0 * correct / static_cast<double>(test.images.size());
+    result.agreement = 100.0 * as_float / static_cast<double>(test.images.size());
+    result.file_bytes = std::filesystem::file_size(file);
+    result.parameter_bytes = model.parameter_bytes;
+    result.arena_bytes = model.arena_bytes;
+    result.microseconds = median_microseconds(model, test.images);
+    return result;
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <string_view>
 
 struct options {
     std::string data = ZEROPOINT_SOURCE_DIR "/examples/01_digits/data";
@@ -22,19 +21,24 @@ inline void print_usage(std::FILE* stream) {
         stream);
 }
 
-/// Ends the program after --help, and with status 2 after an option that it does not know.
+/// Ends the program after --help, and with status 2 where it does not understand.
 inline options parse_options(int argc, char** argv) {
+    const auto fail = [](const std::string& message) {
+        std::fprintf(stderr, "%s\n", message.c_str());
+        print_usage(stderr);
+        std::exit(2);
+    };
     options parsed;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view name = argv[i];
+    for (int i = 1; i < argc; i += 2) {
+        const std::string name = argv[i];
         if (name == "--help") print_usage(stdout), std::exit(0);
-        std::string* value = name == "--data" ? &parsed.data : name == "--out" ? &parsed.out : name == "--json" ? &parsed.json : nullptr;
-        if (value == nullptr || ++i == argc) {
-            std::fprintf(stderr, value == nullptr ? "unknown option %s\n" : "%s needs a value behind it\n", argv[value == nullptr ? i : i - 1]);
-            print_usage(stderr);
-            std::exit(2);
-        }
-        *value = argv[i];
+        std::string* value = nullptr;
+        if (name == "--data") value = &parsed.data;
+        if (name == "--out") value = &parsed.out;
+        if (name == "--json") value = &parsed.json;
+        if (value == nullptr) fail("unknown option " + name);
+        if (i + 1 == argc) fail(name + " needs a value behind it");
+        *value = argv[i + 1];
     }
     return parsed;
 }

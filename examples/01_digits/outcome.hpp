@@ -1,4 +1,4 @@
-// What the demo finds out about one way of running the network.
+// What the demo finds out, what it checks, and how it tells.
 #pragma once
 
 #include <cstddef>
@@ -8,35 +8,36 @@
 
 #include <zeropoint/workflow/calibration_report.hpp>
 
-/// The signal to quantization noise ratio of one activation, in dB: 6 dB are one bit.
+/// Signal to quantization noise of one activation, in dB: 6 dB are one bit.
 struct layer_sqnr {
     std::string layer;
-    double decibel;
+    double decibel = 0;
 };
 
 /// The float network, or one of its int8 forms. Percentages are of the test images.
 struct outcome {
     std::string name;
-    double accuracy = 0;      // percent
-    double agreement = 100;   // percent: the same digit as the float network, right or wrong
+    double accuracy = 0;   // percent
+    double agreement = 0;  // percent: the same digit as the float network, right or wrong
     std::size_t file_bytes = 0;
     int parameter_bytes = 0;  // as it runs: packed, with its tables
     int arena_bytes = 0;      // working memory of one call
     double microseconds = 0;  // an image
+    // Of int8 forms only:
     bool reloaded_identical = true;
     std::vector<layer_sqnr> layers;
     zp::calibration_report calibration;
 };
 
-/// What the demo checks; its exit status says whether all were kept.
 struct promise {
-    std::string text, found;
+    std::string what, found;
     bool kept;
 };
 
-// All of them take the float network's outcome first.
-void print_outcomes(std::span<const outcome> all);
-void print_calibration(const outcome& one);
-void print_layers(std::span<const outcome> all);
-void print_promises(std::span<const promise> all);
-void write_json(const std::string& path, std::span<const outcome> outcomes, std::span<const promise> promises);
+/// The qconfig that promises are made for.
+inline constexpr const char* recommended_qconfig = "per_channel_histogram";
+
+// In all of these the float network's outcome comes first.
+std::vector<promise> check_promises(std::span<const outcome> all);
+void print_tables(std::span<const outcome> all, std::span<const promise> promises);
+void write_json(std::span<const outcome> all, std::span<const promise> promises, const std::string& path);

@@ -8,7 +8,8 @@
 
 int main(int argc, char** argv) {
     if (argc > 2) return std::fprintf(stderr, "usage: %s [int8 model]\n", argv[0]), 2;
-    const char* path = argc == 2 ? argv[1] : ZEROPOINT_SOURCE_DIR "/tests/identity/models/per_channel_histogram.safetensors";
+    const char* path =
+        argc == 2 ? argv[1] : ZEROPOINT_SOURCE_DIR "/tests/identity/models/per_channel_histogram.safetensors";
     try {
         const auto model = zp::load<zp::quantized<digits_cnn, per_channel_histogram>>(path);
         const digits data = load_digits(ZEROPOINT_SOURCE_DIR "/examples/01_digits/data");

@@ -223,6 +223,19 @@ TEST_CASE("damage: names that come twice, however they are spelled") {
     CHECK(error_of("{\"__metadata__\":{\"k\":\"1\",\"k\":\"1\"}}").find("found \"k\" again") != std::string::npos);
 }
 
+TEST_CASE("damage: the header is one object in UTF-8 and nothing else") {
+    CHECK(error_of("{} \t\n ").empty());
+    CHECK(error_of("{}x") == "f.safetensors: expected nothing after the object at byte 10 of the file, found \"x\"");
+    CHECK(error_of("{}{}").find("expected nothing after the object") != std::string::npos);
+    CHECK(error_of(std::string_view("{}\0", 3)).find("expected nothing after the object") != std::string::npos);
+    CHECK(error_of("\xef\xbb\xbf{}").find("expected \"{\" to begin an object") !=
+          std::string::npos);  // a byte order mark
+    CHECK(error_of("{\"__metadata__\":{\"k\":\"\xc3\"}}") ==
+          "f.safetensors: expected a header in UTF-8, found the invalid byte 195 at byte 30 of the file");
+    CHECK(error_of("{\"w\xed\xa0\x80\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}")
+              .find("byte 237 at byte 11") != std::string::npos);
+}
+
 TEST_CASE("damage: deep nesting is refused where it begins") {
     const std::string arrays(1'000'000, '['), half = "{\"a\":";
     std::string objects;

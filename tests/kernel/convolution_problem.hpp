@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -147,6 +149,10 @@ void for_each_architecture(Check check) {
     check(zp::portable{});
     check(odd_architecture{});
     check(odd_saturating_architecture{});
+#if XSIMD_WITH_AVX
+    check(xsimd::sse2{});
+    check(xsimd::sse4_2{});
+#endif
     check(zp::default_architecture{});
 }
 

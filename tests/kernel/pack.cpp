@@ -64,6 +64,8 @@ TEST_CASE("pack: a panel is byte_quads exactly where no pair can leave int16") {
     CHECK(kernel_of<arch>({0, 100, 100, 0}, full) == panel_kernel::byte_quads);     // 100 and 100 are no pair
     CHECK(kernel_of<arch>({0, 0, 100, 100}, full) == panel_kernel::widened_pairs);
     CHECK(kernel_of<arch>({127, 127, -128, -128}, reduced) == panel_kernel::byte_quads);  // 7-bit activations: any weights
+    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 128}) == panel_kernel::byte_quads);     // -32768
+    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 129}) == panel_kernel::widened_pairs);  // -33024
     CHECK(kernel_of<arch>({64, 65, 0, 0}, shifted) == panel_kernel::widened_pairs);
     CHECK(kernel_of<arch>({64, 64, 0, 0}, shifted) == panel_kernel::byte_quads);
     CHECK(kernel_of<arch>({127, 127, 0, 0}, {255, 0, 127}) == panel_kernel::widened_pairs);  // padding outside the range counts

@@ -29,8 +29,8 @@ TEST_CASE("quantize_bias: what does not fit is an error") {
     CHECK_THROWS_AS(zp::quantize_bias(0x1p31f, 1, 1), zp::value_error);
     CHECK_THROWS_AS(zp::quantize_bias(-0x1.000002p31f, 1, 1), zp::value_error);
     CHECK_THROWS_AS(zp::quantize_bias(std::numeric_limits<float>::quiet_NaN(), 1, 1), zp::value_error);
-    CHECK_THROWS_WITH_AS(zp::quantize_bias(1, 1e-8f, 1e-8f),
-                         "quantize_bias: the bias 1 is 1e+16 accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias", zp::value_error);
+    CHECK_THROWS_WITH_AS(zp::quantize_bias(1, 0x1p-20f, 0x1p-20f),
+                         "quantize_bias: the bias 1 is 1099511627776 accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias", zp::value_error);
 }
 
 TEST_CASE("fit_weight_scale_to_bias: afterwards the bias takes at most half of int32, and nearly that") {

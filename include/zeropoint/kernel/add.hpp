@@ -72,8 +72,7 @@ void add(const A* a, const A* b, std::size_t count, const add_parameters& p, Y* 
         for (; i + step <= count; i += step) {
             const auto as = load_interleaved<Arch>(a + i), bs = load_interleaved<Arch>(b + i);
             batch_quad<std::int32_t, Arch> codes;
-            unroll<4>([&](auto index) __attribute__((always_inline)) {
-                constexpr std::size_t part = decltype(index)::value;
+            unroll<4>([&](auto part) __attribute__((always_inline)) {
                 const ints sum = (as[part] - a_zero_point) * a_multiplier + (bs[part] - b_zero_point) * b_multiplier;
                 const ints whole = sum >> p.shift, rest = sum & fraction;
                 // Up where rest > half, and at a tie where whole is odd.

@@ -18,7 +18,8 @@ namespace reference {
 
 /// One quantized sum. With r_a = double(a_scale) / y_scale, r_b likewise, and the shift s for which max(r_a, r_b) * 2^s
 /// lies in [2^21, 2^22), or s = 30 where that would be more:
-///     y = clamp(rne((rne(r_a 2^s) (a - a_zero_point) + rne(r_b 2^s) (b - b_zero_point)) / 2^s) + y_zero_point, min, max)
+///     sum = rne(r_a * 2^s) * (a - a_zero_point) + rne(r_b * 2^s) * (b - b_zero_point)
+///     y = clamp(rne(sum / 2^s) + y_zero_point, quant_min, quant_max)
 inline std::int32_t add(std::int32_t a, float a_scale, std::int32_t a_zero_point, std::int32_t b, float b_scale,
                         std::int32_t b_zero_point, float y_scale, std::int32_t y_zero_point, std::int32_t quant_min,
                         std::int32_t quant_max) {

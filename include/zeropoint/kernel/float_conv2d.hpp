@@ -68,66 +68,87 @@ template <class Arch> struct float_conv2d_arguments {
     float clamped(float sum) const { return std::min(std::max(sum, clamp_min), clamp_max); }
 };
 
-/// Depthwise: y[pixel][c] = sum over taps of x * w, where `taps` holds the weights as [tap][channel].
+/// The taps of one depthwise window that lie inside the input.
+struct float_depthwise_window {
+    const float* from;  ///< first channel of the first pixel inside
+    const float* tap;   ///< first channel of its weights, which lie as [tap][channel]
+    int rows, columns;
+    std::ptrdiff_t from_row, from_column, tap_row, tap_column;  ///< distances in values
+
+    /// Calls body(first channel of a pixel, first channel of its weights) for every tap.
+    template <class Body> [[gnu::always_inline]] void for_each_tap(Body&& body) const noexcept {
+        for (int r = 0; r != rows; ++r)
+            for (int c = 0; c != columns; ++c)
+                body(from + r * from_row + c * from_column, tap + r * tap_row + c * tap_column);
+    }
+};
+
+/// `Vectors` vectors of channels from channel c on: several at a time, because one alone would wait for its own sums.
+template <class Fitting, int Vectors, class Arch>
+[[gnu::always_inline]] inline void float_depthwise_channels(const float_conv2d_arguments<Arch>& a,
+                                                            const float_depthwise_window& window, std::size_t c,
+                                                            float* y) noexcept {
+    using floats = xsimd::batch<float, Fitting>;
+    std::array<floats, Vectors> sums;
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        sums[v] = a.bias == nullptr ? floats(0.0f) : floats::load_unaligned(a.bias + c + v * floats::size);
+    });
+    window.for_each_tap([&](const float* from, const float* tap) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            const std::size_t at = c + v * floats::size;
+            sums[v] = xsimd::fma(floats::load_unaligned(from + at), floats::load_unaligned(tap + at), sums[v]);
+        });
+    });
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        xsimd::min(xsimd::max(sums[v], floats(a.clamp_min)), floats(a.clamp_max))
+            .store_unaligned(y + c + v * floats::size);
+    });
+}
+
+/// All channels of one output pixel.
+template <class Fitting, class Arch>
+[[gnu::always_inline]] inline void float_depthwise_pixel(const float_conv2d_arguments<Arch>& a,
+                                                         const float_depthwise_window& window, std::size_t channels,
+                                                         float* y) noexcept {
+    if constexpr (has_vectors<Fitting>) {
+        constexpr std::size_t size = vector_size<float, Fitting>;
+        std::size_t c = 0;
+        for (; c + 4 * size <= channels; c += 4 * size) float_depthwise_channels<Fitting, 4>(a, window, c, y);
+        for (; c < channels; c += size)
+            float_depthwise_channels<Fitting, 1>(a, window, std::min(c, channels - size), y);
+    } else {
+        for (std::size_t c = 0; c != channels; ++c) {
+            float sum = a.bias_of(static_cast<int>(c));
+            window.for_each_tap([&](const float* from, const float* tap) { sum += from[c] * tap[c]; });
+            y[c] = a.clamped(sum);
+        }
+    }
+}
+
+/// Depthwise: y[pixel][c] = sum over taps of x * w, where `taps` is room for the weights as [tap][channel].
 template <class Arch> void conv2d_float_depthwise(const float_conv2d_arguments<Arch>& a, float* taps) noexcept {
     const conv2d_geometry& g = a.g;
     const auto channels = static_cast<std::size_t>(g.in.channels), area = static_cast<std::size_t>(g.taps());
     for (std::size_t c = 0; c != channels; ++c)
         for (std::size_t tap = 0; tap != area; ++tap) taps[tap * channels + c] = a.weights[c * area + tap];
 
+    const std::ptrdiff_t pixel = g.in.channels, row_of_pixels = pixel * g.in.width;
     with_fitting_vectors<Arch, float>(channels, [&]<class Fitting>() noexcept {
         float* y = a.y;
         for (int row = 0; row != g.out.height; ++row) {
             const window_span rows = a.rows(row);
             for (int column = 0; column != g.out.width; ++column, y += channels) {
                 const window_span columns = a.columns(column);
-                const auto for_each_tap = [&](auto&& body) __attribute__((always_inline)) {
-                    for (int r = 0; r != rows.count; ++r) {
-                        const float* from = a.pixel(rows.first + r * rows.step, columns.first);
-                        const float* tap =
-                            taps +
-                            static_cast<std::size_t>((rows.skipped + r) * g.kernel_width + columns.skipped) * channels;
-                        for (int c = 0; c != columns.count; ++c, from += columns.step * g.in.channels, tap += channels)
-                            body(from, tap);
-                    }
-                };
-                if constexpr (has_vectors<Fitting>) {
-                    using floats = xsimd::batch<float, Fitting>;
-                    // Several vectors at a time: one alone would wait for its own last sum.
-                    const auto vectors_at = [&]<int Vectors>(std::integral_constant<int, Vectors>, std::size_t c) {
-                        std::array<floats, Vectors> sums;
-                        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                            constexpr std::size_t at = decltype(v)::value * floats::size;
-                            sums[decltype(v)::value] =
-                                a.bias == nullptr ? floats(0.0f) : floats::load_unaligned(a.bias + c + at);
-                        });
-                        for_each_tap([&](const float* from, const float* tap) __attribute__((always_inline)) {
-                            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                                constexpr std::size_t at = decltype(v)::value * floats::size;
-                                sums[decltype(v)::value] =
-                                    xsimd::fma(floats::load_unaligned(from + c + at),
-                                               floats::load_unaligned(tap + c + at), sums[decltype(v)::value]);
-                            });
-                        });
-                        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                            constexpr std::size_t at = decltype(v)::value * floats::size;
-                            xsimd::min(xsimd::max(sums[decltype(v)::value], floats(a.clamp_min)), floats(a.clamp_max))
-                                .store_unaligned(y + c + at);
-                        });
-                    };
-                    constexpr int block = 4;
-                    std::size_t c = 0;
-                    for (; c + block * floats::size <= channels; c += block * floats::size)
-                        vectors_at(std::integral_constant<int, block>{}, c);
-                    for (; c < channels; c += floats::size)
-                        vectors_at(std::integral_constant<int, 1>{}, std::min(c, channels - floats::size));
-                } else {
-                    for (std::size_t c = 0; c != channels; ++c) {
-                        float sum = a.bias_of(static_cast<int>(c));
-                        for_each_tap([&](const float* from, const float* tap) { sum += from[c] * tap[c]; });
-                        y[c] = a.clamped(sum);
-                    }
-                }
+                const std::ptrdiff_t first_tap = std::ptrdiff_t{rows.skipped} * g.kernel_width + columns.skipped;
+                const float_depthwise_window window{a.pixel(rows.first, columns.first),
+                                                    taps + first_tap * pixel,
+                                                    rows.count,
+                                                    columns.count,
+                                                    rows.step * row_of_pixels,
+                                                    columns.step * pixel,
+                                                    g.kernel_width * pixel,
+                                                    pixel};
+                float_depthwise_pixel<Fitting>(a, window, channels, y);
             }
         }
     });
@@ -167,9 +188,7 @@ template <class Arch, int Outputs> void conv2d_float_dot_products(const float_co
             for (std::size_t i = 0; i != vectorized; i += floats::size) {
                 const floats value = floats::load_unaligned(from + i);
                 unroll<Outputs>([&](auto o) __attribute__((always_inline)) {
-                    constexpr std::size_t output = decltype(o)::value;
-                    partial[output] =
-                        xsimd::fma(value, floats::load_unaligned(weight + output * depth + i), partial[output]);
+                    partial[o] = xsimd::fma(value, floats::load_unaligned(weight + o * depth + i), partial[o]);
                 });
             }
         });
@@ -244,8 +263,7 @@ template <class Arch> void conv2d_float_tile(const float_conv2d_arguments<Arch>&
     std::array<std::array<floats, tile::vectors>, tile::pixels> sums;
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
         unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
-            sums[decltype(p)::value][decltype(v)::value] =
-                floats::load_unaligned(bias.data() + decltype(v)::value * size);
+            sums[p][v] = floats::load_unaligned(bias.data() + v * size);
         });
     });
 
@@ -261,12 +279,15 @@ template <class Arch> void conv2d_float_tile(const float_conv2d_arguments<Arch>&
                 from[p] = inside ? a.pixel(row, column) + group_offset : zeros;
             }
             for (int i = 0; i != length; ++i, panel += tile::channels) {
-                const std::array<floats, 2> weights{floats::load_unaligned(panel),
-                                                    floats::load_unaligned(panel + size)};
+                std::array<floats, tile::vectors> weights;
+                unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+                    weights[v] = floats::load_unaligned(panel + v * size);
+                });
                 unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
-                    const floats value(from[decltype(p)::value][i]);
-                    sums[decltype(p)::value][0] = xsimd::fma(value, weights[0], sums[decltype(p)::value][0]);
-                    sums[decltype(p)::value][1] = xsimd::fma(value, weights[1], sums[decltype(p)::value][1]);
+                    const floats value(from[p][i]);
+                    unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+                        sums[p][v] = xsimd::fma(value, weights[v], sums[p][v]);
+                    });
                 });
             }
         }
@@ -275,12 +296,11 @@ template <class Arch> void conv2d_float_tile(const float_conv2d_arguments<Arch>&
     const floats low(a.clamp_min), high(a.clamp_max);
     std::array<float, tile::channels> results;
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
-        if (decltype(p)::value >= count) return;
-        float* y = a.y + std::ptrdiff_t{first + decltype(p)::value} * g.out.channels + channel;
+        if (p >= count) return;
+        float* y = a.y + std::ptrdiff_t{first + p} * g.out.channels + channel;
         float* to = channels == tile::channels ? y : results.data();
         unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
-            xsimd::min(xsimd::max(sums[decltype(p)::value][decltype(v)::value], low), high)
-                .store_unaligned(to + decltype(v)::value * size);
+            xsimd::min(xsimd::max(sums[p][v], low), high).store_unaligned(to + v * size);
         });
         if (to != y) std::copy_n(to, channels, y);
     });

@@ -140,9 +140,9 @@ template <class Arch, code8 T>
             const xsimd::batch<float, Arch> divisors(static_cast<float>(divisor));
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
                 auto codes = sum_window<Arch>(window, c);
-                unroll<4>([&](auto index) __attribute__((always_inline)) {
-                    auto& part = codes[decltype(index)::value];
-                    part = xsimd::nearbyint_as_int(xsimd::to_float(part - offset) / divisors) + zero_points;
+                unroll<4>([&](auto part) __attribute__((always_inline)) {
+                    codes[part] =
+                        xsimd::nearbyint_as_int(xsimd::to_float(codes[part] - offset) / divisors) + zero_points;
                 });
                 store_interleaved<Arch>(y + c, codes);
             });

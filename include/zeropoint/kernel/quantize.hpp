@@ -68,8 +68,7 @@ void dequantize(const Q* q, std::size_t count, float scale, std::int32_t zero_po
         const floats multiplier(scale);
         for (; i + step <= count; i += step) {
             const auto codes = load_consecutive<Arch>(q + i);
-            unroll<4>([&](auto index) __attribute__((always_inline)) {
-                constexpr std::size_t part = decltype(index)::value;
+            unroll<4>([&](auto part) __attribute__((always_inline)) {
                 (xsimd::to_float(codes[part] - offset) * multiplier).store_unaligned(y + i + part * floats::size);
             });
         }

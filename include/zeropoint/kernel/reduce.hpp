@@ -41,7 +41,7 @@ struct min_max_result {
     std::size_t first_not_finite = 0;  ///< index of the first NaN or infinity; the count where all are finite
 };
 
-/// Smallest and largest of the values before the first NaN or infinity. A zero is +0. Nothing: {+infinity, -infinity,
+/// Smallest and largest of the values before the first NaN or infinity; a zero is +0. Of nothing: {infinity, -infinity,
 /// 0}.
 template <class Arch> min_max_result min_max(const float* x, std::size_t count) noexcept {
     min_max_result result;
@@ -117,7 +117,8 @@ template <class Arch> std::size_t min_max_per_channel(const float* x, std::size_
         // afterwards.
         float lows[widest], highs[widest];
         const std::size_t row = widest / channels * channels;
-        for (std::size_t i = 0; i != row; ++i) lows[i] = mins[i % channels], highs[i] = maxs[i % channels];
+        std::fill_n(lows, row, infinity);
+        std::fill_n(highs, row, -infinity);
         min_max_rows<Arch>(x, finite, row, lows, highs);
         for (std::size_t i = 0; i != row; ++i) {
             mins[i % channels] = std::min(mins[i % channels], lows[i]);
@@ -134,9 +135,10 @@ template <class Arch> std::size_t min_max_per_channel(const float* x, std::size_
 }
 
 /// Adds the histogram of `count` values to `counts[bins]` and returns how many lay in [low, high]; the others, and NaN,
-/// are left out. Bin and order of operations are torch.histc's (ATen/native/cpu/HistogramKernel.cpp), all in float: (x
-/// - low) * bins / (high - low), truncated, with x = high in the last bin; low = high stands for [low - 1, high + 1].
-/// `Count` is float for PyTorch's counts (which stop at 2^24), an integer for exact ones. 0 < bins < 2^24.
+/// are left out. The bin is torch.histc's (ATen/native/cpu/HistogramKernel.cpp), in float and in this order:
+///     bin = (x - low) * bins / (high - low), truncated; x = high falls into the last one
+/// low = high stands for [low - 1, high + 1]. `Count` is float for PyTorch's counts (which stop at 2^24), an integer
+/// for exact ones. 0 < bins < 2^24.
 template <class Arch, class Count>
 std::size_t histogram(const float* x, std::size_t count, float low, float high, int bins, Count* counts) noexcept {
     if (low == high) {
@@ -197,8 +199,8 @@ template <class Arch> signal_power signal_and_error_power(const float* x, const 
         signals.fill(doubles(0.0));
         errors.fill(doubles(0.0));
         for (; i + partial_sums <= count; i += partial_sums) {
-            unroll<batches / 2>([&](auto index) __attribute__((always_inline)) {
-                constexpr std::size_t pair = decltype(index)::value, at = pair * floats::size;
+            unroll<batches / 2>([&](auto pair) __attribute__((always_inline)) {
+                const std::size_t at = pair * floats::size;
                 const floats value = floats::load_unaligned(x + i + at);
                 const auto values = xsimd::widen(value),
                            differences = xsimd::widen(value - floats::load_unaligned(y + i + at));

@@ -78,7 +78,7 @@ public:
         if (row.in.height != 1 || row.in.width != 1) fail(rule::linear_needs_flatten, row.in);
         if (outputs <= 0) fail(rule::out_channels_missing, row.in);
         row.out = {1, 1, outputs};
-        row.flattened = nodes[x].flattened;
+        row.flattened = flattened_of(x);
         row.channels = outputs;
         row.bias = bias;
         row.weights = outputs * row.in.channels;
@@ -86,6 +86,7 @@ public:
     }
     constexpr int batch_norm(int x, const char* name, float epsilon, bool affine) {
         node row = unary(op::batch_norm, x, name);
+        if (nodes[x].flattened_image()) fail(rule::flattened_image, nodes[x].flattened);
         row.channels = row.in.channels;
         row.parameter = epsilon;
         row.affine = affine;
@@ -113,7 +114,7 @@ public:
     }
     constexpr int flatten(int x) {
         node row = unary(op::flatten, x, "");
-        row.flattened = row.in;
+        row.flattened = nodes[x].flattened_image() ? nodes[x].flattened : row.in;
         row.out = {1, 1, row.in.size()};
         return append(row);
     }
@@ -122,6 +123,8 @@ public:
         row.input_count = 2;
         row.inputs[1] = static_cast<short>(b);
         if (nodes[a].out != nodes[b].out) fail(rule::branch_shapes_differ, nodes[a].out, nodes[b].out);
+        if ((nodes[a].flattened_image() || nodes[b].flattened_image()) && flattened_of(a) != flattened_of(b))
+            fail(rule::flattened_image, nodes[a].flattened, nodes[b].flattened);
         return append(row);
     }
     /// Along the channels.
@@ -137,6 +140,7 @@ public:
             }
             if (nodes[x].out.height != row.in.height || nodes[x].out.width != row.in.width)
                 fail(rule::branch_shapes_differ, row.in, nodes[x].out);
+            if (nodes[x].flattened_image()) fail(rule::flattened_image, nodes[x].flattened);
             row.inputs[row.input_count++] = static_cast<short>(x);
             row.out.channels += nodes[x].out.channels;
         }
@@ -165,8 +169,12 @@ private:
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
         const bool elementwise_kind = is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
-        if (elementwise_kind) row.flattened = nodes[x].flattened;
+        if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
+    }
+    /// A linear row's `flattened` tells of its input; its output has no order but its own.
+    constexpr shape flattened_of(int x) const {
+        return nodes[x].kind == op::linear ? shape{0, 0, 0} : nodes[x].flattened;
     }
     constexpr void set_window(node& row, extent kernel, extent stride, extent padding, extent dilation, bool ceil_mode) {
         if (kernel.height < 1 || kernel.width < 1 || stride.height < 1 || stride.width < 1 || padding.height < 0 ||

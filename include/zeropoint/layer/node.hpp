@@ -60,7 +60,7 @@ struct node {
     std::int8_t config = 0;               // which entry of the qconfig applies
     short inputs[max_inputs] = {};
     shape in, out;
-    shape flattened{0, 0, 0};             // height x width x channels before a flatten, for the column order of a linear
+    shape flattened{0, 0, 0};             // height x width x channels before a flatten; of a linear's input, else of the output
     kernel::conv2d_geometry window;       // conv2d, linear and pooling
     float parameter = 0;                  // negative_slope of leaky_relu, epsilon of batch_norm
     const char* name = "";
@@ -78,6 +78,10 @@ struct node {
 
     /// A linear row whose input vector is an image that was flattened.
     constexpr bool flattened_columns() const { return flattened.size() == in.channels; }
+    /// An output whose values stand pixel by pixel, where PyTorch's flatten has them channel by channel.
+    constexpr bool flattened_image() const {
+        return kind != op::linear && flattened.size() == out.size() && flattened.pixels() > 1 && flattened.channels > 1;
+    }
 };
 
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
@@ -95,7 +99,7 @@ struct custom_operator {
 enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output, linear_needs_flatten,
     too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input, window_not_positive, padding_too_large,
-    operand_types_differ
+    operand_types_differ, flattened_image, unused_value, no_layers
 };
 
 /// The first broken rule, the row that broke it, and up to two shapes that explain it.

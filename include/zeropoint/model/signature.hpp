@@ -1,6 +1,7 @@
 // A number that two networks share only if their rows are the same: what ties an int8 file to its type.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -9,7 +10,7 @@
 namespace zp {
 inline namespace v0 {
 
-/// Hash of everything that gives a file's integers their meaning: operators, names, extents, windows, dtypes with their
+/// Hash of everything that gives a file's integers their meaning: operators with their parameter, names, extents, windows, dtypes with their
 /// ranges, who shares a scale, and the requantization policy. Not of the architecture, nor of where things lie in memory.
 template <int N>
 constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization) {
@@ -32,6 +33,7 @@ constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantizati
                                static_cast<int>(row.type), static_cast<int>(row.weight_type), row.affine_weights, row.count_include_pad,
                                row.slot, row.table_slot, row.quant_min, row.quant_max, row.weight_min, row.weight_max};
         for (const int number : numbers) mix(number);
+        mix(std::bit_cast<std::int32_t>(row.parameter));
     }
     return hash;
 }

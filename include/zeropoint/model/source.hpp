@@ -28,6 +28,19 @@ constexpr void check_names(graph<N>& g) {
     }
 }
 
+/// The last row is the output; whatever does not lead to it would run for nothing, and hide a mistake.
+template <int N>
+constexpr void check_uses(graph<N>& g) {
+    bool used[N] = {};
+    for (int i = 0; i != g.size; ++i)
+        for (int k = 0; k != g.nodes[i].input_count; ++k) used[g.nodes[i].inputs[k]] = true;
+    for (int i = 0; i != g.size - 1; ++i) {
+        if (used[i]) continue;
+        g.error = {rule::unused_value, i, g.nodes[i].out, {}};
+        return;
+    }
+}
+
 template <class Net>
 consteval auto lower() {
     static_assert(requires(builder& b) { Net::nodes; Net::lower(b); },
@@ -39,7 +52,9 @@ consteval auto lower() {
     g.error = b.error;
     for (int i = 0; i != g.size; ++i) g.nodes[i].origin = static_cast<short>(i);
     if (g.error.broken == rule::none && (g.size == 0 || g.nodes[0].kind != op::input)) g.error = {rule::no_input, 0, {}, {}};
+    if (g.error.broken == rule::none && g.size == 1) g.error = {rule::no_layers, 0, {}, {}};
     if (g.error.broken == rule::none) check_names(g);
+    if (g.error.broken == rule::none) check_uses(g);
     return g;
 }
 

@@ -44,6 +44,11 @@ struct error_in_layer {
                   "kernel, stride and dilation of this layer must be at least 1, and padding at least 0 (see Layer in error_in_layer<rule, Layer, ...>)");
     static_assert(Broken != rule::padding_too_large,
                   "the padding of a pooling layer may be at most half of its kernel, else a window sees padding alone (see error_in_layer<rule, Layer, input shape, shape{padding}>)");
+    static_assert(Broken != rule::flattened_image,
+                  "a flattened image, whose values stand pixel by pixel and in PyTorch channel by channel, may only be read by a linear layer (see error_in_layer<rule, Layer, image shape, ...>): add, concatenate or normalize the images first, and flatten behind that");
+    static_assert(Broken != rule::unused_value,
+                  "no layer reads the output of this one (see Layer in error_in_layer<rule, Layer, output shape, ...>): the last row is a model's only output, leave out what does not lead to it");
+    static_assert(Broken != rule::no_layers, "this model has an input and no layer: add one, its output is the model's");
     static_assert(Broken != rule::operand_types_differ,
                   "the two operands of this add have activations of different dtypes, which one kernel does not add (see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, qconfigs with the same activation dtype");
 };

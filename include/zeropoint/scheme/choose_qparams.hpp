@@ -2,8 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
+#include <concepts>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <string>
 #include <type_traits>
@@ -18,11 +19,11 @@
 namespace zp {
 inline namespace v0 {
 
-/// "0.25", "-1e-30", "nan": a number in an error message.
-inline std::string number_text(double x) {
+/// "0.1", "-1e-30", "nan": a number in an error message, in as few digits as tell it from its neighbours.
+template <std::floating_point Real>
+std::string number_text(Real x) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.9g", x);
-    return text;
+    return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
 /// The code of real zero under a symmetric scheme: 0 for signed dtypes, 128 for the full unsigned range, else the middle,

@@ -21,11 +21,10 @@ inline namespace v0 {
 constexpr std::int32_t quantize(float x, const qparams& params, std::int32_t quant_min, std::int32_t quant_max) {
     const float steps = x * (1.0f / params.scale);
     if (steps != steps) return params.zero_point;
-    // The bounds are exact floats for all dtypes up to 16 bits; for 32 bits they round, and the integers are clamped again.
-    const std::int64_t lowest = std::int64_t{quant_min} - params.zero_point, highest = std::int64_t{quant_max} - params.zero_point;
-    const float clamped = std::clamp(steps, static_cast<float>(lowest), static_cast<float>(highest));
-    const std::int64_t rounded = std::clamp(round_half_even(static_cast<double>(clamped)), lowest, highest);
-    return static_cast<std::int32_t>(rounded + params.zero_point);
+    // In double the bounds are exact for all dtypes; in float, as vector code has them, for those of up to 16 bits.
+    const double lowest = static_cast<double>(quant_min) - params.zero_point, highest = static_cast<double>(quant_max) - params.zero_point;
+    const double clamped = std::clamp(static_cast<double>(steps), lowest, highest);
+    return static_cast<std::int32_t>(round_half_even(clamped) + params.zero_point);
 }
 template <quantized_dtype DType>
 constexpr typename DType::storage quantize(float x, const qparams& params) {

@@ -73,10 +73,10 @@ calibration_report report(const calibrated<Net, Config, Arch>& source) {
             seen.max = slot.statistics.max();
             seen.quantized_min = dequantize(dtype::quant_min, seen.range);
             seen.quantized_max = dequantize(dtype::quant_max, seen.range);
-            seen.clipped_share = slot.statistics.clipped_share(seen.quantized_min, seen.quantized_max);
+            seen.clipped_share = slot.statistics.clipped_share(seen.range, dtype::quant_min, dtype::quant_max);
             seen.channels = row.out.channels;
-            seen.constant_channels = slot.statistics.constant_channels();
-            seen.dead_channels = slot.statistics.dead_channels();
+            seen.dead_channels = static_cast<int>(slot.statistics.dead_channels().size());
+            seen.constant_channels = seen.dead_channels + static_cast<int>(slot.statistics.constant_channels().size());
             detail::add_warnings(seen, all.warnings);
             all.activations.push_back(std::move(seen));
         });

@@ -42,7 +42,7 @@ constexpr graph<N> remove_identities(const graph<N>& g) {
     r.error = g.error;
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];
-        if (dropped[i] && !(i == g.size - 1 && row.inputs[0] == 0)) {
+        if (dropped[i] && !(i == g.size - 1 && moved[row.inputs[0]] == 0)) {
             moved[i] = moved[row.inputs[0]];
             continue;
         }

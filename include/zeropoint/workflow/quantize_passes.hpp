@@ -133,7 +133,7 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
             const node& value = r.nodes[source];
             if (row.kind == op::concat && (value.type != entry.activation || value.slot != row.slot))
                 source = boundary(op::requantize, source, i);
-            if (row.kind == op::add && value.type != r.nodes[row.inputs[0]].type && k != 0 && r.error.broken == rule::none)
+            if (row.kind == op::add && value.type != entry.activation && r.error.broken == rule::none)
                 r.error = {rule::operand_types_differ, r.size, row.in, row.out};
             row.inputs[k] = static_cast<short>(source);
         }

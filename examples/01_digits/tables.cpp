@@ -1,0 +1,51 @@
+// The demo's results for people.
+#include <algorithm>
+#include <cstdio>
+
+#include "outcome.hpp"
+
+namespace {
+
+void print_outcomes(std::span<const outcome> all) {
+    const outcome& floats = all.front();
+    std::printf(" #  %-22s %9s %9s %10s %9s %6s %11s %8s %10s  %s\n", "network", "accuracy", "to float", "same digit",
+                "file", "ratio", "parameters", "arena", "per image", "reloaded");
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        const outcome& one = all[i];
+        std::printf("%2zu  %-22s %7.2f %%", i, one.name.c_str(), one.accuracy);
+        if (i == 0) std::printf(" %9s %10s", "", "");
+        else std::printf(" %+9.2f %8.2f %%", one.accuracy - floats.accuracy, one.agreement);
+        std::printf(" %6.1f kB %6.3f %8.1f kB %5.1f kB %7.1f us  %s\n", static_cast<double>(one.file_bytes) / 1e3,
+                    static_cast<double>(one.file_bytes) / static_cast<double>(floats.file_bytes),
+                    one.parameter_bytes / 1e3, one.arena_bytes / 1e3, one.microseconds,
+                    i == 0                   ? ""
+                    : one.reloaded_identical ? "identical"
+                                             : "DIFFERS");
+    }
+}
+
+void print_layers(std::span<const outcome> int8) {
+    std::printf("%-22s", "layer");
+    for (std::size_t i = 0; i != int8.size(); ++i) std::printf("     #%zu", i + 1);
+    std::puts("");
+    for (std::size_t row = 0; row != int8.front().layers.size(); ++row) {
+        std::printf("%-22s", int8.front().layers[row].layer.c_str());
+        for (const outcome& one : int8) std::printf(" %6.1f", one.layers[row].decibel);
+        std::puts("");
+    }
+}
+
+}  // namespace
+
+void print_tables(std::span<const outcome> all, std::span<const promise> promises) {
+    print_outcomes(all);
+    for (const outcome& one : all)
+        if (one.name == recommended_qconfig)
+            std::printf("\nWhat calibration saw, under %s:\n\n%s", one.name.c_str(),
+                        zp::to_string(one.calibration).c_str());
+    std::puts("\nSignal to quantization noise of each layer's output on the test images, in dB; 6 dB are one bit:\n");
+    print_layers(all.subspan(1));
+    std::puts("\nPromises:\n");
+    for (const promise& one : promises)
+        std::printf("%-7s %-55s %s\n", one.kept ? "kept" : "BROKEN", one.what.c_str(), one.found.c_str());
+}

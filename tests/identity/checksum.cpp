@@ -1,0 +1,33 @@
+// Runs the committed int8 models over the test images and prints a checksum of every integer they compute: the same on
+// every compiler, optimization level and architecture. scripts/check_identical_integers.py builds it in many ways.
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include <zeropoint/deploy.hpp>
+
+#include "../../examples/01_digits/digits_cnn.hpp"
+#include "../../examples/01_digits/digits_data.hpp"
+#include "../../examples/01_digits/fingerprint.hpp"
+
+int main() try {
+    const std::string root = ZEROPOINT_SOURCE_DIR;
+    const labelled_images test = load_digits(root + "/examples/01_digits/data").test;
+    fnv1a all;
+    std::string lines;
+    for_each_qconfig([&]<class QConfig>(const std::string& name) {
+        const auto model =
+            zp::load<zp::quantized<digits_cnn, QConfig>>(root + "/tests/identity/models/" + name + ".safetensors");
+        const std::uint64_t hash = fingerprint(model, test.images);
+        all.add(&hash, sizeof hash);
+        char line[80];
+        std::snprintf(line, sizeof line, "%-22s %016" PRIx64 "  %d of %zu right\n", name.c_str(), hash,
+                      count_correct(model, test), test.images.size());
+        lines += line;
+    });
+    std::printf("checksum %016" PRIx64 "\n%s", all.hash(), lines.c_str());
+} catch (const zp::error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+}

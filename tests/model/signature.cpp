@@ -1,0 +1,77 @@
+// The signature that ties an int8 file to its type changes with whatever changes the meaning of its integers.
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <zeropoint/model/signature.hpp>
+
+namespace {
+
+zp::graph<3> some_graph() {
+    zp::graph<3> g;
+    g.size = 3;
+    for (zp::node& row : g.nodes) row.out = {4, 4, 8}, row.type = zp::scalar_type::uint8;
+    g.nodes[0].kind = zp::op::input;
+    g.nodes[1].kind = zp::op::conv2d;
+    g.nodes[1].name = "conv";
+    g.nodes[1].input_count = 1;
+    g.nodes[2].kind = zp::op::add;
+    g.nodes[2].input_count = 2;
+    g.nodes[2].inputs[1] = 1;
+    return g;
+}
+
+std::uint64_t signature(const zp::graph<3>& g) { return zp::signature_of(g, "nearest_even"); }
+
+}  // namespace
+
+TEST_CASE("signature: every property that gives integers their meaning changes it") {
+    using change = void (*)(zp::node&);
+    const change changes[] = {
+        [](zp::node& n) { n.kind = zp::op::linear; }, [](zp::node& n) { n.activation = zp::op::relu; }, [](zp::node& n) { n.name = "conw"; },
+        [](zp::node& n) { n.name = "con"; }, [](zp::node& n) { n.out.channels = 9; }, [](zp::node& n) { n.window.kernel_height = 3; },
+        [](zp::node& n) { n.window.stride_width = 2; }, [](zp::node& n) { n.window.padding_top = 1; }, [](zp::node& n) { n.window.dilation_width = 2; },
+        [](zp::node& n) { n.window.groups = 8; }, [](zp::node& n) { n.type = zp::scalar_type::int8; }, [](zp::node& n) { n.weight_type = zp::scalar_type::int8; },
+        [](zp::node& n) { n.affine_weights = true; }, [](zp::node& n) { n.slot = 3; }, [](zp::node& n) { n.table_slot = 3; },
+        [](zp::node& n) { n.quant_min = -1; }, [](zp::node& n) { n.quant_max = 127; }, [](zp::node& n) { n.weight_min = -127; },
+        [](zp::node& n) { n.weight_max = 7; }, [](zp::node& n) { n.count_include_pad = false; }, [](zp::node& n) { n.parameter = 1e-3f; },
+    };
+    std::vector<std::uint64_t> all{signature(some_graph())};
+    for (const change make : changes) {
+        zp::graph<3> g = some_graph();
+        make(g.nodes[1]);
+        all.push_back(signature(g));
+    }
+    zp::graph<3> swapped = some_graph();
+    swapped.nodes[2].inputs[0] = 1, swapped.nodes[2].inputs[1] = 0;
+    all.push_back(signature(swapped));
+    zp::graph<3> shorter = some_graph();
+    shorter.size = 2;
+    all.push_back(signature(shorter));
+    all.push_back(zp::signature_of(some_graph(), "float_bias"));
+    for (std::size_t a = 0; a != all.size(); ++a)
+        for (std::size_t b = 0; b != a; ++b) {
+            INFO("changes ", a, " and ", b);
+            CHECK(all[a] != all[b]);
+        }
+}
+
+TEST_CASE("signature: where things lie in memory is no part of it") {
+    zp::graph<3> g = some_graph();
+    g.nodes[1].arena_offset = 64, g.nodes[1].parameter_offset = 128, g.nodes[1].scratch_bytes = 5, g.arena_bytes = 9;
+    CHECK(signature(g) == signature(some_graph()));
+}
+
+TEST_CASE("signature: sixteen hexadecimal digits, most significant first") {
+    CHECK(zp::signature_text(0) == "0000000000000000");
+    CHECK(zp::signature_text(0x0123456789abcdefull) == "0123456789abcdef");
+    CHECK(zp::signature_text(0xf000000000000001ull) == "f000000000000001");
+}
+
+TEST_CASE("signature: it is the same number everywhere") {
+    constexpr std::uint64_t constant = zp::signature_of(zp::graph<1>{}, "nearest_even");
+    CHECK(constant == zp::signature_of(zp::graph<1>{}, "nearest_even"));
+    static_assert(constant != 0);
+}

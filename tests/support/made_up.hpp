@@ -1,0 +1,87 @@
+// Networks with made-up parameters and made-up inputs: the same numbers on every machine.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <zeropoint/model/float_stage.hpp>
+
+namespace made_up {
+
+/// A fixed sequence of 32-bit numbers (splitmix64).
+class generator {
+public:
+    explicit generator(std::uint64_t seed) : state_(seed) {}
+    std::uint32_t operator()() {
+        std::uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+        return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
+    }
+    /// Uniform in [low, high).
+    float real(float low, float high) { return low + (high - low) * static_cast<float>((*this)() >> 8) * 0x1p-24f; }
+    /// Uniform in [low, high].
+    int integer(int low, int high) {
+        return low + static_cast<int>((*this)() % static_cast<std::uint32_t>(high - low + 1));
+    }
+
+private:
+    std::uint64_t state_;
+};
+
+inline std::vector<float> values(std::size_t count, std::uint64_t seed, float low = -1, float high = 1) {
+    generator next(seed);
+    std::vector<float> all(count);
+    for (float& value : all) value = next.real(low, high);
+    return all;
+}
+
+/// The float network of a model, its parameters of a size that keeps activations near 1.
+template <class Net>
+zp::float_model<Net> network(std::uint64_t seed = 1) {
+    zp::float_model<Net> model;
+    generator next(seed);
+    for (const zp::node& row : model.rows()) {
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
+        if (row.kind == zp::op::batch_norm) {
+            const auto arrays = zp::view_of_batch_norm(row, block);
+            for (float& value : arrays.weight) value = next.real(0.5f, 1.5f);
+            for (float& value : arrays.bias) value = next.real(-0.5f, 0.5f);
+            for (float& value : arrays.running_mean) value = next.real(-0.5f, 0.5f);
+            for (float& value : arrays.running_var) value = next.real(0.25f, 2.0f);
+        } else if (row.weights != 0) {
+            const float size = std::sqrt(6.0f / static_cast<float>(row.channels == 0 ? 1 : row.weights / row.channels));
+            for (int i = 0; i != row.weights; ++i) block[i] = next.real(-size, size);
+            if (row.bias)
+                for (int c = 0; c != row.channels; ++c) block[zp::bias_offset(row) + c] = next.real(-0.5f, 0.5f);
+        }
+    }
+    return model;
+}
+
+/// Inputs of a model, uniform in [low, high).
+template <class Net>
+std::vector<std::vector<float>> inputs(std::size_t count, std::uint64_t seed = 2, float low = -1, float high = 1) {
+    std::vector<std::vector<float>> all;
+    for (std::size_t i = 0; i != count; ++i)
+        all.push_back(values(static_cast<std::size_t>(zp::float_model<Net>::input_shape.size()), seed * 1000 + i, low, high));
+    return all;
+}
+
+/// The weights of a layer in the library's order, and its biases (zeros where it has none).
+struct layer_floats {
+    std::vector<float> weights, bias;
+};
+template <class Network>
+layer_floats parameters_of(const Network& model, const char* name) {
+    for (const zp::node& row : model.rows()) {
+        if (std::string_view(row.name) != name) continue;
+        const auto* block = reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
+        return {{block, block + row.weights}, {block + zp::bias_offset(row), block + zp::bias_offset(row) + row.channels}};
+    }
+    return {};
+}
+
+}  // namespace made_up

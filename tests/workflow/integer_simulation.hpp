@@ -1,0 +1,396 @@
+// An int8 network computed by hand: the test says layer by layer what must happen, plain loops over the float weights
+// do it, from the formulas of the numerics contract. It knows neither the passes nor the kernels of the library.
+//
+// A script is written beside each network: one call a row of the int8 model, in its order. `differences` then runs the
+// real network and compares every row.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <zeropoint/scheme/choose_qparams.hpp>
+#include <zeropoint/scheme/quantize.hpp>
+#include <zeropoint/workflow/calibrate.hpp>
+#include <zeropoint/workflow/convert.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace simulation {
+
+/// The values of one row: codes, or floats where `codes` is empty.
+struct value {
+    zp::shape extents;
+    zp::qparams range;
+    int min = 0, max = 0;
+    std::vector<int> codes;
+    std::vector<float> floats;
+};
+
+/// What a convolution does, beside its weights.
+struct window {
+    int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1;
+    int padding_height = 0, padding_width = 0, dilation_height = 1, dilation_width = 1, groups = 1;
+};
+inline window square(int kernel, int stride = 1, int padding = 0, int dilation = 1, int groups = 1) {
+    return {kernel, kernel, stride, stride, padding, padding, dilation, dilation, groups};
+}
+
+enum class activation { none, relu, relu6 };
+enum class policy { nearest_even, float_bias, double_rounding, single_rounding };
+
+/// The nearest integer, ties to even, by the C library.
+inline std::int64_t nearest(double x) { return static_cast<std::int64_t>(std::nearbyint(x)); }
+
+/// TFLite's multiplier: factor = multiplier * 2^(shift - 31).
+struct fixed_point {
+    std::int64_t multiplier = 0;
+    int shift = 0;
+    explicit fixed_point(double factor) {
+        const double fraction = std::frexp(factor, &shift);
+        multiplier = static_cast<std::int64_t>(std::round(fraction * 2147483648.0));
+        if (multiplier == std::int64_t{1} << 31) multiplier /= 2, ++shift;
+        if (shift < -31) multiplier = shift = 0;
+    }
+};
+
+/// One accumulator to a code, before zero point and clamp; floor divisions are written as std::floor.
+inline double requantized(policy how, std::int64_t sum, float float_bias, float x_scale, float weight_scale, float y_scale) {
+    if (how == policy::nearest_even) {
+        const auto multiplier = static_cast<float>(double{x_scale} * double{weight_scale} / double{y_scale});
+        const float real = static_cast<float>(sum) * multiplier;
+        return std::nearbyint(double{real});
+    }
+    if (how == policy::float_bias) {
+        const float product = x_scale * weight_scale, multiplier = product / y_scale, steps = float_bias / product;
+        const float biased = static_cast<float>(sum) + steps;
+        const float real = biased * multiplier;
+        return std::nearbyint(double{real});
+    }
+    const fixed_point m(double{x_scale} * double{weight_scale} / double{y_scale});
+    if (how == policy::single_rounding) {
+        const int right = 31 - m.shift;
+        const std::int64_t product = sum * m.multiplier + (std::int64_t{1} << (right - 1));
+        return static_cast<double>(product >> right);
+    }
+    const std::int64_t shifted = m.shift > 0 ? sum << m.shift : sum;
+    const std::int64_t high = (shifted * m.multiplier + (std::int64_t{1} << 30)) >> 31;  // halves up
+    const std::int64_t divisor = std::int64_t{1} << std::max(-m.shift, 0);
+    const std::int64_t magnitude = (std::abs(high) + divisor / 2) / divisor;  // halves away from zero
+    return static_cast<double>(high < 0 ? -magnitude : magnitude);
+}
+
+/// A network that is simulated under one qconfig. `Config` gives dtypes, qschemes and rules; other entries of a qconfig
+/// are named by calls that take one.
+template <class Net, class Config>
+class script {
+public:
+    using activation_dtype = typename Config::activation::dtype;
+
+    script(const zp::float_model<Net>& trained, const std::vector<std::vector<float>>& calibration, policy how = policy::nearest_even)
+        : trained_(trained), fused_(zp::fuse(trained)), how_(how), ranges_(fused_.rows().size()) {
+        typename zp::fused<Net>::workspace memory;
+        std::vector<float> y(static_cast<std::size_t>(fused_.output_shape.size()));
+        for (const auto& x : calibration)
+            fused_.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
+                seen& range = ranges_[static_cast<std::size_t>(i)];
+                const auto* floats = static_cast<const float*>(values);
+                for (int k = 0; k != fused_.rows()[static_cast<std::size_t>(i)].out.size(); ++k) {
+                    range.min = std::min(range.min, floats[k]);
+                    range.max = std::max(range.max, floats[k]);
+                }
+            });
+    }
+
+    /// Begins a new input.
+    value input(const std::vector<float>& x) {
+        rows.clear();
+        return push({zp::float_model<Net>::input_shape, {}, 0, 0, {}, x});
+    }
+
+    // Scales. A layer is called by its name, or its kind and number in the fused network.
+    template <class C = Config>
+    zp::qparams range(std::initializer_list<std::string_view> layers) const {
+        float low = std::numeric_limits<float>::infinity(), high = -low;
+        for (const std::string_view name : layers) {
+            bool found = false;
+            for (std::size_t i = 0; i != ranges_.size(); ++i) {
+                if (zp::display_name(fused_.rows(), static_cast<int>(i)) != name) continue;
+                found = true;
+                low = std::min(low, ranges_[i].min);
+                high = std::max(high, ranges_[i].max);
+            }
+            if (!found) missing += std::string(name) + " ";
+        }
+        using quantizer = typename C::activation;
+        return zp::choose_qparams<typename quantizer::dtype, typename quantizer::qscheme, typename quantizer::rule>(low, high);
+    }
+    template <class C = Config>
+    zp::qparams range(std::string_view layer) const { return range<C>({layer}); }
+
+    // Rows.
+    template <class C = Config>
+    value quantize(const value& x, const zp::qparams& range) {
+        value y = like<C>(x.extents, range);
+        for (const float real : x.floats) {
+            const double steps = static_cast<double>(real * (1.0f / range.scale));
+            y.codes.push_back(clamped(std::nearbyint(steps), y));
+        }
+        return push(y);
+    }
+    value dequantize(const value& x) {
+        value y{x.extents, {}, 0, 0, {}, {}};
+        for (const int code : x.codes) y.floats.push_back(x.range.scale * static_cast<float>(code - x.range.zero_point));
+        return push(y);
+    }
+    /// conv2d and linear, with the batch norm of name `norm` folded in where one is given.
+    template <class C = Config>
+    value convolve(const char* name, const value& x, const window& w, const zp::qparams& range, activation act = activation::none,
+                   const char* norm = nullptr) {
+        return push(convolved<C>(name, x, w, range, act, norm));
+    }
+    /// The same with a function behind it, in one row: the layer's codes go through a table.
+    template <class C = Config>
+    value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before, const zp::qparams& after,
+                        const std::function<double(double)>& function) {
+        return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr), after, function));
+    }
+    /// A function of its own, and with the identity the change of scale in front of a concat.
+    template <class C = Config>
+    value table(const value& x, const zp::qparams& range, const std::function<double(double)>& function) { return push(mapped<C>(x, range, function)); }
+    value clamp(const value& x, activation act) {
+        value y = x;
+        for (int& code : y.codes) code = activated(code, y, act);
+        return push(y);
+    }
+    template <class C = Config>
+    value add(const value& a, const value& b, const zp::qparams& range, activation act = activation::none) {
+        value y = like<C>(a.extents, range);
+        const double ratio_a = double{a.range.scale} / double{range.scale}, ratio_b = double{b.range.scale} / double{range.scale};
+        double power = 1;
+        for (int shift = 0; shift < 30 && std::max(ratio_a, ratio_b) * power < 2097152; ++shift) power *= 2;
+        for (std::size_t i = 0; i != a.codes.size(); ++i) {
+            const double sum = std::nearbyint(ratio_a * power) * (a.codes[i] - a.range.zero_point) +
+                               std::nearbyint(ratio_b * power) * (b.codes[i] - b.range.zero_point);
+            y.codes.push_back(activated(clamped(std::nearbyint(sum / power), y), y, act));
+        }
+        return push(y);
+    }
+    value concat(const std::vector<value>& parts) {
+        value y = parts.front();
+        y.codes.clear();
+        y.extents.channels = 0;
+        for (const value& part : parts) y.extents.channels += part.extents.channels;
+        for (int pixel = 0; pixel != y.extents.pixels(); ++pixel)
+            for (const value& part : parts)
+                for (int c = 0; c != part.extents.channels; ++c) y.codes.push_back(part.codes[static_cast<std::size_t>(pixel * part.extents.channels + c)]);
+        return push(y);
+    }
+    value flatten(const value& x) {
+        value y = x;
+        y.extents = {1, 1, x.extents.size()};
+        return push(y);
+    }
+    enum class pooling { max, average, average_without_padding };
+    value pool(pooling kind, const value& x, const window& w) {
+        value y = shrunk(x, w, x.extents.channels);
+        for_each_output(y, [&](int row, int column, int c) {
+            int largest = x.min, sum = 0, inside = 0, padded = 0;
+            for_each_tap(w, row, column, [&](int iy, int ix, int, int) {
+                padded += iy < x.extents.height + w.padding_height && ix < x.extents.width + w.padding_width;
+                if (!contains(x, iy, ix)) return;
+                ++inside;
+                largest = std::max(largest, code_at(x, iy, ix, c));
+                sum += code_at(x, iy, ix, c) - x.range.zero_point;
+            });
+            const int count = kind == pooling::average ? padded : inside;
+            y.codes.push_back(kind == pooling::max ? largest : static_cast<int>(nearest(static_cast<double>(sum) / count)) + x.range.zero_point);
+        });
+        return push(y);
+    }
+    value global_average(const value& x) {
+        value y = x;
+        y.codes.clear();
+        y.extents = {1, 1, x.extents.channels};
+        for_each_output(y, [&](int, int, int c) {
+            int sum = 0;
+            for (int pixel = 0; pixel != x.extents.pixels(); ++pixel) sum += x.codes[static_cast<std::size_t>(pixel * x.extents.channels + c)] - x.range.zero_point;
+            y.codes.push_back(static_cast<int>(nearest(static_cast<double>(sum) / x.extents.pixels())) + x.range.zero_point);
+        });
+        return push(y);
+    }
+    /// A row that stays in float32: what the library's own float network gives is taken over by `differences`.
+    value floats(zp::shape extents, const std::vector<float>& values) { return push({extents, {}, 0, 0, {}, values}); }
+
+    std::vector<value> rows;
+    mutable std::string missing;  // names that were asked for and do not exist
+
+private:
+    struct seen {
+        float min = std::numeric_limits<float>::infinity(), max = -std::numeric_limits<float>::infinity();
+    };
+    value push(value v) {
+        rows.push_back(v);
+        return v;
+    }
+    template <class C>
+    static value like(zp::shape extents, const zp::qparams& range) {
+        using dtype = typename C::activation::dtype;
+        return {extents, range, dtype::quant_min, dtype::quant_max, {}, {}};
+    }
+    static int clamped(double steps, const value& v) {
+        const double code = steps + v.range.zero_point;
+        return static_cast<int>(code < v.min ? v.min : code > v.max ? v.max : code);
+    }
+    static int activated(int code, const value& v, activation act) {
+        if (act == activation::none) return code;
+        code = std::max(code, v.range.zero_point);
+        if (act == activation::relu6) code = std::min(code, clamped(std::nearbyint(static_cast<double>(6.0f * (1.0f / v.range.scale))), v));
+        return code;
+    }
+    static bool contains(const value& x, int iy, int ix) { return iy >= 0 && iy < x.extents.height && ix >= 0 && ix < x.extents.width; }
+    static int code_at(const value& x, int iy, int ix, int c) {
+        return x.codes[static_cast<std::size_t>((iy * x.extents.width + ix) * x.extents.channels + c)];
+    }
+    template <class F>
+    static void for_each_tap(const window& w, int row, int column, F f) {
+        for (int ky = 0; ky != w.kernel_height; ++ky)
+            for (int kx = 0; kx != w.kernel_width; ++kx)
+                f(row * w.stride_height - w.padding_height + ky * w.dilation_height, column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
+    }
+    template <class F>
+    static void for_each_output(const value& y, F f) {
+        for (int row = 0; row != y.extents.height; ++row)
+            for (int column = 0; column != y.extents.width; ++column)
+                for (int c = 0; c != y.extents.channels; ++c) f(row, column, c);
+    }
+    static value shrunk(const value& x, const window& w, int channels) {
+        value y = x;
+        y.codes.clear();
+        y.extents.height = (x.extents.height + 2 * w.padding_height - w.dilation_height * (w.kernel_height - 1) - 1) / w.stride_height + 1;
+        y.extents.width = (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
+        y.extents.channels = channels;
+        return y;
+    }
+    template <class C>
+    static value mapped(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
+        value y = like<C>(x.extents, range);
+        for (const int code : x.codes) {
+            const double real = double{x.range.scale} * (code - x.range.zero_point);
+            y.codes.push_back(clamped(std::nearbyint(function(real) * (1 / double{range.scale})), y));
+        }
+        return y;
+    }
+    made_up::layer_floats folded(const char* name, const char* norm) const {
+        made_up::layer_floats floats = made_up::parameters_of(trained_, name);
+        if (norm == nullptr) return floats;
+        for (const zp::node& row : trained_.rows()) {
+            if (std::string_view(row.name) != norm) continue;
+            const auto* block = reinterpret_cast<const float*>(trained_.parameters() + row.parameter_offset);
+            const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
+            for (std::size_t c = 0; c != channels; ++c) {
+                const double gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c], variance = block[3 * channels + c];
+                const double factor = gamma / std::sqrt(variance + double{row.parameter});
+                for (std::size_t k = 0; k != depth; ++k) floats.weights[c * depth + k] = static_cast<float>(double{floats.weights[c * depth + k]} * factor);
+                floats.bias[c] = static_cast<float>((double{floats.bias[c]} - mean) * factor + beta);
+            }
+        }
+        return floats;
+    }
+    template <class C>
+    value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act, const char* norm) const {
+        using quantizer = typename C::weight;
+        using dtype = typename quantizer::dtype;
+        const made_up::layer_floats floats = folded(name, norm);
+        if (floats.weights.empty()) missing += std::string(name) + " ";
+        const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
+        value y = shrunk(x, w, static_cast<int>(channels));
+        const value target = like<C>(y.extents, range);
+        y.range = target.range, y.min = target.min, y.max = target.max;
+
+        std::vector<int> weights(floats.weights.size());
+        std::vector<zp::qparams> scales(channels);
+        std::vector<std::int64_t> bias(channels);
+        for (std::size_t c = 0; c != channels; ++c) {
+            const std::size_t first = quantizer::qscheme::is_per_tensor ? 0 : c * depth, count = quantizer::qscheme::is_per_tensor ? weights.size() : depth;
+            const auto begin = floats.weights.begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
+            scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(*std::min_element(begin, end), *std::max_element(begin, end));
+            if (how_ != policy::float_bias) {
+                // A bias may take half of int32, else the channel's scale is raised.
+                const double step = double{x.range.scale} * double{scales[c].scale}, limit = 2147483647.0 / 2;
+                if (std::fabs(double{floats.bias[c]}) / step > limit) {
+                    const double needed = std::fabs(double{floats.bias[c]}) / limit / double{x.range.scale};
+                    scales[c].scale = static_cast<float>(needed + needed / 4194304);
+                }
+                bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
+            }
+            for (std::size_t k = 0; k != depth; ++k) weights[c * depth + k] = zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
+        }
+        const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
+        for_each_output(y, [&](int row, int column, int c) {
+            std::int64_t sum = bias[static_cast<std::size_t>(c)];
+            for_each_tap(w, row, column, [&](int iy, int ix, int ky, int kx) {
+                if (!contains(x, iy, ix)) return;
+                for (int i = 0; i != group_in; ++i)
+                    sum += std::int64_t{code_at(x, iy, ix, c / group_out * group_in + i) - x.range.zero_point} *
+                           weights[static_cast<std::size_t>(((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
+            });
+            const double steps = requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale, scales[static_cast<std::size_t>(c)].scale, range.scale);
+            y.codes.push_back(activated(clamped(steps, y), y, act));
+        });
+        return y;
+    }
+
+    const zp::float_model<Net>& trained_;
+    zp::fused<Net> fused_;
+    policy how_;
+    std::vector<seen> ranges_;
+};
+
+/// Runs the int8 network over x and compares every row with the script's: "" where all are equal.
+template <class Int8, class Script>
+std::string differences(const Int8& model, const Script& expected, const std::vector<float>& x) {
+    std::string text = expected.missing.empty() ? "" : "no layers of these names: " + expected.missing;
+    if (model.rows().size() != expected.rows.size())
+        return text + "the network has " + std::to_string(model.rows().size()) + " rows, the script " + std::to_string(expected.rows.size());
+    typename Int8::workspace memory;
+    std::vector<float> y(static_cast<std::size_t>(model.output_shape.size()));
+    model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
+        const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
+        const value& wanted = expected.rows[static_cast<std::size_t>(i)];
+        const std::string where = "row " + std::to_string(i) + ", " + zp::display_name(model.rows(), i) + ": ";
+        if (row.out != wanted.extents) {
+            text += where + "is " + zp::to_string(row.out) + ", the script's " + zp::to_string(wanted.extents) + "\n";
+            return;
+        }
+        if ((row.type == zp::scalar_type::float32) == wanted.floats.empty()) {
+            text += where + "is " + zp::name_of(row.type) + ", the script's is not\n";
+            return;
+        }
+        for (int k = 0; k != row.out.size(); ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            const double found = row.type == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
+                                 : row.type == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
+                                                                      : static_cast<const std::int8_t*>(values)[at];
+            const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
+            if (found == due) continue;
+            text += where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " + std::to_string(due) + "\n";
+            return;
+        }
+    });
+    return text;
+}
+
+/// Calibrates and converts.
+template <class Config, class Net>
+zp::quantized<Net, Config> converted(const zp::float_model<Net>& trained, const std::vector<std::vector<float>>& calibration) {
+    return zp::convert(zp::calibrate(zp::prepare<Config>(trained), calibration));
+}
+
+}  // namespace simulation
