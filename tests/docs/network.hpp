@@ -27,7 +27,8 @@ struct my_qconfig : zp::qconfig<
 /// A folder of files for one test case, removed behind it.
 class scratch_folder {
 public:
-    explicit scratch_folder(const std::string& name) : path_(std::filesystem::temp_directory_path() / ("zeropoint_docs_" + name)) {
+    explicit scratch_folder(const std::string& name)
+        : path_(std::filesystem::temp_directory_path() / ("zeropoint_docs_" + name)) {
         std::filesystem::create_directories(path_);
         zp::save(made_up::network<digits_cnn>(), file("digits_cnn.safetensors"));
     }

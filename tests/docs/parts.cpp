@@ -31,12 +31,13 @@ static_assert(zp::quantize<zp::quint8>(0.0f, range) == 64 && zp::dequantize(64, 
 // [rules]
 constexpr zp::qparams one = zp::choose_qparams<zp::qint8, zp::per_tensor_symmetric>(-1.0f, 1.0f);
 static_assert(one.scale == 2.0f / 255);  // PyTorch: the range over all 256 codes
-constexpr zp::qparams two = zp::choose_qparams<zp::qint8_narrow, zp::per_tensor_symmetric, zp::tflite_rule>(-1.0f, 1.0f);
+constexpr zp::qparams two =
+    zp::choose_qparams<zp::qint8_narrow, zp::per_tensor_symmetric, zp::tflite_rule>(-1.0f, 1.0f);
 static_assert(two.scale == 1.0f / 127);  // TFLite: [-127, 127]
 // [/rules]
 
 // [ties]
-constexpr zp::qparams odd{1.0f, 1};  // an odd zero point
+constexpr zp::qparams odd{1.0f, 1};                       // an odd zero point
 static_assert(zp::quantize<zp::quint8>(0.5f, odd) == 1);  // rne(0.5) + 1 = 0 + 1; PyTorch: rne(0.5 + 1) = 2
 static_assert(zp::quantize<zp::quint8>(1.5f, odd) == 3);  // rne(1.5) + 1 = 2 + 1; PyTorch: rne(1.5 + 1) = 2
 // [/ties]
@@ -83,9 +84,10 @@ private:
 };
 static_assert(zp::observer<mean_magnitude_observer>);
 
-struct mean_magnitude_qconfig : zp::qconfig<
-    zp::quantizer<zp::quint8, zp::per_tensor_affine, mean_magnitude_observer>,
-    zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_observer<mean_magnitude_observer>>> {};
+struct mean_magnitude_qconfig
+    : zp::qconfig<
+          zp::quantizer<zp::quint8, zp::per_tensor_affine, mean_magnitude_observer>,
+          zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_observer<mean_magnitude_observer>>> {};
 // [/custom-observer]
 
 TEST_CASE("numerics: tensors that carry their scale and zero point") {
@@ -99,7 +101,8 @@ TEST_CASE("numerics: tensors that carry their scale and zero point") {
     const std::vector<float> values = made_up::values(100, 1);
     std::vector<std::uint8_t> fast(100), slow(100);
     // [vectorized]
-    zp::kernel::quantize<zp::default_architecture>(values.data(), values.size(), range.scale, range.zero_point, 0, 255, fast.data());
+    zp::kernel::quantize<zp::default_architecture>(values.data(), values.size(), range.scale, range.zero_point, 0, 255,
+                                                   fast.data());
     // [/vectorized]
     zp::quantize<zp::quint8>(values, range, slow);
     CHECK(fast == slow);
@@ -121,7 +124,8 @@ TEST_CASE("observers: one on its own") {
     // [per-channel]
     zp::per_channel_observer<zp::mse_observer<>> filters;
     filters.observe({.values = weights, .channels = 16, .inner = 9, .where = "conv1.weight"});  // [16][3][3]
-    const std::vector<zp::qparams> scales = filters.calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1.weight");
+    const std::vector<zp::qparams> scales =
+        filters.calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1.weight");
     // [/per-channel]
     CHECK(scales.size() == 16);
 
@@ -134,7 +138,8 @@ TEST_CASE("layers: a fused layer on its own") {
     const std::vector<float> weights = made_up::values(32 * 16 * 9, 5), bias = made_up::values(32, 6);
     const zp::qparams in{0.02f, 128}, out{0.1f, 3};
     // [static-layer]
-    using layer = zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1}, zp::op::relu>;
+    using layer = zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1},
+                                       zp::op::relu>;
     const layer conv(weights, bias, in, out);  // quantizes and packs once; weights in PyTorch's order
     zp::tensor<zp::quint8> x(layer::input_shape, in), y(layer::output_shape, out);
     layer::workspace memory;
@@ -155,10 +160,12 @@ TEST_CASE("kernels: the matrix product on its own") {
 
     zp::aligned_buffer packed(zp::kernel::conv2d_packed_bytes<arch>(g, algorithm, false));
     zp::aligned_buffer scratch(zp::kernel::conv2d_scratch_bytes<arch>(g, algorithm));
-    zp::kernel::pack_conv2d<arch>(g, algorithm, zp::kernel::conv2d_weights<std::int8_t>{weights.data()}, codes, packed.data());
+    zp::kernel::pack_conv2d<arch>(g, algorithm, zp::kernel::conv2d_weights<std::int8_t>{weights.data()}, codes,
+                                  packed.data());
 
     std::array<std::int32_t, 5 * 24> sums{};
-    zp::kernel::conv2d<arch>(g, algorithm, x.data(), codes, packed.data(), zp::kernel::accumulators{}, sums.data(), scratch.data());
+    zp::kernel::conv2d<arch>(g, algorithm, x.data(), codes, packed.data(), zp::kernel::accumulators{}, sums.data(),
+                             scratch.data());
     // [/gemm]
     for (const std::int32_t sum : sums) CHECK(sum == 64 * (2 - 1) * 3);
 }
@@ -176,6 +183,7 @@ TEST_CASE("files: safetensors on their own") {
     const std::vector<float> again = file.finite_floats("fc.weight", {3, 4});
     // [/safetensors]
     CHECK(again == weights);
-    CHECK_THROWS_WITH_AS((void)file.finite_floats("fc.weight", {4, 3}), doctest::Contains("expected F32, F64, F16 or BF16 [4, 3], found F32 [3, 4]"), zp::file_error);
+    CHECK_THROWS_WITH_AS((void)file.finite_floats("fc.weight", {4, 3}),
+                         doctest::Contains("expected F32, F64, F16 or BF16 [4, 3], found F32 [3, 4]"), zp::file_error);
     std::filesystem::remove(path);
 }

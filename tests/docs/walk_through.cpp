@@ -91,14 +91,14 @@ static_assert(int8_digits::output_shape == zp::shape{1, 1, 10});
 // [/budget]
 
 // [state]
-template <class Network>
-constexpr int rows_of(zp::op kind) {
+template <class Network> constexpr int rows_of(zp::op kind) {
     int count = 0;
     for (const zp::node& row : Network::rows()) count += row.kind == kind;
     return count;
 }
 static_assert(rows_of<zp::fused<digits_cnn>>(zp::op::batch_norm) == 0, "every batch norm is folded");
-static_assert(rows_of<int8_digits>(zp::op::quantize) == 1 && rows_of<int8_digits>(zp::op::dequantize) == 1, "int8 from end to end");
+static_assert(rows_of<int8_digits>(zp::op::quantize) == 1 && rows_of<int8_digits>(zp::op::dequantize) == 1,
+              "int8 from end to end");
 // [/state]
 
 static_assert(rows_of<zp::quantized<digits_cnn, mixed_qconfig>>(zp::op::quantize) == 1);
@@ -107,17 +107,18 @@ static_assert(zp::float_model<two_scales>::output_shape == zp::shape{1, 1, 16});
 
 TEST_CASE("README: from a float file to an int8 file") {
     const scratch_folder folder("readme");
-    const std::string float_file = folder.file("digits_cnn.safetensors"), int8_file = folder.file("digits_cnn.int8.safetensors");
+    const std::string float_file = folder.file("digits_cnn.safetensors"),
+                      int8_file = folder.file("digits_cnn.int8.safetensors");
     const auto calibration_images = made_up::inputs<digits_cnn>(64, 2, 0, 1);
     const std::array<float, 64> image{};
     std::array<float, 10> logits{}, again{};
     // [pipeline]
-    const auto trained = zp::load<digits_cnn>(float_file);             // a PyTorch state dict, checked tensor by tensor
-    const auto fused = zp::fuse(trained);                              // batch norms folded, activations fused
-    const auto prepared = zp::prepare<my_qconfig>(fused);              // an observer for every activation
+    const auto trained = zp::load<digits_cnn>(float_file);  // a PyTorch state dict, checked tensor by tensor
+    const auto fused = zp::fuse(trained);                   // batch norms folded, activations fused
+    const auto prepared = zp::prepare<my_qconfig>(fused);   // an observer for every activation
     const auto calibrated = zp::calibrate(prepared, calibration_images);
-    const auto int8 = zp::convert(calibrated);                         // zp::quantized<digits_cnn, my_qconfig>
-    int8(image, logits);                                               // const, noexcept, no allocation
+    const auto int8 = zp::convert(calibrated);  // zp::quantized<digits_cnn, my_qconfig>
+    int8(image, logits);                        // const, noexcept, no allocation
     zp::save(int8, int8_file);
     // [/pipeline]
     // [deploy]
@@ -175,7 +176,8 @@ TEST_CASE("workflow: the verbs one by one") {
 TEST_CASE("workflow: calibrating in parts") {
     const scratch_folder folder("parts");
     const auto fused = zp::fuse(zp::load<digits_cnn>(folder.file("digits_cnn.safetensors")));
-    const auto first_half = made_up::inputs<digits_cnn>(20, 4, 0, 1), second_half = made_up::inputs<digits_cnn>(20, 5, 0, 1);
+    const auto first_half = made_up::inputs<digits_cnn>(20, 4, 0, 1),
+               second_half = made_up::inputs<digits_cnn>(20, 5, 0, 1);
     const auto prepared = zp::prepare<zp::qnnpack_qconfig>(fused);
     // [merge]
     auto rest = std::async(std::launch::async, [&] { return zp::calibrate(prepared, second_half); });
@@ -190,7 +192,8 @@ TEST_CASE("workflow: calibrating in parts") {
 
 namespace {
 template <class Net, class QConfig> auto quantized(std::size_t samples = 40) {
-    return zp::convert(zp::calibrate(zp::prepare<QConfig>(made_up::network<Net>()), made_up::inputs<Net>(samples, 6, 0, 1)));
+    return zp::convert(
+        zp::calibrate(zp::prepare<QConfig>(made_up::network<Net>()), made_up::inputs<Net>(samples, 6, 0, 1)));
 }
 }  // namespace
 
@@ -213,8 +216,11 @@ TEST_CASE("workflow: what an error says") {
     std::vector<float> bad(64, 0.5f);
     bad[5] = zp::infinity;
     CHECK_THROWS_WITH_AS((void)zp::calibrate(prepared, bad),
-                         "input: expected finite values, but value 5 of 64 (channel 0) is inf: clean the calibration data, or the weights before this layer",
+                         "input: expected finite values, but value 5 of 64 (channel 0) is inf: clean the calibration "
+                         "data, or the weights before this layer",
                          zp::calibration_error);
-    CHECK_THROWS_WITH_AS((void)zp::convert(zp::calibrate(prepared, std::vector<std::vector<float>>{})),
-                         "input: histogram_observer has seen no values, expected at least one batch: calibrate before converting", zp::calibration_error);
+    CHECK_THROWS_WITH_AS(
+        (void)zp::convert(zp::calibrate(prepared, std::vector<std::vector<float>>{})),
+        "input: histogram_observer has seen no values, expected at least one batch: calibrate before converting",
+        zp::calibration_error);
 }

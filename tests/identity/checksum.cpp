@@ -13,17 +13,16 @@
 
 int main() try {
     const std::string root = ZEROPOINT_SOURCE_DIR;
-    const labelled_images test = load_digits(root + "/examples/01_digits/data").test;
+    const digits data = load_digits(root + "/examples/01_digits/data");
     fnv1a all;
     std::string lines;
     for_each_qconfig([&]<class QConfig>(const std::string& name) {
         const auto model =
             zp::load<zp::quantized<digits_cnn, QConfig>>(root + "/tests/identity/models/" + name + ".safetensors");
-        const std::uint64_t hash = fingerprint(model, test.images);
+        const std::uint64_t hash = fingerprint(model, data.test.images);
         all.add(&hash, sizeof hash);
-        char line[80];
-        std::snprintf(line, sizeof line, "%-22s %016" PRIx64 "  %d of %zu right\n", name.c_str(), hash,
-                      count_correct(model, test), test.images.size());
+        char line[64];
+        std::snprintf(line, sizeof line, "%-22s %016" PRIx64 "\n", name.c_str(), hash);
         lines += line;
     });
     std::printf("checksum %016" PRIx64 "\n%s", all.hash(), lines.c_str());

@@ -143,17 +143,22 @@ bool accumulates_exactly(const problem<In, Weight>& p, conv2d_algorithm algorith
     return run<Arch, std::int32_t>(p, algorithm, raw) == expected<std::int32_t>(p, raw);
 }
 
-/// Runs `check(Arch{})` for every architecture this binary was compiled for.
+/// Runs `check(Arch{})` for each kind of vectors this binary was compiled for, and for plain C++.
 template <class Check>
-void for_each_architecture(Check check) {
-    check(zp::portable{});
+void for_each_vector_width(Check check) {
     check(odd_architecture{});
-    check(odd_saturating_architecture{});
 #if XSIMD_WITH_AVX
-    check(xsimd::sse2{});
     check(xsimd::sse4_2{});
 #endif
     check(zp::default_architecture{});
+}
+
+/// The same, and for each shape of tile.
+template <class Check>
+void for_each_architecture(Check check) {
+    check(zp::portable{});
+    check(odd_saturating_architecture{});
+    for_each_vector_width(check);
 }
 
 }  // namespace zp_test

@@ -114,7 +114,7 @@ void check_codes(unsigned seed) {
         const parameters p(random, channels, uniform(random, 0, 1) == 0);
         output_codes codes = pick_output<Out>(random);
         if (uniform(random, 0, 3) == 0) codes.table = table;
-        for_each_architecture([&](auto architecture) {
+        for_each_vector_width([&](auto architecture) {
             using arch = decltype(architecture);
             constexpr int width = panel_width<arch>;
             for (int first = 0; first < channels; first += width) {
@@ -181,7 +181,7 @@ TEST_CASE("requantize: tiles to float and to int32 equal the definition") {
     for (int i = 0; i != 200; ++i) {
         const int channels = uniform(random, 1, 40);
         const parameters p(random, channels, true);
-        for_each_architecture([&](auto architecture) {
+        for_each_vector_width([&](auto architecture) {
             using arch = decltype(architecture);
             constexpr int width = panel_width<arch>;
             for (int first = 0; first < channels; first += width) {
@@ -206,7 +206,7 @@ TEST_CASE("requantize: every epilogue at the end of every algorithm") {
         const problem<std::int8_t, std::int8_t> p(random, g, {-7, -128, 127}, operands::random, operands::random, false);
         const parameters q(random, 21, true);
         const output_codes plain{3, -128, 127, nullptr}, mapped{3, -128, 127, table};
-        for_each_architecture([&](auto architecture) {
+        for_each_vector_width([&](auto architecture) {
             using arch = decltype(architecture);
             const auto automatic = conv2d_algorithm::automatic;
             const auto check = [&](const auto& epilogue, auto out) {

@@ -138,4 +138,5 @@ TEST_CASE("PyTorch: FixedQParamsObserver gives back what it was given") {
     const qparams_table table(golden, "fixed_qparams");
     table.check(0, zp::fixed_qparams_observer<zp::qparams{1.0f / 256, 0}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
     table.check(1, zp::fixed_qparams_observer<zp::qparams{2.0f / 256, 128}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
+    table.check(2, zp::fixed_qparams_observer<zp::qparams{0.1f, 37}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
 }

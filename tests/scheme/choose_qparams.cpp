@@ -167,6 +167,10 @@ TEST_CASE("choose_qparams: a constant is legal, and comes back to within an ulp"
     CHECK(choose<zp::qint8, zp::per_tensor_affine>(0, -0.0f) == zp::qparams{0x1p-23f, -128});
     CHECK(choose<zp::qint8, zp::per_tensor_symmetric>(0, 0) == zp::qparams{0x1p-23f, 0});
     CHECK(choose<zp::quint8, zp::per_tensor_affine, zp::fbgemm_rule>(0, 0) == zp::qparams{0.1f, 0});
+    CHECK(choose<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>(0, 0) == zp::qparams{1, -128});
+    CHECK(choose<zp::qint8, zp::per_tensor_symmetric, zp::tflite_rule>(0, 0) == zp::qparams{1, 0});
+    CHECK(choose<zp::quint8, zp::per_tensor_affine, zp::onnxruntime_rule>(0, 1e-37f) == zp::qparams{1, 0});
+    CHECK(choose<zp::quint8, zp::per_tensor_symmetric, zp::onnxruntime_rule>(0, 1e-37f) == zp::qparams{1, 128});
 }
 
 TEST_CASE("choose_qparams: errors name what came") {

@@ -9,6 +9,7 @@
 namespace {
 
 using simulation::activation;
+using simulation::pooling;
 using simulation::square;
 using zp::conv;
 
@@ -47,10 +48,10 @@ TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and l
         const auto a = s.convolve("a", stem, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
         const auto b = s.convolve("b", a, square(3, 1, 1), s.range("b"), activation::none, "bn_b");
         const auto sum = s.add(b, stem, s.range("add_4"), activation::relu);
-        const auto pooled = s.pool(s.pooling::max, sum, square(2, 2));
+        const auto pooled = s.pool(pooling::max, sum, square(2, 2));
         const auto depthwise = s.convolve("depthwise", pooled, square(3, 1, 1, 1, 10), s.range("depthwise"), activation::relu6, "bn2");
         const auto pointwise = s.convolve("pointwise", depthwise, square(1), s.range("pointwise"), activation::relu);
-        auto averaged = s.pool(s.pooling::average, pointwise, square(2, 2));
+        auto averaged = s.pool(pooling::average, pointwise, square(2, 2));
         averaged.extents = {1, 1, averaged.extents.size()};
         const auto fc1 = s.convolve("fc1", averaged, square(1), s.range("fc1"), activation::relu);
         s.dequantize(s.convolve("fc2", fc1, square(1), s.range("fc2")));
@@ -64,14 +65,14 @@ TEST_CASE("convert: branches that meet in a concat share its scale, pools share 
     const auto int8 = simulation::converted<config>(trained, calibration);
     simulation::script<inception, config> s(trained, calibration);
     // What "four" gives before its pool is quantized with this scale as well, so it is observed too.
-    const auto all = s.range({"concat_7", "four"});
+    const auto all = s.range({"concat_8", "four"});
     for (const auto& image : made_up::inputs<inception>(3, 78)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto stem = s.convolve("stem", x, square(1), s.range("stem"), activation::relu);
         const auto one = s.convolve("one", stem, square(1), all);
         const auto two = s.convolve("two", stem, square(3, 1, 1), all, activation::relu);
-        const auto three = s.convolve("three", s.pool(s.pooling::max, stem, square(3, 1, 1)), square(1), all);
-        const auto four = s.pool(s.pooling::average, s.convolve("four", stem, square(1), all), square(3, 1, 1));
+        const auto three = s.convolve("three", s.pool(pooling::max, stem, square(3, 1, 1)), square(1), all);
+        const auto four = s.pool(pooling::average, s.convolve("four", stem, square(1), all), square(3, 1, 1));
         const auto clamped = s.clamp(s.concat({one, two, three, four}), activation::relu);
         const auto last = s.convolve("last", clamped, square(1), s.range("last"));
         s.dequantize(s.flatten(s.global_average(last)));
@@ -86,10 +87,10 @@ TEST_CASE("convert: layers that nothing fuses keep their input's scale") {
     simulation::script<loose, config> s(trained, calibration);
     for (const auto& image : made_up::inputs<loose>(3, 79, -4, 9)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
-        const auto positive = s.clamp(s.pool(s.pooling::max, x, square(2)), activation::relu);
+        const auto positive = s.clamp(s.pool(pooling::max, x, square(2)), activation::relu);
         const auto a = s.convolve("a", positive, square(1), s.range("a"));
         const auto sum = s.add(s.clamp(a, activation::relu6), a, s.range("add_5"));
-        const auto averaged = s.pool(s.pooling::average_without_padding, sum, square(3, 1, 1));
+        const auto averaged = s.pool(pooling::average_without_padding, sum, square(3, 1, 1));
         s.dequantize(s.add(averaged, sum, s.range("add_7")));
         CHECK(simulation::differences(int8, s, image) == "");
     }

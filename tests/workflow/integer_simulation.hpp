@@ -43,6 +43,7 @@ inline window square(int kernel, int stride = 1, int padding = 0, int dilation =
 }
 
 enum class activation { none, relu, relu6 };
+enum class pooling { max, average, average_without_padding };
 enum class policy { nearest_even, float_bias, double_rounding, single_rounding };
 
 /// The nearest integer, ties to even, by the C library.
@@ -126,7 +127,9 @@ public:
                 low = std::min(low, ranges_[i].min);
                 high = std::max(high, ranges_[i].max);
             }
-            if (!found) missing += std::string(name) + " ";
+            if (found) continue;
+            missing += std::string(name) + " ";
+            return {};
         }
         using quantizer = typename C::activation;
         return zp::choose_qparams<typename quantizer::dtype, typename quantizer::qscheme, typename quantizer::rule>(low, high);
@@ -197,7 +200,6 @@ public:
         y.extents = {1, 1, x.extents.size()};
         return push(y);
     }
-    enum class pooling { max, average, average_without_padding };
     value pool(pooling kind, const value& x, const window& w) {
         value y = shrunk(x, w, x.extents.channels);
         for_each_output(y, [&](int row, int column, int c) {

@@ -65,6 +65,11 @@ struct verdict : error_in_layer<Source::table.error.broken, exact<culprit<Source
                                 Source::table.error.a, Source::table.error.b> {};
 
 template <fixed_string Name, class Net>
+struct layer_fused_away {
+    static_assert(sizeof(Net) == 0, "a qconfig cannot speak of this layer: this layer is fused into the one in front of it, or does nothing at inference (see layer_fused_away<Name, Model>): name that one");
+};
+
+template <fixed_string Name, class Net>
 struct no_layer_named {
     static_assert(sizeof(Net) == 0, "this model has no layer of that name (see no_layer_named<Name, Model>): check the spelling; names are those of its layers' parameters, such as \"conv1\"");
 };

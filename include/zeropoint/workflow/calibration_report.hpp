@@ -56,11 +56,9 @@ calibration_report report(const calibrated<Net, Config, Arch>& source) {
     all.samples = source.samples();
     if (all.samples < enough_samples)
         all.warnings.push_back("calibrated with " + std::to_string(all.samples) + " inputs only: take at least " + std::to_string(enough_samples) + ", better some hundreds, of the kind that the model will meet");
-    bool done[static_cast<std::size_t>(stage::table.slots) + 1] = {};
     for (int i = 0; i != stage::table.size; ++i) {
         const node& row = stage::table.nodes[i];
-        if (done[row.slot]) continue;
-        done[row.slot] = true;
+        if (source.observers().reporter(row.slot) != i) continue;
         source.observers().visit(row.slot, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
             using dtype = typename quantizer_type::dtype;

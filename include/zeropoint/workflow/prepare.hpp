@@ -31,12 +31,14 @@ class observer_set {
     struct plan {
         place places[slots == 0 ? 1 : slots]{};
         int counts[entries::count]{};
+        int reporters[slots == 0 ? 1 : slots]{};
     };
     static constexpr plan layout = [] {
         plan p;
         bool seen[slots == 0 ? 1 : slots]{};
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& row = Stage::table.nodes[i];
+            if (row.observed) p.reporters[row.slot] = i;
             if (seen[row.slot]) continue;
             seen[row.slot] = true;
             p.places[row.slot] = {row.config, p.counts[row.config]++};
@@ -49,6 +51,9 @@ class observer_set {
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
+    /// The row whose values the statistics of a slot are about. Where a concat has pulled in the scale of a branch that
+    /// goes on through a pool, several rows feed the observer; the last one, the concat, holds what they lead to.
+    static constexpr int reporter(int slot) { return layout.reporters[slot]; }
     /// Calls f with the slot_observer of a slot.
     template <class F> void visit(int slot, F&& f) { visit(*this, slot, f, sequence{}); }
     template <class F> void visit(int slot, F&& f) const { visit(*this, slot, f, sequence{}); }
@@ -107,7 +112,7 @@ private:
         const std::string where = display_name(base::rows(), i);
         const observation seen{{values, static_cast<std::size_t>(row.out.size())}, row.out.channels, 1, where};
         observers_.visit(row.slot, [&](auto& slot) {
-            observe_with<Arch>(slot.statistics, seen);
+            if (i == observers_.reporter(row.slot)) observe_with<Arch>(slot.statistics, seen);
             observe_with<Arch>(slot.observer, seen);
         });
     }

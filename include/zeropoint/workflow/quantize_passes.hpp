@@ -62,6 +62,15 @@ constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
     return g;
 }
 
+/// At most so many rows an int8 model has: those of the prepared one, each value once more as floats or as codes, and a
+/// requantize for every input of a concat.
+template <int N>
+constexpr int most_quantized_rows(const graph<N>& g) {
+    int rows = 2 * g.size;
+    for (int i = 0; i != g.size; ++i) rows += g.nodes[i].kind == op::concat ? g.nodes[i].input_count : 0;
+    return rows;
+}
+
 /// The rows of the int8 model: 8-bit rows, quantize and dequantize where a float island meets them and at both ends,
 /// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them.
 /// `describe(entry)` gives the entry_description of an entry.

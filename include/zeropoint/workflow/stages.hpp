@@ -29,20 +29,22 @@ struct fused_stage {
     static constexpr auto steps = plan_float_steps<Arch>(table);
 };
 
-/// Every layer that a qconfig names must exist: a misspelt keep_float would otherwise do nothing, silently.
-template <class Net, class Config>
+/// Every layer that a qconfig names must exist, and be there after fusing: a misspelt keep_float, or that of a batch norm
+/// which is folded, would otherwise do nothing, silently.
+template <class Net, class Config, class Arch>
 struct names_of_qconfig {
     using entries = qconfig_entries<Config>;
     static constexpr int missing = [] {
         if (source<Net>::table.error.broken != rule::none) return -1;
         for (int i = 1; i != entries::count; ++i)
-            if (entries::names[static_cast<std::size_t>(i)][0] != 0 && row_named(source<Net>::table, entries::names[static_cast<std::size_t>(i)]) < 0) return i;
+            if (entries::names[static_cast<std::size_t>(i)][0] != 0 && row_named(fused_stage<Net, Arch>::table, entries::names[static_cast<std::size_t>(i)]) < 0) return i;
         return -1;
     }();
     static constexpr auto check() {
         if constexpr (missing >= 0) {
             constexpr std::string_view name = entries::names[static_cast<std::size_t>(missing)];
-            return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
+            if constexpr (row_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0) return sizeof(layer_fused_away<exact<name.size()>(name.data()), Net>);
+            else return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
         } else {
             return std::size_t{1};
         }
@@ -57,7 +59,7 @@ struct prepared_stage {
     using config = Config;
     using architecture = Arch;
     using entries = qconfig_entries<Config>;
-    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config>) != 0);
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto table = plan_float<Arch>(assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
     static constexpr auto steps = plan_float_steps<Arch>(table);
 };
@@ -85,9 +87,9 @@ struct quantized_stage {
     using net = Net;
     using config = Config;
     using architecture = Arch;
-    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config>) != 0);
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return qconfig_entries<Config>::choose(row); });
-    static constexpr auto loose = quantize_rows<3 * prepared.size + 2>(prepared, describe_entry<Config>);
+    static constexpr auto loose = quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>);
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };

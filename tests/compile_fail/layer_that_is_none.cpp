@@ -1,0 +1,12 @@
+// expect: each argument must be a layer: a type with a static int .nodes. and .lower.builder&, int..
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+struct mine {};
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 4, 3>, zp::relu, mine> {};
+#else
+struct net : zp::model<zp::input<4, 4, 3>, zp::relu> {};
+#endif
+
+zp::float_model<net> model;

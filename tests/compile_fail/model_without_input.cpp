@@ -1,0 +1,11 @@
+// expect: the first argument must be a zp::input<Height, Width, Channels>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::flatten, zp::linear<"fc", 10>> {};
+#else
+struct net : zp::model<zp::input<4, 4, 3>, zp::flatten, zp::linear<"fc", 10>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,13 @@
+// expect: the third argument must be an observer such as zp::min_max_observer
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/qconfig.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct my_observer {
+    void observe(const zp::observation&) {}
+};
+#else
+struct my_observer : zp::min_max_observer {};
+#endif
+
+zp::quantizer<zp::quint8, zp::per_tensor_affine, my_observer> made;

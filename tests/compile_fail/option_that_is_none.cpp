@@ -1,0 +1,12 @@
+// expect: each option must be keep_float<.name.>, keep_float_type<op>, for_layer<.name., QConfig>, for_type<op, QConfig> or requantize_with<policy>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/qconfig.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+using option = zp::float_bias;
+#else
+using option = zp::requantize_with<zp::float_bias>;
+#endif
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>, option> {};
+
+config made;

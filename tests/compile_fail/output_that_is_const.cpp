@@ -1,0 +1,14 @@
+// expect: y is const, but the result is written to it
+#include <array>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+struct net : zp::model<zp::input<1, 1, 3>, zp::linear<"fc", 2>> {};
+#ifdef ZEROPOINT_MUST_FAIL
+using output = const std::array<float, 2>;
+#else
+using output = std::array<float, 2>;
+#endif
+
+void run(const zp::float_model<net>& model, const std::array<float, 3>& x, output& y) { model(x, y); }
