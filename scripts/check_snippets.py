@@ -18,7 +18,7 @@ import textwrap
 
 REGION_MARK = re.compile(r"\s*// \[(/?)([\w-]+)\]\s*$")
 SNIPPET_MARK = re.compile(r"<!-- snippet: ([\w.]+#[\w-]+) -->\s*$")
-FENCE = re.compile(r" {0,3}(```|~~~)\s*(cpp|c\+\+|cxx|hpp|cc)\b", re.IGNORECASE)
+FENCE = re.compile(r"\s*(```|~~~)\s*(cpp|c\+\+|cxx|hpp|cc)(?!\w)", re.IGNORECASE)
 
 
 def dedented(lines: list[str]) -> list[str]:

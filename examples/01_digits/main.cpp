@@ -40,9 +40,9 @@ int main(int argc, char** argv) try {
     std::vector<image> calibration;  // every fourth of the training images
     for (std::size_t i = 0; i < data.training.images.size(); i += 4) calibration.push_back(data.training.images[i]);
 
-    std::printf("\n%zu handwritten digits to test with, %zu others to calibrate with\n", data.test.images.size(),
-                calibration.size());
-    std::printf("Times are medians on one thread of this machine, compiled for %s\n\n",
+    std::printf("\nA network that reads handwritten digits: %zu images to test it, %zu others to calibrate it.\n",
+                data.test.images.size(), calibration.size());
+    std::printf("Times are medians of single calls on one thread of this machine, compiled for %s.\n\n",
                 zp::default_architecture::name());
 
     std::filesystem::create_directories(chosen.out);

@@ -12,15 +12,13 @@ void print_outcomes(std::span<const outcome> all) {
                 "file", "ratio", "parameters", "arena", "per image", "reloaded");
     for (std::size_t i = 0; i != all.size(); ++i) {
         const outcome& one = all[i];
-        std::printf("%2zu  %-22s %7.2f %%", i, one.name.c_str(), one.accuracy);
-        if (i == 0) std::printf(" %9s %10s", "", "");
-        else std::printf(" %+9.2f %8.2f %%", one.accuracy - floats.accuracy, one.agreement);
-        std::printf(" %6.1f kB %6.3f %8.1f kB %5.1f kB %7.1f us  %s\n", static_cast<double>(one.file_bytes) / 1e3,
-                    static_cast<double>(one.file_bytes) / static_cast<double>(floats.file_bytes),
-                    one.parameter_bytes / 1e3, one.arena_bytes / 1e3, one.microseconds,
-                    i == 0                   ? ""
-                    : one.reloaded_identical ? "identical"
-                                             : "DIFFERS");
+        const double ratio = static_cast<double>(one.file_bytes) / static_cast<double>(floats.file_bytes);
+        std::printf("%2zu  %-22s %7.2f %% %+9.2f %8.2f %% %6.1f kB %6.3f %8.1f kB %5.1f kB %7.1f us", i,
+                    one.name.c_str(), one.accuracy, one.accuracy - floats.accuracy, one.agreement,
+                    static_cast<double>(one.file_bytes) / 1e3, ratio, one.parameter_bytes / 1e3, one.arena_bytes / 1e3,
+                    one.microseconds);
+        if (i != 0) std::printf("  %s", one.reloaded_identical ? "identical" : "DIFFERS");
+        std::puts("");
     }
 }
 
@@ -47,5 +45,5 @@ void print_tables(std::span<const outcome> all, std::span<const promise> promise
     print_layers(all.subspan(1));
     std::puts("\nPromises:\n");
     for (const promise& one : promises)
-        std::printf("%-7s %-55s %s\n", one.kept ? "kept" : "BROKEN", one.what.c_str(), one.found.c_str());
+        std::printf("%-7s %-50s %s\n", one.kept ? "kept" : "BROKEN", one.what.c_str(), one.found.c_str());
 }

@@ -1,4 +1,4 @@
-// expect: this network has not been calibrated; call zp::calibrate.prepared, batches. first and convert what it returns
+// expect: this network has not been calibrated. call zp::calibrate.prepared, batches. first and convert what it returns
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

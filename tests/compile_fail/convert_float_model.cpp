@@ -1,4 +1,4 @@
-// expect: this is a float network; the steps are zp::fuse, zp::prepare<QConfig>, zp::calibrate, zp::convert
+// expect: this is a float network. the steps are zp::fuse, zp::prepare<QConfig>, zp::calibrate, zp::convert
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

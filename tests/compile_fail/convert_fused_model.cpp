@@ -1,4 +1,4 @@
-// expect: this network has no observers yet; the next steps are zp::prepare<QConfig>, zp::calibrate, zp::convert
+// expect: this network has no observers yet. the next steps are zp::prepare<QConfig>, zp::calibrate, zp::convert
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

@@ -1,4 +1,4 @@
-// expect: this model takes and gives floats; quantize and dequantize happen inside it
+// expect: this model takes and gives floats. quantize and dequantize happen inside it
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

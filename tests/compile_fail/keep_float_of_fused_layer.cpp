@@ -1,4 +1,4 @@
-// expect: this layer is fused into the one in front of it .*: name that one
+// expect: a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at inference .*: name that one
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

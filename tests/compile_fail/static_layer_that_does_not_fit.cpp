@@ -8,4 +8,4 @@ constexpr zp::conv options{.out_channels = 4, .kernel = 5, .padding = 2};
 #endif
 
 using layer = zp::quantized_conv2d<zp::shape{4, 4, 2}, options>;
-static_assert(layer::output_shape == zp::shape{4, 4, 4});
+constexpr int bytes = layer::parameter_bytes;

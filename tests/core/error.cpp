@@ -6,7 +6,8 @@
 
 #include <zeropoint/core/error.hpp>
 
-TEST_CASE_TEMPLATE("raise: throws the error asked for, with the message", Error, zp::value_error, zp::shape_error, zp::calibration_error, zp::file_error) {
+TEST_CASE_TEMPLATE("raise: throws the error asked for, with the message", Error, zp::value_error, zp::shape_error,
+                   zp::calibration_error, zp::file_error) {
     CHECK_THROWS_WITH_AS(zp::raise<Error>("expected 1, got 2"), "expected 1, got 2", Error);
     CHECK_THROWS_AS(zp::raise<Error>(""), zp::error);
     CHECK_THROWS_AS(zp::raise<Error>(""), std::runtime_error);

@@ -11,7 +11,8 @@ template <zp::fixed_string Name> struct named {};
 
 static_assert(std::is_same_v<named<"conv1">, named<"conv1">> && !std::is_same_v<named<"conv1">, named<"conv2">>);
 static_assert(!std::is_same_v<named<"a">, named<"ab">>);
-static_assert(std::is_same_v<named<zp::fixed_string("block") + ".conv1">, named<"block.conv1">>, "no padding after concatenation");
+static_assert(std::is_same_v<named<zp::fixed_string("block") + ".conv1">, named<"block.conv1">>,
+              "no padding after concatenation");
 static_assert(zp::fixed_string("a") + zp::fixed_string("") == zp::fixed_string("a"));
 
 }  // namespace

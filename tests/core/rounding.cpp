@@ -22,7 +22,8 @@ TEST_CASE("round_half_even: every float below 2^31 near a tie or an integer, and
         float x = i % 3 == 0 ? near : std::nextafter(near, i % 3 == 1 ? 1e30f : -1e30f);
         if (random() % 2 != 0) x = -x;
         REQUIRE(zp::round_half_even(x) == static_cast<std::int32_t>(std::nearbyint(x)));
-        REQUIRE(zp::round_half_even(static_cast<double>(x)) == static_cast<std::int64_t>(std::nearbyint(static_cast<double>(x))));
+        REQUIRE(zp::round_half_even(static_cast<double>(x)) ==
+                static_cast<std::int64_t>(std::nearbyint(static_cast<double>(x))));
     }
     for (int i = 0; i != 200000; ++i) {
         const auto x = std::bit_cast<double>(random());

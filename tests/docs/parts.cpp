@@ -54,10 +54,12 @@ public:
     static constexpr zp::merge_order order = zp::merge_order::order_dependent;  // float sums: the last bit may differ
 
     void observe(const zp::observation& seen) {
+        double sum = 0;
         for (std::size_t i = 0; i != seen.values.size(); ++i) {
-            if (!zp::is_finite(seen.values[i])) zp::reject_not_finite(seen, i);
-            sum_ += seen.values[i] < 0 ? -double{seen.values[i]} : double{seen.values[i]};
+            if (!zp::is_finite(seen.values[i])) zp::reject_not_finite(seen, i);  // nothing has been added yet
+            sum += seen.values[i] < 0 ? -double{seen.values[i]} : double{seen.values[i]};
         }
+        sum_ += sum;
         count_ += seen.values.size();
         ++samples_;
     }

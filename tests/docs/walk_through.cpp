@@ -147,6 +147,7 @@ TEST_CASE("workflow: the verbs one by one") {
     const std::string table = zp::to_string(report);
     // [/report]
     CHECK(report.samples == 40);
+    CHECK(zp::calibrate(calibrated, images).samples() == 80);
     CHECK(table.find("conv1") != std::string::npos);
 
     // [convert]

@@ -28,7 +28,9 @@ struct odd_architecture {};
 namespace zp::kernel {
 template <> struct operations_of<zp_test::odd_architecture> { using type = portable_operations<3, 5, 1>; };
 /// The same with two vectors and panels chosen as if dot4 saturated, so that the widened kernel is tested everywhere.
-struct odd_saturating_operations : portable_operations<2, 3, 2> { static constexpr bool pair_sums_saturate = true; };
+struct odd_saturating_operations : portable_operations<2, 3, 2> {
+    static constexpr bool pair_sums_saturate = true;
+};
 }  // namespace zp::kernel
 namespace zp_test {
 struct odd_saturating_architecture {};
@@ -40,13 +42,14 @@ template <> struct operations_of<zp_test::odd_saturating_architecture> { using t
 namespace zp_test {
 
 using random_engine = std::mt19937;
-inline int uniform(random_engine& random, int low, int high) { return std::uniform_int_distribution<int>(low, high)(random); }
+inline int uniform(random_engine& random, int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+}
 
 /// How operands are filled.
 enum class operands { random, small, highest, lowest, alternating, outlier, count };
 
-template <class T>
-std::vector<T> fill(random_engine& random, std::size_t count, operands kind, int low, int high) {
+template <class T> std::vector<T> fill(random_engine& random, std::size_t count, operands kind, int low, int high) {
     std::vector<T> values(count);
     for (std::size_t i = 0; i != count; ++i) {
         int value = 0;
@@ -60,25 +63,27 @@ std::vector<T> fill(random_engine& random, std::size_t count, operands kind, int
         }
         values[i] = static_cast<T>(value);
     }
-    if (kind == operands::outlier && count != 0) values[static_cast<std::size_t>(uniform(random, 0, static_cast<int>(count) - 1))] = static_cast<T>(high);
+    if (kind == operands::outlier && count != 0)
+        values[static_cast<std::size_t>(uniform(random, 0, static_cast<int>(count) - 1))] = static_cast<T>(high);
     return values;
 }
 
 /// A convolution with its operands.
-template <class In, class Weight>
-struct problem {
+template <class In, class Weight> struct problem {
     conv2d_geometry geometry;
     activation_codes codes;
     std::vector<In> x;
     std::vector<Weight> weights;
     std::vector<std::int32_t> zero_points, bias;
 
-    problem(random_engine& random, const conv2d_geometry& g, activation_codes range, operands x_kind, operands weight_kind, bool affine)
+    problem(random_engine& random, const conv2d_geometry& g, activation_codes range, operands x_kind,
+            operands weight_kind, bool affine)
         : geometry(g), codes(range) {
         using limits = std::numeric_limits<Weight>;
         const auto outputs = static_cast<std::size_t>(g.out.channels);
         x = fill<In>(random, static_cast<std::size_t>(g.in.size()), x_kind, codes.min, codes.max);
-        weights = fill<Weight>(random, outputs * static_cast<std::size_t>(g.depth()), weight_kind, limits::min(), limits::max());
+        weights = fill<Weight>(random, outputs * static_cast<std::size_t>(g.depth()), weight_kind, limits::min(),
+                               limits::max());
         if (affine) {
             for (std::size_t i = 0; i != outputs; ++i) {
                 const int ends[] = {limits::min(), limits::max(), uniform(random, limits::min(), limits::max())};
@@ -88,13 +93,13 @@ struct problem {
         if (uniform(random, 0, 3) != 0) bias = fill<std::int32_t>(random, outputs, operands::random, -1000000, 1000000);
     }
     zp::kernel::conv2d_weights<Weight> view() const {
-        return {weights.data(), zero_points.empty() ? nullptr : zero_points.data(), bias.empty() ? nullptr : bias.data()};
+        return {weights.data(), zero_points.empty() ? nullptr : zero_points.data(),
+                bias.empty() ? nullptr : bias.data()};
     }
 };
 
 /// The ranges and zero points that activations of a storage type can have: full and reduced, zero points at both ends.
-template <class In>
-activation_codes pick_codes(random_engine& random) {
+template <class In> activation_codes pick_codes(random_engine& random) {
     const bool is_signed = std::numeric_limits<In>::is_signed;
     activation_codes codes{0, std::numeric_limits<In>::min(), std::numeric_limits<In>::max()};
     if (uniform(random, 0, 2) == 0) codes = is_signed ? activation_codes{0, -64, 63} : activation_codes{0, 0, 127};
@@ -110,9 +115,9 @@ inline operands pick_operands(random_engine& random) {
 
 inline std::string describe(const conv2d_geometry& g) {
     const auto pair = [](int a, int b) { return std::to_string(a) + "x" + std::to_string(b); };
-    return to_string(g.in) + " -> " + to_string(g.out) + ", kernel " + pair(g.kernel_height, g.kernel_width) + ", stride " +
-           pair(g.stride_height, g.stride_width) + ", padding " + pair(g.padding_top, g.padding_left) + ", dilation " +
-           pair(g.dilation_height, g.dilation_width) + ", groups " + std::to_string(g.groups);
+    return to_string(g.in) + " -> " + to_string(g.out) + ", kernel " + pair(g.kernel_height, g.kernel_width) +
+           ", stride " + pair(g.stride_height, g.stride_width) + ", padding " + pair(g.padding_top, g.padding_left) +
+           ", dilation " + pair(g.dilation_height, g.dilation_width) + ", groups " + std::to_string(g.groups);
 }
 
 /// The output of an algorithm, in a buffer of exact size. Scratch and output hold rubbish before.
@@ -132,7 +137,8 @@ template <class Out, class In, class Weight, class Epilogue>
 std::vector<Out> expected(const problem<In, Weight>& p, const Epilogue& epilogue) {
     std::vector<Out> y(static_cast<std::size_t>(p.geometry.out.size()));
     const auto weights = p.view();
-    zp::kernel::reference::conv2d(p.geometry, p.x.data(), p.codes.zero_point, weights.values, weights.zero_points, weights.bias, epilogue, y.data());
+    zp::kernel::reference::conv2d(p.geometry, p.x.data(), p.codes.zero_point, weights.values, weights.zero_points,
+                                  weights.bias, epilogue, y.data());
     return y;
 }
 
@@ -144,8 +150,7 @@ bool accumulates_exactly(const problem<In, Weight>& p, conv2d_algorithm algorith
 }
 
 /// Runs `check(Arch{})` for each kind of vectors this binary was compiled for, and for plain C++.
-template <class Check>
-void for_each_vector_width(Check check) {
+template <class Check> void for_each_vector_width(Check check) {
     check(odd_architecture{});
 #if XSIMD_WITH_AVX
     check(xsimd::sse4_2{});
@@ -154,8 +159,7 @@ void for_each_vector_width(Check check) {
 }
 
 /// The same, and for each shape of tile.
-template <class Check>
-void for_each_architecture(Check check) {
+template <class Check> void for_each_architecture(Check check) {
     check(zp::portable{});
     check(odd_saturating_architecture{});
     for_each_vector_width(check);

@@ -17,8 +17,7 @@ conv2d_geometry depthwise(int extent, int channels, int kernel, int stride, int 
     return g;
 }
 
-template <class In, class Weight>
-void check(const problem<In, Weight>& p) {
+template <class In, class Weight> void check(const problem<In, Weight>& p) {
     const std::vector<std::int32_t> sums = expected<std::int32_t>(p, zp::kernel::accumulators{});
     for_each_architecture([&](auto architecture) {
         using arch = decltype(architecture);
@@ -32,7 +31,9 @@ void check(const problem<In, Weight>& p) {
 TEST_CASE("depthwise: every remainder in channels") {
     random_engine random(41);
     for (int channels = 1; channels <= 49; ++channels) {
-        check(problem<std::uint8_t, std::int8_t>(random, depthwise(5, channels, 3, 1, 1), pick_codes<std::uint8_t>(random), operands::random, operands::random, false));
+        check(problem<std::uint8_t, std::int8_t>(random, depthwise(5, channels, 3, 1, 1),
+                                                 pick_codes<std::uint8_t>(random), operands::random, operands::random,
+                                                 false));
     }
 }
 
@@ -42,12 +43,15 @@ TEST_CASE("depthwise: kernels, strides and dilations") {
         for (int stride : {1, 2, 3}) {
             for (int dilation : {1, 2}) {
                 const conv2d_geometry g = depthwise(11, 20, kernel, stride, dilation);
-                check(problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::random, operands::random, false));
-                check(problem<std::int8_t, std::int8_t>(random, g, {127, -128, 127}, operands::random, operands::random, false));
+                check(problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::random, operands::random,
+                                                         false));
+                check(problem<std::int8_t, std::int8_t>(random, g, {127, -128, 127}, operands::random, operands::random,
+                                                        false));
             }
         }
     }
-    check(problem<std::uint8_t, std::int8_t>(random, depthwise(90, 40, 3, 1, 1), {9, 0, 255}, operands::random, operands::random, false));
+    check(problem<std::uint8_t, std::int8_t>(random, depthwise(90, 40, 3, 1, 1), {9, 0, 255}, operands::random,
+                                             operands::random, false));
 }
 
 TEST_CASE("depthwise: extreme operands, affine weights") {

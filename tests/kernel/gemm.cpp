@@ -5,10 +5,11 @@ using namespace zp_test;
 
 namespace {
 
-conv2d_geometry matrix(int rows, int channels, int depth) { return {.in = {rows, 1, depth}, .out = {rows, 1, channels}}; }
+conv2d_geometry matrix(int rows, int channels, int depth) {
+    return {.in = {rows, 1, depth}, .out = {rows, 1, channels}};
+}
 
-template <class In, class Weight>
-void check_all(const problem<In, Weight>& p) {
+template <class In, class Weight> void check_all(const problem<In, Weight>& p) {
     const std::vector<std::int32_t> sums = expected<std::int32_t>(p, zp::kernel::accumulators{});
     for_each_architecture([&](auto architecture) {
         using arch = decltype(architecture);
@@ -21,10 +22,14 @@ void check_all(const problem<In, Weight>& p) {
 
 TEST_CASE("gemm: every depth from 1 to two tiles, and around longer ones") {
     random_engine random(1);
-    for (int depth = 1; depth <= 33; ++depth) check_all(problem<std::uint8_t, std::int8_t>(random, matrix(7, 17, depth), {3, 0, 255}, operands::random, operands::random, false));
+    for (int depth = 1; depth <= 33; ++depth)
+        check_all(problem<std::uint8_t, std::int8_t>(random, matrix(7, 17, depth), {3, 0, 255}, operands::random,
+                                                     operands::random, false));
     for (int depth : {63, 64, 65, 255, 256, 257, 511, 512, 1024}) {
-        check_all(problem<std::uint8_t, std::int8_t>(random, matrix(7, 17, depth), {255, 0, 255}, operands::random, operands::random, false));
-        check_all(problem<std::int8_t, std::int8_t>(random, matrix(7, 17, depth), {-128, -128, 127}, operands::random, operands::small, false));
+        check_all(problem<std::uint8_t, std::int8_t>(random, matrix(7, 17, depth), {255, 0, 255}, operands::random,
+                                                     operands::random, false));
+        check_all(problem<std::int8_t, std::int8_t>(random, matrix(7, 17, depth), {-128, -128, 127}, operands::random,
+                                                    operands::small, false));
     }
 }
 
@@ -33,10 +38,12 @@ TEST_CASE("gemm: every remainder in rows and in channels") {
     for (int rows = 1; rows <= 19; ++rows) {
         for (int channels : {1, 2, 5, 7, 8, 15, 16, 17, 31, 32, 33, 40}) {
             const conv2d_geometry g = matrix(rows, channels, 12);
-            check_all(problem<std::uint8_t, std::int8_t>(random, g, pick_codes<std::uint8_t>(random), operands::random, operands::small, false));
+            check_all(problem<std::uint8_t, std::int8_t>(random, g, pick_codes<std::uint8_t>(random), operands::random,
+                                                         operands::small, false));
         }
     }
-    check_all(problem<std::uint8_t, std::int8_t>(random, matrix(500, 18, 40), {7, 0, 255}, operands::random, operands::random, false));
+    check_all(problem<std::uint8_t, std::int8_t>(random, matrix(500, 18, 40), {7, 0, 255}, operands::random,
+                                                 operands::random, false));
 }
 
 TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {
@@ -59,8 +66,10 @@ TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {
 
 TEST_CASE("gemm: int8 storage whose codes are not negative") {
     random_engine random(4);
-    check_all(problem<std::int8_t, std::int8_t>(random, matrix(9, 20, 36), {5, 0, 127}, operands::highest, operands::highest, false));
-    check_all(problem<std::int8_t, std::int8_t>(random, matrix(9, 20, 35), {0, 0, 127}, operands::random, operands::random, false));
+    check_all(problem<std::int8_t, std::int8_t>(random, matrix(9, 20, 36), {5, 0, 127}, operands::highest,
+                                                operands::highest, false));
+    check_all(problem<std::int8_t, std::int8_t>(random, matrix(9, 20, 35), {0, 0, 127}, operands::random,
+                                                operands::random, false));
 }
 
 TEST_CASE("gemm: tiles of the rest are balanced") {

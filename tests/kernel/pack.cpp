@@ -6,10 +6,10 @@ using namespace zp::kernel;
 
 namespace {
 
-template <class In, class Weight>
-void check_inverse(random_engine& random, const conv2d_geometry& g, bool affine) {
+template <class In, class Weight> void check_inverse(random_engine& random, const conv2d_geometry& g, bool affine) {
     const problem<In, Weight> p(random, g, pick_codes<In>(random), operands::random, pick_operands(random), affine);
-    for (const auto algorithm : {conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise, conv2d_algorithm::direct}) {
+    for (const auto algorithm :
+         {conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise, conv2d_algorithm::direct}) {
         if (!supports(g, algorithm)) continue;
         for_each_architecture([&](auto architecture) {
             using arch = decltype(architecture);
@@ -20,18 +20,19 @@ void check_inverse(random_engine& random, const conv2d_geometry& g, bool affine)
             pack_conv2d<arch>(g, algorithm, view, p.codes, packed.data());
             std::vector<Weight> weights(p.weights.size());
             std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels), 123);
-            unpack_conv2d<arch>(g, algorithm, view.affine(), view.zero_points, p.codes, packed.data(), weights.data(), bias.data());
+            unpack_conv2d<arch>(g, algorithm, view.affine(), view.zero_points, p.codes, packed.data(), weights.data(),
+                                bias.data());
             CHECK((weights == p.weights));
             CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
         });
     }
 }
 
-template <class Arch>
-panel_kernel kernel_of(std::vector<std::int8_t> weights, activation_codes codes) {
+template <class Arch> panel_kernel kernel_of(std::vector<std::int8_t> weights, activation_codes codes) {
     const conv2d_geometry g{.in = {1, 1, static_cast<int>(weights.size())}, .out = {1, 1, 1}};
     zp::aligned_buffer packed(conv2d_packed_bytes<Arch>(g, conv2d_algorithm::implicit_gemm, false));
-    pack_conv2d<Arch>(g, conv2d_algorithm::implicit_gemm, conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr}, codes, packed.data());
+    pack_conv2d<Arch>(g, conv2d_algorithm::implicit_gemm, conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr},
+                      codes, packed.data());
     return packed_panels<Arch>(g, packed.data()).kernel(0);
 }
 
@@ -61,15 +62,18 @@ TEST_CASE("pack: a panel is byte_quads exactly where no pair can leave int16") {
     CHECK(kernel_of<arch>({-64, -64, 0, 0}, full) == panel_kernel::byte_quads);     // -32640
     CHECK(kernel_of<arch>({-64, -65, 0, 0}, full) == panel_kernel::widened_pairs);  // -32895
     CHECK(kernel_of<arch>({127, -128, 127, -128}, full) == panel_kernel::byte_quads);
-    CHECK(kernel_of<arch>({0, 100, 100, 0}, full) == panel_kernel::byte_quads);     // 100 and 100 are no pair
+    CHECK(kernel_of<arch>({0, 100, 100, 0}, full) == panel_kernel::byte_quads);  // 100 and 100 are no pair
     CHECK(kernel_of<arch>({0, 0, 100, 100}, full) == panel_kernel::widened_pairs);
-    CHECK(kernel_of<arch>({127, 127, -128, -128}, reduced) == panel_kernel::byte_quads);  // 7-bit activations: any weights
+    CHECK(kernel_of<arch>({127, 127, -128, -128}, reduced) ==
+          panel_kernel::byte_quads);  // 7-bit activations: any weights
     CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 128}) == panel_kernel::byte_quads);     // -32768
     CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 129}) == panel_kernel::widened_pairs);  // -33024
     CHECK(kernel_of<arch>({64, 65, 0, 0}, shifted) == panel_kernel::widened_pairs);
     CHECK(kernel_of<arch>({64, 64, 0, 0}, shifted) == panel_kernel::byte_quads);
-    CHECK(kernel_of<arch>({127, 127, 0, 0}, {255, 0, 127}) == panel_kernel::widened_pairs);  // padding outside the range counts
-    CHECK(kernel_of<zp::portable>({127, 127, 127, 127}, full) == panel_kernel::byte_quads);  // plain C++ never saturates
+    CHECK(kernel_of<arch>({127, 127, 0, 0}, {255, 0, 127}) ==
+          panel_kernel::widened_pairs);  // padding outside the range counts
+    CHECK(kernel_of<zp::portable>({127, 127, 127, 127}, full) ==
+          panel_kernel::byte_quads);  // plain C++ never saturates
 }
 
 TEST_CASE("pack: pair_fits_int16 is the bound of all products, by trying them") {
@@ -90,7 +94,8 @@ TEST_CASE("pack: pair_fits_int16 is the bound of all products, by trying them") 
 
 TEST_CASE("pack: sizes count every channel and the padding of every run") {
     using arch = odd_architecture;  // panels of 5
-    const conv2d_geometry g{.in = {4, 4, 3}, .out = {4, 4, 7}, .kernel_height = 3, .kernel_width = 3, .padding_top = 1, .padding_left = 1};
+    const conv2d_geometry g{
+        .in = {4, 4, 3}, .out = {4, 4, 7}, .kernel_height = 3, .kernel_width = 3, .padding_top = 1, .padding_left = 1};
     CHECK(runs_of(g).count == 3);
     CHECK(runs_of(g).length == 9);
     CHECK(runs_of(g).padded_length() == 12);

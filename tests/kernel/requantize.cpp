@@ -1,4 +1,4 @@
-// Each epilogue: its scalar definition against exact arithmetic, its vector form and its use in tiles against the definition.
+// Each epilogue: its definition against other arithmetic, its vector form and its use in tiles against its definition.
 #include "convolution_problem.hpp"
 
 #include <algorithm>
@@ -9,11 +9,13 @@ using namespace zp::kernel;
 
 namespace {
 
-constexpr std::int32_t int32_min = std::numeric_limits<std::int32_t>::min(), int32_max = std::numeric_limits<std::int32_t>::max();
+constexpr std::int32_t int32_min = std::numeric_limits<std::int32_t>::min(),
+                       int32_max = std::numeric_limits<std::int32_t>::max();
 
 /// Sums of every size, both signs, with the extremes.
 std::vector<std::int32_t> many_sums(random_engine& random, int count) {
-    std::vector<std::int32_t> sums{0, 1, -1, int32_min, int32_max, int32_min + 1, 1 << 24, (1 << 24) + 1, -(1 << 24) - 1, 1 << 30, -(1 << 30)};
+    std::vector<std::int32_t> sums{
+        0, 1, -1, int32_min, int32_max, int32_min + 1, 1 << 24, (1 << 24) + 1, -(1 << 24) - 1, 1 << 30, -(1 << 30)};
     while (static_cast<int>(sums.size()) < count) {
         const int bits = uniform(random, 1, 31);
         const auto magnitude = static_cast<std::int32_t>(random() & ((1u << bits) - 1));
@@ -24,8 +26,12 @@ std::vector<std::int32_t> many_sums(random_engine& random, int count) {
 
 /// Rounds half to even by the library's rounding, in the default mode.
 std::int32_t clamp_and_round(float value, const output_codes& codes) {
-    const float low = static_cast<float>(codes.min - codes.zero_point), high = static_cast<float>(codes.max - codes.zero_point);
-    return static_cast<std::int32_t>(std::nearbyintf(value < low ? low : value > high ? high : value)) + codes.zero_point;
+    const float low = static_cast<float>(codes.min - codes.zero_point),
+                high = static_cast<float>(codes.max - codes.zero_point);
+    return static_cast<std::int32_t>(std::nearbyintf(value < low    ? low
+                                                     : value > high ? high
+                                                                    : value)) +
+           codes.zero_point;
 }
 
 /// TFLite's kernels as its common.h writes them.
@@ -45,7 +51,9 @@ std::int32_t RoundingDivideByPOT(std::int32_t x, int exponent) {
 }
 std::int32_t double_rounding(std::int32_t x, std::int32_t multiplier, int shift) {
     const int left_shift = shift > 0 ? shift : 0, right_shift = shift > 0 ? 0 : -shift;
-    return RoundingDivideByPOT(SaturatingRoundingDoublingHighMul(static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << left_shift), multiplier), right_shift);
+    return RoundingDivideByPOT(SaturatingRoundingDoublingHighMul(
+                                   static_cast<std::int32_t>(static_cast<std::uint32_t>(x) << left_shift), multiplier),
+                               right_shift);
 }
 std::int64_t single_rounding(std::int32_t x, std::int32_t multiplier, int shift) {
     const std::int64_t total_shift = 31 - shift, round = std::int64_t{1} << (total_shift - 1);
@@ -61,16 +69,19 @@ struct parameters {
     parameters(random_engine& random, int channels, bool per_channel) {
         for (int c = 0; c != channels; ++c) {
             const bool repeat = !per_channel && c != 0;
-            multiplier.push_back(repeat ? multiplier[0] : std::ldexp(static_cast<float>(uniform(random, 1 << 20, 1 << 21)), -uniform(random, 20, 44)));
+            multiplier.push_back(
+                repeat ? multiplier[0]
+                       : std::ldexp(static_cast<float>(uniform(random, 1 << 20, 1 << 21)), -uniform(random, 20, 44)));
             bias.push_back(static_cast<float>(uniform(random, -100000, 100000)) / 7.0f);
             fixed.push_back(repeat ? fixed[0] : uniform(random, 0, 9) == 0 ? 0 : uniform(random, 1 << 30, int32_max));
-            shift.push_back(repeat ? shift[0] : uniform(random, 0, 5) == 0 ? uniform(random, -31, 30) : uniform(random, -16, 0));
+            shift.push_back(repeat                       ? shift[0]
+                            : uniform(random, 0, 5) == 0 ? uniform(random, -31, 30)
+                                                         : uniform(random, -16, 0));
         }
     }
 };
 
-template <class Out>
-output_codes pick_output(random_engine& random) {
+template <class Out> output_codes pick_output(random_engine& random) {
     output_codes codes{0, std::numeric_limits<Out>::min(), std::numeric_limits<Out>::max(), nullptr};
     const int zero_points[] = {codes.min, codes.max, uniform(random, codes.min, codes.max)};
     codes.zero_point = zero_points[uniform(random, 0, 2)];
@@ -96,7 +107,8 @@ bool finishes_exactly(random_engine& random, const Epilogue& epilogue, int first
     for (int row = 0; row != rows; ++row) {
         for (int c = 0; c != channels; ++c) {
             auto value = static_cast<Out>(epilogue(sums[static_cast<std::size_t>(row * width + c)], first + c));
-            if constexpr (sizeof(Out) == 1) if (table != nullptr) value = static_cast<Out>(table[static_cast<std::uint8_t>(value)]);
+            if constexpr (sizeof(Out) == 1)
+                if (table != nullptr) value = static_cast<Out>(table[static_cast<std::uint8_t>(value)]);
             wanted[static_cast<std::size_t>(row * pitch + c)] = value;
         }
     }
@@ -104,8 +116,7 @@ bool finishes_exactly(random_engine& random, const Epilogue& epilogue, int first
     return std::memcmp(y.data(), wanted.data(), y.size() * sizeof(Out)) == 0;
 }
 
-template <class Out>
-void check_codes(unsigned seed) {
+template <class Out> void check_codes(unsigned seed) {
     random_engine random(seed);
     std::uint8_t table[256];
     for (int i = 0; i != 256; ++i) table[i] = static_cast<std::uint8_t>(i * 7 + 3);
@@ -121,9 +132,12 @@ void check_codes(unsigned seed) {
                 const int count = std::min(width, channels - first);
                 INFO(operations<arch>::name, " channels ", first, " + ", count, " of ", channels);
                 CHECK(finishes_exactly<arch, Out>(random, nearest_even{p.multiplier.data(), codes}, first, count));
-                CHECK(finishes_exactly<arch, Out>(random, float_bias{p.multiplier.data(), p.bias.data(), codes}, first, count));
-                CHECK(finishes_exactly<arch, Out>(random, fixed_point_double_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
-                CHECK(finishes_exactly<arch, Out>(random, fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
+                CHECK(finishes_exactly<arch, Out>(random, float_bias{p.multiplier.data(), p.bias.data(), codes}, first,
+                                                  count));
+                CHECK(finishes_exactly<arch, Out>(
+                    random, fixed_point_double_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
+                CHECK(finishes_exactly<arch, Out>(
+                    random, fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
             }
         });
     }
@@ -131,24 +145,27 @@ void check_codes(unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("requantize: nearest_even and float_bias are single-precision arithmetic, clamped, then rounded half to even") {
+TEST_CASE(
+    "requantize: nearest_even and float_bias are single-precision arithmetic, clamped, then rounded half to even") {
     random_engine random(31);
     for (int i = 0; i != 50; ++i) {
         const parameters p(random, 3, true);
         const output_codes codes = pick_output<std::int8_t>(random);
         for (const std::int32_t sum : many_sums(random, 200)) {
-            const volatile float real = static_cast<float>(sum), biased = real + p.bias[1];  // volatile: no contraction, no excess
+            const volatile float real = static_cast<float>(sum),
+                                 biased = real + p.bias[1];  // volatile: no contraction, no excess
             const volatile float scaled = real * p.multiplier[1], scaled_biased = biased * p.multiplier[1];
             CHECK((nearest_even{p.multiplier.data(), codes}(sum, 1)) == clamp_and_round(scaled, codes));
-            CHECK((float_bias{p.multiplier.data(), p.bias.data(), codes}(sum, 1)) == clamp_and_round(scaled_biased, codes));
+            CHECK((float_bias{p.multiplier.data(), p.bias.data(), codes}(sum, 1)) ==
+                  clamp_and_round(scaled_biased, codes));
         }
     }
     const float half = 0.5f;
     const nearest_even ties{&half, {10, 0, 255, nullptr}};
-    CHECK(ties(1, 0) == 10);   // 0.5 -> 0
-    CHECK(ties(3, 0) == 12);   // 1.5 -> 2
-    CHECK(ties(5, 0) == 12);   // 2.5 -> 2
-    CHECK(ties(-3, 0) == 8);   // -1.5 -> -2
+    CHECK(ties(1, 0) == 10);  // 0.5 -> 0
+    CHECK(ties(3, 0) == 12);  // 1.5 -> 2
+    CHECK(ties(5, 0) == 12);  // 2.5 -> 2
+    CHECK(ties(-3, 0) == 8);  // -1.5 -> -2
     CHECK(ties(int32_min, 0) == 0);
     CHECK(ties(int32_max, 0) == 255);
 }
@@ -160,10 +177,13 @@ TEST_CASE("requantize: fixed point equals TFLite's own code") {
         const output_codes codes = pick_output<std::int8_t>(random);
         const std::int64_t low = codes.min, high = codes.max;
         for (const std::int32_t sum : many_sums(random, 200)) {
-            const std::int64_t twice = std::int64_t{tflite::double_rounding(sum, p.fixed[0], p.shift[0])} + codes.zero_point;
+            const std::int64_t twice =
+                std::int64_t{tflite::double_rounding(sum, p.fixed[0], p.shift[0])} + codes.zero_point;
             const std::int64_t once = tflite::single_rounding(sum, p.fixed[0], p.shift[0]) + codes.zero_point;
-            CHECK((fixed_point_double_rounding{p.fixed.data(), p.shift.data(), codes}(sum, 0)) == std::clamp(twice, low, high));
-            CHECK((fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}(sum, 0)) == std::clamp(once, low, high));
+            CHECK((fixed_point_double_rounding{p.fixed.data(), p.shift.data(), codes}(sum, 0)) ==
+                  std::clamp(twice, low, high));
+            CHECK((fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}(sum, 0)) ==
+                  std::clamp(once, low, high));
         }
     }
     // Where the two differ: 2^30 * 2^-31 = 1/2 exactly after a first rounding up.
@@ -198,30 +218,34 @@ TEST_CASE("requantize: every epilogue at the end of every algorithm") {
     std::uint8_t table[256];
     for (int i = 0; i != 256; ++i) table[i] = static_cast<std::uint8_t>(255 - i);
     const conv2d_geometry geometries[] = {
-        {.in = {5, 4, 6}, .out = {5, 4, 21}, .kernel_height = 3, .kernel_width = 3, .padding_top = 1, .padding_left = 1},
+        {.in = {5, 4, 6},
+         .out = {5, 4, 21},
+         .kernel_height = 3,
+         .kernel_width = 3,
+         .padding_top = 1,
+         .padding_left = 1},
         {.in = {5, 5, 21}, .out = {3, 3, 21}, .kernel_height = 3, .kernel_width = 3, .groups = 21},
         {.in = {3, 3, 7}, .out = {3, 3, 21}, .groups = 7},
     };
     for (const conv2d_geometry& g : geometries) {
-        const problem<std::int8_t, std::int8_t> p(random, g, {-7, -128, 127}, operands::random, operands::random, false);
+        const problem<std::int8_t, std::int8_t> p(random, g, {-7, -128, 127}, operands::random, operands::random,
+                                                  false);
         const parameters q(random, 21, true);
         const output_codes plain{3, -128, 127, nullptr}, mapped{3, -128, 127, table};
-        for_each_vector_width([&](auto architecture) {
-            using arch = decltype(architecture);
-            const auto automatic = conv2d_algorithm::automatic;
-            const auto check = [&](const auto& epilogue, auto out) {
-                using out_type = decltype(out);
-                CHECK((run<arch, out_type>(p, automatic, epilogue) == expected<out_type>(p, epilogue)));
-            };
-            check(nearest_even{q.multiplier.data(), plain}, std::int8_t{});
-            check(float_bias{q.multiplier.data(), q.bias.data(), plain}, std::int8_t{});
-            check(fixed_point_double_rounding{q.fixed.data(), q.shift.data(), plain}, std::int8_t{});
-            check(fixed_point_single_rounding{q.fixed.data(), q.shift.data(), plain}, std::int8_t{});
-            check(dequantize_to_float{q.multiplier.data()}, float{});
+        using arch = zp::default_architecture;
+        const auto automatic = conv2d_algorithm::automatic;
+        const auto check = [&](const auto& epilogue, auto out) {
+            using out_type = decltype(out);
+            CHECK((run<arch, out_type>(p, automatic, epilogue) == expected<out_type>(p, epilogue)));
+        };
+        check(nearest_even{q.multiplier.data(), plain}, std::int8_t{});
+        check(float_bias{q.multiplier.data(), q.bias.data(), plain}, std::int8_t{});
+        check(fixed_point_double_rounding{q.fixed.data(), q.shift.data(), plain}, std::int8_t{});
+        check(fixed_point_single_rounding{q.fixed.data(), q.shift.data(), plain}, std::int8_t{});
+        check(dequantize_to_float{q.multiplier.data()}, float{});
 
-            std::vector<std::int8_t> codes = expected<std::int8_t>(p, nearest_even{q.multiplier.data(), plain});
-            for (std::int8_t& code : codes) code = static_cast<std::int8_t>(table[static_cast<std::uint8_t>(code)]);
-            CHECK((run<arch, std::int8_t>(p, automatic, nearest_even{q.multiplier.data(), mapped}) == codes));
-        });
+        std::vector<std::int8_t> codes = expected<std::int8_t>(p, nearest_even{q.multiplier.data(), plain});
+        for (std::int8_t& code : codes) code = static_cast<std::int8_t>(table[static_cast<std::uint8_t>(code)]);
+        CHECK((run<arch, std::int8_t>(p, automatic, nearest_even{q.multiplier.data(), mapped}) == codes));
     }
 }

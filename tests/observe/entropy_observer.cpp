@@ -18,19 +18,23 @@ double divergence(const std::vector<std::uint64_t>& magnitudes, std::size_t t, s
     double p_sum = 0, q_sum = 0, result = 0;
     for (std::size_t g = 0; g != levels; ++g) {
         double sum = 0, filled = 0;
-        for (std::size_t i = g * t / levels; i != (g + 1) * t / levels; ++i) sum += static_cast<double>(magnitudes[i]), filled += p[i] != 0;
+        for (std::size_t i = g * t / levels; i != (g + 1) * t / levels; ++i)
+            sum += static_cast<double>(magnitudes[i]), filled += p[i] != 0;
         for (std::size_t i = g * t / levels; i != (g + 1) * t / levels; ++i) q[i] = p[i] != 0 ? sum / filled : 0;
     }
     for (std::size_t i = 0; i != t; ++i) p_sum += p[i], q_sum += q[i];
     for (std::size_t i = 0; i != t; ++i)
-        if (p[i] != 0) result += q[i] == 0 ? std::numeric_limits<double>::infinity() : p[i] / p_sum * std::log2(p[i] / p_sum / (q[i] / q_sum));
+        if (p[i] != 0)
+            result += q[i] == 0 ? std::numeric_limits<double>::infinity()
+                                : p[i] / p_sum * std::log2(p[i] / p_sum / (q[i] / q_sum));
     return result;
 }
 
 }  // namespace
 
 TEST_CASE("binary_logarithm: std::log2 to 2^-22") {
-    static_assert(zp::binary_logarithm(1) == 0 && zp::binary_logarithm(1024) == 10 && zp::binary_logarithm(~0ull >> 1) < 63);
+    static_assert(zp::binary_logarithm(1) == 0 && zp::binary_logarithm(1024) == 10 &&
+                  zp::binary_logarithm(~0ull >> 1) < 63);
     std::mt19937_64 random(19);
     for (int i = 0; i != 10000; ++i) {
         const std::uint64_t x = (random() >> (random() % 64)) | 1;

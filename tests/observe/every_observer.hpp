@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include <doctest/doctest.h>
+
 #include <zeropoint/observe/entropy_observer.hpp>
 #include <zeropoint/observe/exact_histogram_observer.hpp>
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
@@ -19,9 +21,10 @@
 #include <zeropoint/observe/recording_observer.hpp>
 
 /// Those that choose qparams from data.
-#define EVERY_CHOOSING_OBSERVER                                                                                          \
-    zp::min_max_observer, zp::moving_average_min_max_observer<>, zp::histogram_observer<>, zp::exact_histogram_observer<>, \
-        zp::percentile_observer<99, 100>, zp::mse_observer<>, zp::entropy_observer<>, zp::recording_observer<1000>
+#define EVERY_CHOOSING_OBSERVER                                                                                       \
+    zp::min_max_observer, zp::moving_average_min_max_observer<>, zp::histogram_observer<>,                            \
+        zp::exact_histogram_observer<>, zp::percentile_observer<99, 100>, zp::mse_observer<>, zp::entropy_observer<>, \
+        zp::recording_observer<1000>
 
 using fixed_observer = zp::fixed_qparams_observer<zp::qparams{0.5f, 3}>;
 
@@ -33,6 +36,9 @@ inline std::vector<float> heavy_tails(std::size_t count, unsigned seed) {
     for (float& x : values) x = std::pow(normal(random), 3.0f);
     return values;
 }
+
+/// x to a tolerance in parts of x; plain Approx adds 1 to x first, which is more than most scales are.
+inline doctest::Approx relative(double x, double tolerance) { return doctest::Approx(x).scale(0).epsilon(tolerance); }
 
 inline zp::observation batch(std::span<const float> values) { return {values, 1, 1, "conv1"}; }
 

@@ -69,7 +69,8 @@ TEST_CASE("exact_histogram: order, batches and merging do not matter") {
     std::mt19937 random(13);
     for (int i = 0; i != 100; ++i) {
         std::vector<float> values = heavy_tails(200, static_cast<unsigned>(random()));
-        for (std::size_t k = 0; k != values.size(); ++k) values[k] *= std::exp2(static_cast<float>(k % 40) - (i % 3 == 0 ? 140 : 20));
+        for (std::size_t k = 0; k != values.size(); ++k)
+            values[k] *= std::exp2(static_cast<float>(k % 40) - (i % 3 == 0 ? 140 : 20));
         const histogram whole = of(values);
         histogram one_by_one, backwards;
         for (std::size_t k = 0; k != values.size(); ++k) {

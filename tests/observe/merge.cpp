@@ -18,7 +18,8 @@ std::vector<std::vector<float>> parts(unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::vector<float>> all;
     for (int p = 0; p != 7; ++p) {
-        std::vector<float> part = heavy_tails(p == 3 ? 0 : 6 * (1 + random() % 100), seed * 10 + static_cast<unsigned>(p));
+        std::vector<float> part =
+            heavy_tails(p == 3 ? 0 : 6 * (1 + random() % 100), seed * 10 + static_cast<unsigned>(p));
         const float factor = std::exp2(static_cast<float>(random() % 12) - 6), offset = p % 2 == 0 ? 0.0f : factor;
         for (float& x : part) x = p == 5 ? 0.25f : p == 6 ? 0.0f : x * factor + offset;
         all.push_back(part);
@@ -40,8 +41,9 @@ template <class O> O merged(std::vector<O> observers, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("merge: the same bits in every order and grouping", O, zp::min_max_observer, zp::exact_histogram_observer<>, zp::percentile_observer<95, 100>,
-                   zp::mse_observer<256>, zp::entropy_observer<512>, fixed_observer) {
+TEST_CASE_TEMPLATE("merge: the same bits in every order and grouping", O, zp::min_max_observer,
+                   zp::exact_histogram_observer<>, zp::percentile_observer<95, 100>, zp::mse_observer<256>,
+                   zp::entropy_observer<512>, fixed_observer) {
     static_assert(O::order == zp::merge_order::exact_any_order);
     for (unsigned seed = 0; seed != 10; ++seed) {
         O whole;
@@ -61,7 +63,8 @@ TEST_CASE_TEMPLATE("merge: the same bits in every order and grouping", O, zp::mi
     }
 }
 
-TEST_CASE_TEMPLATE("merge: per channel, the same bits in every order and grouping", O, zp::per_channel_min_max_observer, zp::per_channel_observer<zp::mse_observer<256>>) {
+TEST_CASE_TEMPLATE("merge: per channel, the same bits in every order and grouping", O, zp::per_channel_min_max_observer,
+                   zp::per_channel_observer<zp::mse_observer<256>>) {
     static_assert(O::order == zp::merge_order::exact_any_order);
     O whole;
     std::vector<O> observers;
@@ -72,12 +75,14 @@ TEST_CASE_TEMPLATE("merge: per channel, the same bits in every order and groupin
     }
     for (unsigned order = 0; order != 5; ++order) {
         const O together = merged(observers, order);
-        CHECK(together.template calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1") == whole.template calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1"));
+        CHECK(together.template calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1") ==
+              whole.template calculate_qparams<zp::qint8, zp::per_channel_symmetric>("conv1"));
         CHECK(together.count() == whole.count());
     }
 }
 
-TEST_CASE_TEMPLATE("merge: with an observer that saw nothing changes nothing, either way round", O, EVERY_CHOOSING_OBSERVER) {
+TEST_CASE_TEMPLATE("merge: with an observer that saw nothing changes nothing, either way round", O,
+                   EVERY_CHOOSING_OBSERVER) {
     O observer, nothing;
     const auto values = heavy_tails(1000, 3);
     observer.observe(batch(values));
@@ -102,9 +107,9 @@ TEST_CASE("merge: moving averages go on where the first part ended") {
     left.merge(third);  // (first, second), third
     right.merge(third);
     first.merge(right);  // first, (second, third)
-    CHECK(left.range().max == doctest::Approx(whole.range().max).epsilon(1e-6));
-    CHECK(left.range().min == doctest::Approx(whole.range().min).epsilon(1e-6));
-    CHECK(first.range().max == doctest::Approx(whole.range().max).epsilon(1e-6));
+    CHECK(left.range().max == relative(whole.range().max, 1e-6));
+    CHECK(left.range().min == relative(whole.range().min, 1e-6));
+    CHECK(first.range().max == relative(whole.range().max, 1e-6));
     CHECK(left.samples() == 30);
 
     // What came later counts more: order matters, as the type says.
@@ -115,8 +120,8 @@ TEST_CASE("merge: moving averages go on where the first part ended") {
     auto up = small, down = large;
     up.merge(large);
     down.merge(small);
-    CHECK(up.range().max == doctest::Approx(1.9));
-    CHECK(down.range().max == doctest::Approx(9.1));
+    CHECK(up.range().max == relative(1.9, 1e-6));
+    CHECK(down.range().max == relative(9.1, 1e-6));
 }
 
 TEST_CASE("merge: moving averages per channel go on likewise") {
@@ -132,7 +137,7 @@ TEST_CASE("merge: moving averages per channel go on likewise") {
     first.merge(second);
     const auto together = first.calculate_qparams<zp::quint8, zp::per_channel_affine>("conv1");
     const auto right = whole.calculate_qparams<zp::quint8, zp::per_channel_affine>("conv1");
-    for (std::size_t c = 0; c != 3; ++c) CHECK(together[c].scale == doctest::Approx(right[c].scale).epsilon(1e-5));
+    for (std::size_t c = 0; c != 3; ++c) CHECK(together[c].scale == relative(right[c].scale, 1e-5));
     CHECK(right[1] == affine(channel));
 }
 
@@ -158,7 +163,7 @@ TEST_CASE("merge: histograms of equal range add exactly, of different ranges nea
     narrow_then_wide.observe(batch(half));
     later.observe(batch(wide));
     narrow_then_wide.merge(later);
-    CHECK(affine(narrow_then_wide).scale == doctest::Approx(affine(both).scale).epsilon(0.01));
+    CHECK(affine(narrow_then_wide).scale == relative(affine(both).scale, 0.01));
     CHECK(narrow_then_wide.range() == both.range());
 
     // A part that holds a single value goes into its bin, whichever side it comes from.
@@ -177,7 +182,8 @@ TEST_CASE("merge: another number of channels is an error") {
     zp::per_channel_min_max_observer two, three;
     two.observe({values, 2, 1, "conv1"});
     three.observe({values, 3, 1, "conv1"});
-    CHECK_THROWS_WITH_AS(two.merge(three), "merge: expected an observer of the same tensor with 2 channels, got 3", zp::shape_error);
+    CHECK_THROWS_WITH_AS(two.merge(three), "merge: expected an observer of the same tensor with 2 channels, got 3",
+                         zp::shape_error);
     zp::range_statistics a, b;
     a.observe({values, 2, 1, "conv1"});
     b.observe({values, 3, 1, "conv1"});

@@ -16,5 +16,7 @@ TEST_CASE("placeholder_observer: counts, looks at nothing, and has no qparams") 
     CHECK(observer.count() == 4);
     CHECK(observer.range().empty());
     CHECK_THROWS_WITH_AS((void)affine(observer),
-                         "conv1: placeholder_observer keeps no range, so there is no scale to choose: take an observer such as min_max_observer, or keep this layer float", zp::calibration_error);
+                         "conv1: placeholder_observer keeps no range, so there is no scale to choose: take an observer "
+                         "such as min_max_observer, or keep this layer float",
+                         zp::calibration_error);
 }

@@ -17,7 +17,9 @@ namespace {
 struct golden_file {
     zp::safetensors_file file = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/observers.safetensors");
 
-    template <class T = float> std::vector<T> read(const std::string& name) const { return file.values<T>(file.expect(name)); }
+    template <class T = float> std::vector<T> read(const std::string& name) const {
+        return file.values<T>(file.expect(name));
+    }
 };
 
 struct qparams_table {
@@ -67,7 +69,8 @@ template <class O> std::vector<O> fed_channels(const golden_file& golden, int ch
     return observers;
 }
 
-template <class O> void check_ranges(const golden_file& golden, const std::string& name, const std::vector<O>& observers) {
+template <class O>
+void check_ranges(const golden_file& golden, const std::string& name, const std::vector<O>& observers) {
     const auto min = golden.read(name + "/min"), max = golden.read(name + "/max");
     for (std::size_t i = 0; i != observers.size(); ++i) {
         CHECK(observers[i].range().min == min[i]);
@@ -107,14 +110,16 @@ TEST_CASE("PyTorch: PerChannelMinMaxObserver and MovingAveragePerChannelMinMaxOb
     check_per_channel<zp::per_channel_min_max_observer>({}, "per_channel_min_max", 6, 40);
     check_per_channel<zp::per_channel_min_max_observer>({}, "per_channel_min_max_axis_1", 40, 1);
     check_per_channel<zp::moving_average_per_channel_min_max_observer<>>({}, "moving_average_per_channel_0.01", 6, 40);
-    check_per_channel<zp::moving_average_per_channel_min_max_observer<1, 10>>({}, "moving_average_per_channel_0.1", 6, 40);
+    check_per_channel<zp::moving_average_per_channel_min_max_observer<1, 10>>({}, "moving_average_per_channel_0.1", 6,
+                                                                              40);
 }
 
 TEST_CASE("PyTorch: HistogramObserver has the same bins, finds the same range and the same qparams") {
     const golden_file golden;
     const auto observers = fed<zp::histogram_observer<>>(golden);
     check_ranges(golden, "histogram", observers);
-    const auto bins = golden.read("histogram/bins"), low = golden.read("histogram/search_min"), high = golden.read("histogram/search_max");
+    const auto bins = golden.read("histogram/bins"), low = golden.read("histogram/search_min"),
+               high = golden.read("histogram/search_max");
     for (std::size_t i = 0; i != observers.size(); ++i) {
         INFO("input ", i);
         const std::span<const float> counts = observers[i].counts();
@@ -136,7 +141,11 @@ TEST_CASE("PyTorch: HistogramObserver has the same bins, finds the same range an
 TEST_CASE("PyTorch: FixedQParamsObserver gives back what it was given") {
     const golden_file golden;
     const qparams_table table(golden, "fixed_qparams");
-    table.check(0, zp::fixed_qparams_observer<zp::qparams{1.0f / 256, 0}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
-    table.check(1, zp::fixed_qparams_observer<zp::qparams{2.0f / 256, 128}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
-    table.check(2, zp::fixed_qparams_observer<zp::qparams{0.1f, 37}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
+    table.check(0, zp::fixed_qparams_observer<zp::qparams{1.0f / 256, 0}>()
+                       .calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
+    table.check(1, zp::fixed_qparams_observer<zp::qparams{2.0f / 256, 128}>()
+                       .calculate_qparams<zp::quint8, zp::per_tensor_affine>("golden"));
+    table.check(
+        2, zp::fixed_qparams_observer<zp::qparams{0.1f, 37}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>(
+               "golden"));
 }

@@ -9,8 +9,10 @@
 #include <zeropoint/scheme/bias.hpp>
 
 static_assert(zp::quantize_bias(1.0f, 0.5f, 0.25f) == 8 && zp::quantize_bias(-1.0f, 0.5f, 0.25f) == -8);
-static_assert(zp::quantize_bias(0.1875f, 0.5f, 0.25f) == 2 && zp::quantize_bias(0.3125f, 0.5f, 0.25f) == 2, "ties to even");
-static_assert(!zp::fit_weight_scale_to_bias(1.0f, 0.5f, 0.25f).raised && zp::fit_weight_scale_to_bias(1.0f, 0.5f, 0.25f).weight_scale == 0.25f);
+static_assert(zp::quantize_bias(0.1875f, 0.5f, 0.25f) == 2 && zp::quantize_bias(0.3125f, 0.5f, 0.25f) == 2,
+              "ties to even");
+static_assert(!zp::fit_weight_scale_to_bias(1.0f, 0.5f, 0.25f).raised &&
+              zp::fit_weight_scale_to_bias(1.0f, 0.5f, 0.25f).weight_scale == 0.25f);
 
 TEST_CASE("quantize_bias: the double quotient, rounded half to even") {
     std::mt19937 random(3);
@@ -30,7 +32,9 @@ TEST_CASE("quantize_bias: what does not fit is an error") {
     CHECK_THROWS_AS(zp::quantize_bias(-0x1.000002p31f, 1, 1), zp::value_error);
     CHECK_THROWS_AS(zp::quantize_bias(std::numeric_limits<float>::quiet_NaN(), 1, 1), zp::value_error);
     CHECK_THROWS_WITH_AS(zp::quantize_bias(1, 0x1p-20f, 0x1p-20f),
-                         "quantize_bias: the bias 1 is 1099511627776 accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias", zp::value_error);
+                         "quantize_bias: the bias 1 is 1099511627776 accumulator steps, expected a 32-bit integer: "
+                         "raise the weight scale with fit_weight_scale_to_bias",
+                         zp::value_error);
 }
 
 TEST_CASE("fit_weight_scale_to_bias: afterwards the bias takes at most half of int32, and nearly that") {
@@ -38,7 +42,8 @@ TEST_CASE("fit_weight_scale_to_bias: afterwards the bias takes at most half of i
     std::uniform_real_distribution<float> exponent(-30, 5);
     int raised = 0;
     for (int i = 0; i != 20000; ++i) {
-        const float b = std::exp2(exponent(random)) * (i % 2 == 0 ? 1.0f : -1.0f), x = std::exp2(exponent(random)), w = std::exp2(exponent(random));
+        const float b = std::exp2(exponent(random)) * (i % 2 == 0 ? 1.0f : -1.0f), x = std::exp2(exponent(random)),
+                    w = std::exp2(exponent(random));
         const zp::bias_fit fit = zp::fit_weight_scale_to_bias(b, x, w);
         const double steps = std::fabs(static_cast<double>(b)) / (static_cast<double>(x) * w);
         REQUIRE(fit.raised == (steps > zp::bias_limit));

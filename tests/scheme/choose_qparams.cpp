@@ -16,7 +16,8 @@ namespace {
 static_assert(zp::choose_qparams<zp::quint8, zp::per_tensor_affine>(-1.0f, 2.0f).zero_point == 85);
 static_assert(zp::choose_qparams<zp::quint8, zp::per_tensor_affine, zp::fbgemm_rule>(-1.0f, 2.0f).zero_point == 85);
 static_assert(zp::choose_qparams<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>(-1.0f, 2.0f).zero_point == -43);
-static_assert(zp::choose_qparams<zp::qint8, zp::per_tensor_affine, zp::onnxruntime_rule>(-1.0f, 2.0f).zero_point == -43);
+static_assert(zp::choose_qparams<zp::qint8, zp::per_tensor_affine, zp::onnxruntime_rule>(-1.0f, 2.0f).zero_point ==
+              -43);
 static_assert(zp::choose_qparams<zp::qint32, zp::per_tensor_affine>(-1000.0f, 1000.0f).zero_point == 0);
 
 static_assert(zp::symmetric_zero_point<zp::qint8> == 0 && zp::symmetric_zero_point<zp::quint8> == 128);
@@ -25,7 +26,9 @@ static_assert(zp::symmetric_zero_point<zp::custom_range<std::uint8_t, 0, 254>> =
 static_assert(zp::symmetric_zero_point<zp::custom_range<std::uint16_t, 0, 65535>> == 32768);
 static_assert(zp::symmetric_zero_point<zp::qint32> == 0);
 
-struct range { float min, max; };
+struct range {
+    float min, max;
+};
 
 /// Ranges of every kind: around zero, on one side, constant, tiny, huge, and those whose zero point is nearly a tie.
 range random_range(std::mt19937& random, int i) {
@@ -50,7 +53,9 @@ float stored(float x) {
 
 // The formulas, with the operations that the system has.
 
-struct codes { int min, max; };
+struct codes {
+    int min, max;
+};
 using formula = zp::qparams (*)(codes q, bool symmetric, float min, float max);
 
 zp::qparams pytorch(codes q, bool symmetric, float min, float max, float epsilon) {
@@ -63,15 +68,20 @@ zp::qparams pytorch(codes q, bool symmetric, float min, float max, float epsilon
     const float scale = std::max(stored((high - low) / static_cast<float>(steps)), epsilon);
     return {scale, static_cast<int>(clamp(q.min - std::nearbyint(double{stored(low / scale)}), q.min, q.max))};
 }
-zp::qparams pytorch_default(codes q, bool symmetric, float min, float max) { return pytorch(q, symmetric, min, max, 0x1p-23f); }
-zp::qparams pytorch_coarse(codes q, bool symmetric, float min, float max) { return pytorch(q, symmetric, min, max, 0x1p-12f); }
+zp::qparams pytorch_default(codes q, bool symmetric, float min, float max) {
+    return pytorch(q, symmetric, min, max, 0x1p-23f);
+}
+zp::qparams pytorch_coarse(codes q, bool symmetric, float min, float max) {
+    return pytorch(q, symmetric, min, max, 0x1p-12f);
+}
 
 zp::qparams fbgemm(codes q, bool symmetric, float min, float max) {
     min = std::min(min, 0.0f);
     max = std::max(max, 0.0f);
     if (symmetric) {
         const int lowest = -((q.max - q.min) / 2 + 1), highest = (q.max - q.min) / 2;
-        const double step = std::max(std::fabs(min / static_cast<float>(lowest)), std::fabs(max / static_cast<float>(highest)));
+        const double step =
+            std::max(std::fabs(min / static_cast<float>(lowest)), std::fabs(max / static_cast<float>(highest)));
         min = stored(static_cast<float>(step * lowest));
         max = stored(static_cast<float>(step * highest));
     }
@@ -84,7 +94,8 @@ zp::qparams fbgemm(codes q, bool symmetric, float min, float max) {
         else if (max == 0.0f) min = stored(-6.1e-5f * steps);
         else min = stored(min * amplifier), max = stored(max * amplifier);
     }
-    const double s = static_cast<double>(scale), error_min = std::abs(q.min) + std::fabs(min / s), error_max = std::abs(q.max) + std::fabs(max / s);
+    const double s = static_cast<double>(scale), error_min = std::abs(q.min) + std::fabs(min / s),
+                 error_max = std::abs(q.max) + std::fabs(max / s);
     double zero_point = error_min < error_max ? q.min - min / s : q.max - max / s;
     if (symmetric) zero_point = q.min < 0 ? 0 : q.max == 255 ? 128 : (q.min + q.max) / 2;
     return {scale, static_cast<int>(clamp(std::nearbyint(zero_point), q.min, q.max))};
@@ -111,8 +122,7 @@ zp::qparams onnxruntime(codes q, bool symmetric, float min, float max) {
     return {static_cast<float>(scale), static_cast<int>(clamp(zero_point, q.min, q.max))};
 }
 
-template <class D, class Rule>
-void check(formula right) {
+template <class D, class Rule> void check(formula right) {
     INFO(D::name);
     std::mt19937 random(6);
     int different = 0, invalid = 0;
@@ -121,7 +131,8 @@ void check(formula right) {
         const range r = random_range(random, i);
         const zp::qparams affine = zp::choose_qparams<D, zp::per_tensor_affine, Rule>(r.min, r.max);
         const zp::qparams symmetric = zp::choose_qparams<D, zp::per_channel_symmetric, Rule>(r.min, r.max);
-        const bool same = affine == right({D::quant_min, D::quant_max}, false, r.min, r.max) && symmetric == right({D::quant_min, D::quant_max}, true, r.min, r.max);
+        const bool same = affine == right({D::quant_min, D::quant_max}, false, r.min, r.max) &&
+                          symmetric == right({D::quant_min, D::quant_max}, true, r.min, r.max);
         if (!same) ++different, worst = r;
         invalid += !zp::is_valid<D>(affine) || !zp::is_valid<D>(symmetric);
     }
@@ -130,15 +141,17 @@ void check(formula right) {
     CHECK(invalid == 0);
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity(),
+                not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-template <class D, class S, class Rule = zp::pytorch_rule>
-zp::qparams choose(float min, float max) { return zp::choose_qparams<D, S, Rule>(min, max); }
+template <class D, class S, class Rule = zp::pytorch_rule> zp::qparams choose(float min, float max) {
+    return zp::choose_qparams<D, S, Rule>(min, max);
+}
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("choose_qparams: every rule is its system's formula", D, zp::quint8, zp::qint8, zp::qint8_narrow, zp::quint8_reduced,
-                   zp::qint8_reduced, zp::qint4, zp::quint4, zp::qint16) {
+TEST_CASE_TEMPLATE("choose_qparams: every rule is its system's formula", D, zp::quint8, zp::qint8, zp::qint8_narrow,
+                   zp::quint8_reduced, zp::qint8_reduced, zp::qint4, zp::quint4, zp::qint16) {
     check<D, zp::pytorch_rule>(pytorch_default);
     check<D, zp::pytorch_rule_with_epsilon<-12>>(pytorch_coarse);
     check<D, zp::fbgemm_rule>(fbgemm);
@@ -174,13 +187,17 @@ TEST_CASE("choose_qparams: a constant is legal, and comes back to within an ulp"
 }
 
 TEST_CASE("choose_qparams: errors name what came") {
-    CHECK_THROWS_WITH_AS((choose<zp::quint8, zp::per_tensor_affine>(3, 2.5f)), "choose_qparams: expected finite min <= max, got min 3, max 2.5", zp::value_error);
-    CHECK_THROWS_WITH_AS((choose<zp::quint8, zp::per_tensor_affine>(not_a_number, 1)), "choose_qparams: expected finite min <= max, got min nan, max 1", zp::value_error);
+    CHECK_THROWS_WITH_AS((choose<zp::quint8, zp::per_tensor_affine>(3, 2.5f)),
+                         "choose_qparams: expected finite min <= max, got min 3, max 2.5", zp::value_error);
+    CHECK_THROWS_WITH_AS((choose<zp::quint8, zp::per_tensor_affine>(not_a_number, 1)),
+                         "choose_qparams: expected finite min <= max, got min nan, max 1", zp::value_error);
     CHECK_THROWS_AS((choose<zp::quint8, zp::per_tensor_affine>(0, not_a_number)), zp::value_error);
     CHECK_THROWS_AS((choose<zp::quint8, zp::per_tensor_affine>(-infinity, 0)), zp::value_error);
     CHECK_THROWS_AS((choose<zp::quint8, zp::per_tensor_affine>(0, infinity)), zp::value_error);
-    CHECK_THROWS_AS((choose<zp::quint8, zp::per_tensor_affine>(-3e38f, 3e38f)), zp::value_error);  // max - min is infinite
-    CHECK(choose<zp::quint8, zp::per_tensor_affine, zp::onnxruntime_rule>(-3e38f, 3e38f).zero_point == 128);  // in double it is not
+    CHECK_THROWS_AS((choose<zp::quint8, zp::per_tensor_affine>(-3e38f, 3e38f)),
+                    zp::value_error);  // max - min is infinite
+    CHECK(choose<zp::quint8, zp::per_tensor_affine, zp::onnxruntime_rule>(-3e38f, 3e38f).zero_point ==
+          128);  // in double it is not
 }
 
 TEST_CASE("choose_qparams: a zero point half way is rounded to even, TFLite's away from zero") {

@@ -1,4 +1,5 @@
-// Scales, zero points and codes that PyTorch wrote: scripts/golden/observers.py and quantize.py say what is in the files.
+// Scales, zero points and codes that PyTorch wrote: scripts/golden/observers.py and quantize.py say what is in the
+// files.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,7 +14,9 @@ namespace {
 
 const std::string directory = ZEROPOINT_SOURCE_DIR "/tests/golden/";
 
-template <class T> std::vector<T> read(const zp::safetensors_file& file, const std::string& name) { return file.values<T>(file.expect(name)); }
+template <class T> std::vector<T> read(const zp::safetensors_file& file, const std::string& name) {
+    return file.values<T>(file.expect(name));
+}
 
 /// Every row of choose_qparams/<name>.
 template <class D, class S, class Rule = zp::pytorch_rule>
@@ -82,7 +85,8 @@ TEST_CASE("PyTorch: choose_qparams gives equal scales and zero points") {
     check_choose<zp::qint8, zp::per_tensor_symmetric>(file, "qint8/symmetric");
     check_choose<zp::qint8_narrow, zp::per_tensor_affine>(file, "qint8_narrow/affine");
     check_choose<zp::qint8_narrow, zp::per_tensor_symmetric>(file, "qint8_narrow/symmetric");
-    check_choose<zp::qint8_narrow, zp::per_tensor_symmetric, zp::pytorch_rule_with_epsilon<-12>>(file, "qint8_narrow/symmetric_coarse_eps");
+    check_choose<zp::qint8_narrow, zp::per_tensor_symmetric, zp::pytorch_rule_with_epsilon<-12>>(
+        file, "qint8_narrow/symmetric_coarse_eps");
     check_choose<zp::quint8_reduced, zp::per_tensor_affine>(file, "quint8_reduced/affine");
     check_choose<zp::qint8_reduced, zp::per_tensor_affine>(file, "qint8_reduced/affine");
     check_choose<zp::qint8_reduced, zp::per_tensor_symmetric>(file, "qint8_reduced/symmetric");

@@ -13,14 +13,17 @@ template <class S> constexpr bool is(bool symmetric, bool per_tensor, bool per_c
            S::is_per_channel == per_channel && S::is_per_group == per_group;
 }
 
-static_assert(is<zp::per_tensor_affine>(false, true, false, false) && is<zp::per_tensor_symmetric>(true, true, false, false));
-static_assert(is<zp::per_channel_affine>(false, false, true, false) && is<zp::per_channel_symmetric>(true, false, true, false));
+static_assert(is<zp::per_tensor_affine>(false, true, false, false) &&
+              is<zp::per_tensor_symmetric>(true, true, false, false));
+static_assert(is<zp::per_channel_affine>(false, false, true, false) &&
+              is<zp::per_channel_symmetric>(true, false, true, false));
 static_assert(is<zp::qscheme<zp::per_group<32>, zp::symmetric>>(true, false, false, true));
 static_assert(zp::per_channel_symmetric::axis == 0 && zp::qscheme<zp::per_channel<3>, zp::affine>::axis == 3);
 static_assert(zp::per_tensor_affine::axis == -1 && zp::per_tensor_affine::group_size == 0);
 static_assert(zp::qscheme<zp::per_group<32>, zp::affine>::group_size == 32);
 static_assert(!zp::qscheme_type<zp::quint8> && !zp::qscheme_type<zp::per_tensor> && !zp::granularity_type<zp::affine> &&
-              !zp::symmetry_type<zp::per_tensor>, "tags of one kind are not taken for another");
+                  !zp::symmetry_type<zp::per_tensor>,
+              "tags of one kind are not taken for another");
 
 }  // namespace
 

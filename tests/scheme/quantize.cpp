@@ -11,11 +11,14 @@
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity(), not_a_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity(),
+                not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 static_assert(zp::quantize<zp::quint8>(0.0f, {0.1f, 7}) == 7);
-static_assert(zp::quantize<zp::quint8>(2.5f, {1, 1}) == 3 && zp::quantize<zp::quint8>(3.5f, {1, 1}) == 5, "ties to even before the zero point is added");
-static_assert(zp::quantize<zp::qint8>(-1e30f, {0.1f, 7}) == -128 && zp::quantize<zp::qint8_narrow>(-1e30f, {0.1f, 7}) == -127);
+static_assert(zp::quantize<zp::quint8>(2.5f, {1, 1}) == 3 && zp::quantize<zp::quint8>(3.5f, {1, 1}) == 5,
+              "ties to even before the zero point is added");
+static_assert(zp::quantize<zp::qint8>(-1e30f, {0.1f, 7}) == -128 &&
+              zp::quantize<zp::qint8_narrow>(-1e30f, {0.1f, 7}) == -127);
 static_assert(zp::dequantize(12, {0.5f, 10}) == 1.0f);
 static_assert(zp::fake_quantize<zp::quint8>(1.1f, {0.5f, 10}) == 1.0f);
 
@@ -28,16 +31,20 @@ std::int32_t formula(float x, const zp::qparams& params, std::int32_t low, std::
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("quantize: the formula, for random values, ties and all zero points", D, zp::quint8, zp::qint8, zp::qint8_narrow, zp::quint8_reduced, zp::qint4, zp::qint16, zp::qint32) {
+TEST_CASE_TEMPLATE("quantize: the formula, for random values, ties and all zero points", D, zp::quint8, zp::qint8,
+                   zp::qint8_narrow, zp::quint8_reduced, zp::qint4, zp::qint16, zp::qint32) {
     std::mt19937 random(8);
     std::uniform_real_distribution<float> uniform(-1.3f, 1.3f);
     for (int i = 0; i != 20000; ++i) {
-        const auto zero_point = static_cast<std::int32_t>(D::quant_min + static_cast<std::int64_t>(random()) % (std::int64_t{D::quant_max} - D::quant_min + 1));
+        const auto zero_point = static_cast<std::int32_t>(
+            D::quant_min + static_cast<std::int64_t>(random()) % (std::int64_t{D::quant_max} - D::quant_min + 1));
         const zp::qparams params{std::exp2(static_cast<float>(random() % 400) / 10 - 20), zero_point};
         const float extent = params.scale * (static_cast<float>(D::quant_max) - static_cast<float>(D::quant_min));
         const float tie = (static_cast<float>(random() % 600) - 299.5f) * params.scale;
         const float x = i % 2 == 0 ? uniform(random) * extent : tie;
-        CAPTURE(x); CAPTURE(params.scale); CAPTURE(zero_point);
+        CAPTURE(x);
+        CAPTURE(params.scale);
+        CAPTURE(zero_point);
         REQUIRE(zp::quantize<D>(x, params) == formula(x, params, D::quant_min, D::quant_max));
     }
 }
@@ -47,7 +54,8 @@ TEST_CASE("quantize: the product with the reciprocal, not the quotient") {
     CHECK(zp::quantize<zp::quint8>(0.273939937f, {0.00214854861f, 0}) == 128);
 }
 
-TEST_CASE_TEMPLATE("quantize: NaN is the zero point, infinities and huge values are the outermost codes", D, zp::quint8, zp::qint8_narrow, zp::quint8_reduced, zp::qint4, zp::qint32) {
+TEST_CASE_TEMPLATE("quantize: NaN is the zero point, infinities and huge values are the outermost codes", D, zp::quint8,
+                   zp::qint8_narrow, zp::quint8_reduced, zp::qint4, zp::qint32) {
     for (const std::int32_t zero_point : {D::quant_min, (D::quant_min + D::quant_max) / 2, D::quant_max}) {
         for (const float scale : {1e-42f, 1e-30f, 1.0f, 1e30f}) {
             const zp::qparams params{scale, zero_point};
@@ -69,7 +77,8 @@ TEST_CASE("dequantize: every code comes back to itself") {
                 const zp::qparams params{scale, zero_point};
                 REQUIRE(zp::quantize<zp::quint8>(zp::dequantize(code, params), params) == code);
             }
-    CHECK(zp::dequantize(std::numeric_limits<std::int32_t>::max(), {1, std::numeric_limits<std::int32_t>::min()}) == 0x1p32f);
+    CHECK(zp::dequantize(std::numeric_limits<std::int32_t>::max(), {1, std::numeric_limits<std::int32_t>::min()}) ==
+          0x1p32f);
 }
 
 TEST_CASE("quantize: spans, per tensor and per channel") {
@@ -92,6 +101,7 @@ TEST_CASE("quantize: spans, per tensor and per channel") {
     CHECK(codes == std::vector<std::uint8_t>{1, 2, 16, 18, 5, 6, 24, 26});
 
     codes.resize(7);
-    CHECK_THROWS_WITH_AS(zp::quantize<zp::quint8>(x, {0.5f, 1}, codes), "quantize: input has 8 values, output 7", zp::shape_error);
+    CHECK_THROWS_WITH_AS(zp::quantize<zp::quint8>(x, {0.5f, 1}, codes), "quantize: input has 8 values, output 7",
+                         zp::shape_error);
     CHECK_THROWS_AS(zp::dequantize_per_channel<zp::quint8>(codes, channels, 1, back), zp::shape_error);
 }

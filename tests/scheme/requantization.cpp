@@ -24,14 +24,18 @@ TEST_CASE("quantize_multiplier: as with frexp and std::round") {
     std::mt19937_64 random(5);
     std::uniform_real_distribution<double> exponent(-40, 31);
     for (int i = 0; i != 100000; ++i) {
-        const double factor = i % 2 == 0 ? std::exp2(exponent(random)) : std::ldexp(0.5 + static_cast<double>(random() % 8192) * 0x1p-32, static_cast<int>(random() % 60) - 35);
+        const double factor = i % 2 == 0 ? std::exp2(exponent(random))
+                                         : std::ldexp(0.5 + static_cast<double>(random() % 8192) * 0x1p-32,
+                                                      static_cast<int>(random() % 60) - 35);
         int shift = 0;
         auto multiplier = static_cast<std::int64_t>(std::round(std::frexp(factor, &shift) * 0x1p31));
         if (multiplier == std::int64_t{1} << 31) multiplier /= 2, ++shift;
         if (shift < -31) multiplier = shift = 0;
-        REQUIRE(zp::quantize_multiplier(factor) == zp::fixed_point_multiplier{static_cast<std::int32_t>(multiplier), shift});
+        REQUIRE(zp::quantize_multiplier(factor) ==
+                zp::fixed_point_multiplier{static_cast<std::int32_t>(multiplier), shift});
     }
-    CHECK(zp::quantize_multiplier(std::nextafter(1.0, 0.0)) == zp::fixed_point_multiplier{1 << 30, 1});  // rounds to the next power
+    CHECK(zp::quantize_multiplier(std::nextafter(1.0, 0.0)) ==
+          zp::fixed_point_multiplier{1 << 30, 1});  // rounds to the next power
     CHECK(zp::quantize_multiplier(0x1p-32) == zp::fixed_point_multiplier{1 << 30, -31});
     CHECK(zp::quantize_multiplier(0x1p-33) == zp::fixed_point_multiplier{});
     CHECK(zp::quantize_multiplier(std::numeric_limits<double>::denorm_min()) == zp::fixed_point_multiplier{});
@@ -44,6 +48,7 @@ TEST_CASE("quantize_multiplier_single_rounding: the shift stays at most 30") {
 }
 
 TEST_CASE("quantize_multiplier: a factor outside [0, 2^31) is an error") {
-    for (const double factor : {-1.0, 0x1p31, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+    for (const double factor :
+         {-1.0, 0x1p31, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
         CHECK_THROWS_AS(zp::quantize_multiplier(factor), zp::value_error);
 }

@@ -12,13 +12,16 @@ namespace {
 using bytes = zp::tensor<zp::quint8>;
 using floats = zp::tensor<zp::float32>;
 
-static_assert(std::convertible_to<bytes&, zp::tensor_view<zp::quint8>> && std::convertible_to<const bytes&, zp::tensor_view<zp::quint8>>);
+static_assert(std::convertible_to<bytes&, zp::tensor_view<zp::quint8>> &&
+              std::convertible_to<const bytes&, zp::tensor_view<zp::quint8>>);
 static_assert(std::convertible_to<bytes&, zp::mutable_tensor_view<zp::quint8>>);
 static_assert(!std::convertible_to<const bytes&, zp::mutable_tensor_view<zp::quint8>>, "what is const is not written");
 static_assert(!std::convertible_to<zp::tensor_view<zp::quint8>, zp::mutable_tensor_view<zp::quint8>>);
-static_assert(!std::is_constructible_v<zp::tensor_view<zp::quint8>, const std::uint8_t*, zp::shape>, "codes need scale and zero point");
+static_assert(!std::is_constructible_v<zp::tensor_view<zp::quint8>, const std::uint8_t*, zp::shape>,
+              "codes need scale and zero point");
 static_assert(!std::is_constructible_v<zp::tensor_view<zp::quint8>, const float*, zp::shape, zp::qparams>);
-static_assert(!std::is_constructible_v<zp::tensor<zp::quint8>, zp::shape> && std::is_constructible_v<floats, zp::shape>);
+static_assert(!std::is_constructible_v<zp::tensor<zp::quint8>, zp::shape> &&
+              std::is_constructible_v<floats, zp::shape>);
 static_assert(std::is_trivially_copyable_v<zp::tensor_view<zp::quint8>>);
 
 }  // namespace
@@ -59,7 +62,8 @@ TEST_CASE("tensor: quantize and dequantize by the qparams that the tensor carrie
     CHECK(real.values()[2] == 122.5f);
 
     floats smaller({1, 2, 1});
-    CHECK_THROWS_WITH_AS(zp::quantize<zp::quint8>(smaller, codes), "quantize: input is 1x2x1, output 1x2x2", zp::shape_error);
+    CHECK_THROWS_WITH_AS(zp::quantize<zp::quint8>(smaller, codes), "quantize: input is 1x2x1, output 1x2x2",
+                         zp::shape_error);
     CHECK_THROWS_AS(zp::dequantize<zp::quint8>(codes, smaller), zp::shape_error);
 }
 

@@ -25,11 +25,20 @@ TEST_CASE("is_finite: as std::isfinite, for every exponent") {
 
 TEST_CASE("rounded_product: the product rounded once to float") {
     std::mt19937_64 random(2);
-    const auto any = [&] { return std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())), static_cast<int>(random() % 40) - 40); };
+    const auto any = [&] {
+        return std::ldexp(static_cast<float>(static_cast<std::int32_t>(random())),
+                          static_cast<int>(random() % 40) - 40);
+    };
     for (int i = 0; i != 200000; ++i) {
         const float a = any(), b = any();
         volatile float product = a * b;  // volatile: stored, hence rounded
         REQUIRE(zp::rounded_product(a, b) == product);
+    }
+    for (int i = 0; i != 1000; ++i) {  // 25 bits: a tie at every odd number
+        const float a = static_cast<float>((1 << 23) + i);
+        volatile float product = a * 3;
+        REQUIRE(zp::rounded_product(a, 3) == product);
+        REQUIRE(zp::rounded_product(a, -3) == -product);
     }
     CHECK(std::isnan(zp::rounded_product(0, std::numeric_limits<float>::infinity())));
     CHECK(zp::rounded_product(1e30f, 1e30f) == std::numeric_limits<float>::infinity());

@@ -13,8 +13,9 @@
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/requantize.hpp>
 
-// Results are exact in int32 for all operands: whoever makes a layer checks that bias + depth * 255 * 255 (or the tighter
-// bound of its dtypes) fits. Weights are packed once; the packed form is the only one a model keeps, and unpacks for saving.
+// Results are exact in int32 for all operands: whoever makes a layer checks that bias + depth * 255 * 255 (or the
+// tighter bound of its dtypes) fits. Weights are packed once; the packed form is the only one a model keeps, and
+// unpacks for saving.
 
 namespace zp {
 inline namespace v0 {
@@ -26,8 +27,7 @@ constexpr bool supports(const conv2d_geometry& g, conv2d_algorithm algorithm) {
 }
 
 /// The algorithm that `automatic` stands for: narrow groups would leave most of a panel empty.
-template <class Arch>
-constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
+template <class Arch> constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
     if (g.groups == 1) return conv2d_algorithm::implicit_gemm;
     if (supports(g, conv2d_algorithm::depthwise)) return conv2d_algorithm::depthwise;
     const bool wide = g.group_in() >= 4 && g.group_out() >= panel_width<Arch> / 2;
@@ -35,8 +35,7 @@ constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
 }
 
 /// `algorithm`, with `automatic` replaced by the choice.
-template <class Arch>
-constexpr conv2d_algorithm resolve(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+template <class Arch> constexpr conv2d_algorithm resolve(const conv2d_geometry& g, conv2d_algorithm algorithm) {
     return algorithm == conv2d_algorithm::automatic ? choose_conv2d_algorithm<Arch>(g) : algorithm;
 }
 
@@ -51,8 +50,7 @@ constexpr std::size_t conv2d_packed_bytes(const conv2d_geometry& g, conv2d_algor
 }
 
 /// Bytes of scratch for one call, a multiple of 64.
-template <class Arch>
-constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+template <class Arch> constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return depthwise_plan(g).scratch_bytes;
         case conv2d_algorithm::direct: return 0;
@@ -60,11 +58,11 @@ constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algo
     }
 }
 
-/// Packs weights and bias into conv2d_packed_bytes bytes at a 64-byte boundary. The kernel of each panel is chosen from its
-/// weights and from `codes`, which conv2d must then be called with.
-template <class Arch, class Weight>
-void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const conv2d_weights<Weight>& weights,
-                 activation_codes codes, std::byte* packed) {
+/// Packs weights and bias into conv2d_packed_bytes bytes at a 64-byte boundary. The kernel of each panel is chosen
+/// from its weights and from `codes`, which conv2d must then be called with.
+template <class Arch, class Weight> void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm,
+                                                     const conv2d_weights<Weight>& weights, activation_codes codes,
+                                                     std::byte* packed) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return pack_depthwise<Arch>(g, weights, packed);
         case conv2d_algorithm::direct: return pack_direct<Arch>(g, weights, packed);
@@ -72,12 +70,12 @@ void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const con
     }
 }
 
-/// The exact inverse of pack_conv2d, given the same arguments: OHWI weights, and one bias a channel (zeros where none was
-/// given). `affine_weights` and the zero points are those of the weights that were packed.
-template <class Arch, class Weight>
-void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, [[maybe_unused]] bool affine_weights,
-                   const std::int32_t* zero_points, activation_codes codes, const std::byte* packed, Weight* values,
-                   std::int32_t* bias) {
+/// The exact inverse of pack_conv2d, given the same arguments: OHWI weights, and one bias a channel (zeros where none
+/// was given). `affine_weights` and the zero points are those of the weights that were packed.
+template <class Arch, class Weight> void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm,
+                                                       [[maybe_unused]] bool affine_weights,
+                                                       const std::int32_t* zero_points, activation_codes codes,
+                                                       const std::byte* packed, Weight* values, std::int32_t* bias) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return unpack_depthwise<Arch>(g, zero_points, packed, values, bias);
         case conv2d_algorithm::direct: return unpack_direct<Arch>(g, zero_points, packed, values, bias);
@@ -85,12 +83,13 @@ void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, [[maybe
     }
 }
 
-/// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)): NHWC in, NHWC out, see requantize.hpp for epilogues.
-/// x has in.size() codes, y receives out.size() values; nothing beyond either is touched. `scratch` has
-/// conv2d_scratch_bytes bytes at a 64-byte boundary, `packed` comes from pack_conv2d with the same geometry, algorithm and codes.
+/// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)): NHWC in, NHWC out, see requantize.hpp for
+/// epilogues. x has in.size() codes, y receives out.size() values; nothing beyond either is touched. `scratch` has
+/// conv2d_scratch_bytes bytes at a 64-byte boundary, `packed` comes from pack_conv2d with the same geometry, algorithm
+/// and codes.
 template <class Arch, class In, class Out, class Epilogue>
-void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, activation_codes codes, const std::byte* packed,
-            const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, activation_codes codes,
+            const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
     static_assert(std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t>,
                   "conv2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations");
     switch (resolve<Arch>(g, algorithm)) {
@@ -112,7 +111,8 @@ conv2d_description describe_conv2d(const conv2d_geometry& g, conv2d_algorithm al
     conv2d_description description{resolve<Arch>(g, algorithm), operations<Arch>::name, {}};
     if (description.algorithm == conv2d_algorithm::implicit_gemm) {
         const packed_panels<Arch> panels(g, packed);
-        for (int panel = 0; panel != panels.layout.panels; ++panel) ++description.panels[static_cast<int>(panels.kernel(panel))];
+        for (int panel = 0; panel != panels.layout.panels; ++panel)
+            ++description.panels[static_cast<int>(panels.kernel(panel))];
     }
     return description;
 }

@@ -11,10 +11,13 @@
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/staging.hpp>
 
-// Two taps of a channel are interleaved as int16 pairs (x[t], x[t + 1]) and multiplied with (w[t], w[t + 1]) into int32: exact
-// for any weights, affine ones too, because x - x_zero_point and w - w_zero_point have at most 9 bits. Packed:
+// Two taps of a channel are interleaved as int16 pairs (x[t], x[t + 1]) and multiplied with (w[t], w[t + 1]) into
+// int32: exact for any weights, affine ones too, because x - x_zero_point and w - w_zero_point have at most 9 bits.
+// Packed:
 //
-//   bias, one int32 a channel, in the order of interleaved lanes | [panel][tap pair][vector][lane][2] int16       64-byte aligned
+//   bias, one int32 a channel, in the order of interleaved lanes | [panel][tap pair][lane][2] int16
+//
+// both at 64-byte boundaries.
 //
 // A last odd tap is paired with itself at weight 0.
 
@@ -23,24 +26,27 @@ inline namespace v0 {
 namespace kernel {
 
 /// Where the parts of packed depthwise weights lie.
-template <class Arch>
-struct depthwise_layout {
+template <class Arch> struct depthwise_layout {
     static constexpr int width = panel_width<Arch>;
 
     int panels, tap_pairs;
     std::size_t weights_begin, bytes;
 
     constexpr explicit depthwise_layout(const conv2d_geometry& g)
-        : panels((g.out.channels + width - 1) / width), tap_pairs((g.taps() + 1) / 2),
+        : panels((g.out.channels + width - 1) / width),
+          tap_pairs((g.taps() + 1) / 2),
           weights_begin(align_up(static_cast<std::size_t>(panels * width) * sizeof(std::int32_t))),
-          bytes(weights_begin + align_up(static_cast<std::size_t>(panels * tap_pairs * width) * 2 * sizeof(std::int16_t))) {}
+          bytes(weights_begin +
+                align_up(static_cast<std::size_t>(panels * tap_pairs * width) * 2 * sizeof(std::int16_t))) {}
 
     /// The place of one weight: lane l of a panel holds channel interleaved_channel(l).
     constexpr std::ptrdiff_t place(int panel, int lane, int tap) const {
         return ((std::ptrdiff_t{panel} * tap_pairs + tap / 2) * width + lane) * 2 + tap % 2;
     }
     /// The channel of a lane; may be past the last.
-    static constexpr int channel(int panel, int lane) { return panel * width + operations<Arch>::interleaved_channel(lane); }
+    static constexpr int channel(int panel, int lane) {
+        return panel * width + operations<Arch>::interleaved_channel(lane);
+    }
 };
 
 template <class Arch, class Weight>
@@ -64,9 +70,8 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
 }
 
 /// The exact inverse of pack_depthwise.
-template <class Arch, class Weight>
-void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points, const std::byte* packed, Weight* values,
-                      std::int32_t* bias) {
+template <class Arch, class Weight> void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
+                                                          const std::byte* packed, Weight* values, std::int32_t* bias) {
     const depthwise_layout<Arch> layout(g);
     auto* packed_bias = reinterpret_cast<const std::int32_t*>(packed);
     auto* from = reinterpret_cast<const std::int16_t*>(packed + layout.weights_begin);
@@ -77,7 +82,8 @@ void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
             bias[channel] = packed_bias[panel * layout.width + lane];
             const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
             for (int tap = 0; tap != g.taps(); ++tap) {
-                values[std::ptrdiff_t{channel} * g.taps() + tap] = static_cast<Weight>(from[layout.place(panel, lane, tap)] + zero_point);
+                values[std::ptrdiff_t{channel} * g.taps() + tap] =
+                    static_cast<Weight>(from[layout.place(panel, lane, tap)] + zero_point);
             }
         }
     }
@@ -91,33 +97,38 @@ struct depthwise_plan {
     std::size_t scratch_bytes;
 
     constexpr explicit depthwise_plan(const conv2d_geometry& g)
-        : layout(staged_layout(g, sizeof(std::int16_t))), band_rows(band_output_rows(g, layout)),
+        : layout(staged_layout(g, sizeof(std::int16_t))),
+          band_rows(band_output_rows(g, layout)),
           taps_begin(band_scratch_bytes(g, layout, band_rows)),
           scratch_bytes(taps_begin + align_up(static_cast<std::size_t>(g.taps() + 1) * sizeof(std::int32_t))) {}
 };
 
-/// Sums of one panel of channels for `pixels` outputs that lie `pixel_step` elements apart in the band. `TapPairs` is their
-/// number, or 0 where it is known at run time only.
+/// Sums of one panel of channels for `pixels` outputs that lie `pixel_step` elements apart in the band. `TapPairs` is
+/// their number, or 0 where it is known at run time only.
 template <class Arch, int TapPairs>
-[[gnu::noinline]] void multiply_taps(const std::int16_t* band, std::ptrdiff_t pixel_step, int pixels, const std::int32_t* taps,
-                                     int tap_pairs, const std::int16_t* weights, const std::int32_t* bias,
-                                     std::int32_t* sums) noexcept {
+[[gnu::noinline]] void multiply_taps(const std::int16_t* band, std::ptrdiff_t pixel_step, int pixels,
+                                     const std::int32_t* taps, int tap_pairs, const std::int16_t* weights,
+                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     using int16 = typename ops::int16;
     constexpr int width = panel_width<Arch>;
     for (int pixel = 0; pixel != pixels; ++pixel, band += pixel_step, sums += width) {
         int32 sum[ops::vectors];
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) { sum[v] = ops::template load<int32>(bias + v * ops::lanes); });
+        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+            sum[v] = ops::template load<int32>(bias + v * ops::lanes);
+        });
         const auto multiply = [&](int pair) __attribute__((always_inline)) {
             int16 x[ops::vectors];
             ops::interleave(band + taps[2 * pair], band + taps[2 * pair + 1], x);
             unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-                ops::dot2(sum[v], x[v], ops::template load<int16>(weights + (pair * ops::vectors + v) * ops::lanes * 2));
+                ops::dot2(sum[v], x[v],
+                          ops::template load<int16>(weights + (pair * ops::vectors + v) * ops::lanes * 2));
             });
         };
         if constexpr (TapPairs != 0) unroll<TapPairs>(multiply);
-        else for (int pair = 0; pair != tap_pairs; ++pair) multiply(pair);
+        else
+            for (int pair = 0; pair != tap_pairs; ++pair) multiply(pair);
         ops::restore_order(sum);
         unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) { ops::store(sums + v * ops::lanes, sum[v]); });
     }
@@ -125,8 +136,9 @@ template <class Arch, int TapPairs>
 
 /// The whole convolution, band by band. `scratch` has depthwise_plan::scratch_bytes bytes.
 template <class Arch, class In, class Out, class Epilogue>
-[[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
-                                        const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+[[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
+                                        const std::byte* packed, const Epilogue& epilogue, Out* y,
+                                        std::byte* scratch) noexcept {
     constexpr int most_pixels = 16;
     const depthwise_layout<Arch> packing(g);
     const depthwise_plan plan(g);
@@ -136,10 +148,11 @@ template <class Arch, class In, class Out, class Epilogue>
     auto* band = reinterpret_cast<std::int16_t*>(scratch);
     auto* taps = reinterpret_cast<std::int32_t*>(scratch + plan.taps_begin);
     for (int tap = 0; tap != g.taps(); ++tap) {
-        const std::ptrdiff_t row = tap / g.kernel_width * g.dilation_height, column = tap % g.kernel_width * g.dilation_width;
+        const std::ptrdiff_t row = tap / g.kernel_width * g.dilation_height,
+                             column = tap % g.kernel_width * g.dilation_width;
         taps[tap] = taps[tap + 1] = static_cast<std::int32_t>(row * layout.row_pitch + column * layout.pixel_pitch);
     }
-    const auto multiply = packing.tap_pairs == 5 ? &multiply_taps<Arch, 5>      // 3x3
+    const auto multiply = packing.tap_pairs == 5    ? &multiply_taps<Arch, 5>   // 3x3
                           : packing.tap_pairs == 13 ? &multiply_taps<Arch, 13>  // 5x5
                                                     : &multiply_taps<Arch, 0>;
     const std::ptrdiff_t pixel_step = layout.column_stride * layout.pixel_pitch;
@@ -156,7 +169,8 @@ template <class Arch, class In, class Out, class Epilogue>
                     const int channel = panel * packing.width;
                     multiply(window + channel, pixel_step, pixels, taps, packing.tap_pairs,
                              weights + packing.place(panel, 0, 0), bias + channel, sums);
-                    finish_rows<Arch>(epilogue, sums, pixels, channel, std::min(packing.width, g.out.channels - channel),
+                    finish_rows<Arch>(epilogue, sums, pixels, channel,
+                                      std::min(packing.width, g.out.channels - channel),
                                       y + column * g.out.channels + channel, g.out.channels);
                 }
             }

@@ -38,9 +38,8 @@ void pack_direct(const conv2d_geometry& g, const conv2d_weights<Weight>& weights
 }
 
 /// The exact inverse of pack_direct.
-template <class Arch, class Weight>
-void unpack_direct(const conv2d_geometry& g, const std::int32_t* zero_points, const std::byte* packed, Weight* values,
-                   std::int32_t* bias) {
+template <class Arch, class Weight> void unpack_direct(const conv2d_geometry& g, const std::int32_t* zero_points,
+                                                       const std::byte* packed, Weight* values, std::int32_t* bias) {
     std::copy_n(reinterpret_cast<const std::int32_t*>(packed), g.out.channels, bias);
     auto* from = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
     for (int channel = 0; channel != g.out.channels; ++channel) {
@@ -58,8 +57,8 @@ struct tap_range {
 };
 
 template <class Arch, class In, class Out, class Epilogue>
-[[gnu::noinline]] void direct_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
-                                     const Epilogue& epilogue, Out* y) noexcept {
+[[gnu::noinline]] void direct_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
+                                     const std::byte* packed, const Epilogue& epilogue, Out* y) noexcept {
     const auto* bias = reinterpret_cast<const std::int32_t*>(packed);
     const auto* weights = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
     const std::uint8_t* table = table_of(epilogue);
@@ -76,7 +75,8 @@ template <class Arch, class In, class Out, class Epilogue>
                 for (int ky = vertical.first; ky < vertical.last; ++ky) {
                     for (int kx = horizontal.first; kx < horizontal.last; ++kx) {
                         const std::ptrdiff_t y_in = top + ky * g.dilation_height, x_in = left + kx * g.dilation_width;
-                        const In* pixel = x + (y_in * g.in.width + x_in) * g.in.channels + channel / g.group_out() * channels;
+                        const In* pixel =
+                            x + (y_in * g.in.width + x_in) * g.in.channels + channel / g.group_out() * channels;
                         const std::int16_t* w = weights + filter + (ky * g.kernel_width + kx) * channels;
                         std::int32_t dot = 0;
                         for (int i = 0; i != channels; ++i) dot += (pixel[i] - codes.zero_point) * w[i];

@@ -18,8 +18,8 @@ namespace kernel {
 
 using default_portable_operations = portable_operations<4, 8, 1>;
 
-/// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive from
-/// nothing below them, so they have rows of their own; the kernels of the latter are 256 bits wide.
+/// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive
+/// from nothing below them, so they have rows of their own; the kernels of the latter are 256 bits wide.
 default_portable_operations operations_row(...);
 #if XSIMD_WITH_SSE2
 sse_operations<xsimd::sse2> operations_row(const xsimd::sse2&);
@@ -36,20 +36,18 @@ avx2_operations operations_row(const xsimd::avx512f&);
 #endif
 
 /// The primitives of an architecture tag. A tag of one's own gets others by specializing this.
-template <class Arch>
-struct operations_of {
+template <class Arch> struct operations_of {
     using type = decltype(operations_row(std::declval<const Arch&>()));
 #if !XSIMD_WITH_AVX2
-    static_assert(!std::is_base_of_v<xsimd::avx2, Arch> && !std::is_base_of_v<xsimd::avx512f, Arch>,
-                  "operations_of<Arch>: this translation unit is compiled without AVX2; add -mavx2 or take another architecture");
+    static_assert(
+        !std::is_base_of_v<xsimd::avx2, Arch> && !std::is_base_of_v<xsimd::avx512f, Arch>,
+        "operations_of<Arch>: this translation unit is compiled without AVX2; add -mavx2 or take another architecture");
 #endif
 };
-template <class Arch>
-using operations = typename operations_of<Arch>::type;
+template <class Arch> using operations = typename operations_of<Arch>::type;
 
 /// Channels of one packed panel.
-template <class Arch>
-inline constexpr int panel_width = operations<Arch>::vectors * operations<Arch>::lanes;
+template <class Arch> inline constexpr int panel_width = operations<Arch>::vectors* operations<Arch>::lanes;
 
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
@@ -65,10 +63,10 @@ static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::ssse3, xsimd::sse4_1
 static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::avx, xsimd::fma3<xsimd::avx>>);
 #endif
 #if XSIMD_WITH_AVX2
-static_assert(all_take<avx2_operations, xsimd::avx2, xsimd::fma3<xsimd::avx2>, xsimd::avxvnni, xsimd::avx512f, xsimd::avx512cd,
-                       xsimd::avx512dq, xsimd::avx512bw, xsimd::avx512er, xsimd::avx512pf, xsimd::avx512ifma,
-                       xsimd::avx512vbmi, xsimd::avx512vbmi2, xsimd::avx512vnni<xsimd::avx512bw>,
-                       xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+static_assert(
+    all_take<avx2_operations, xsimd::avx2, xsimd::fma3<xsimd::avx2>, xsimd::avxvnni, xsimd::avx512f, xsimd::avx512cd,
+             xsimd::avx512dq, xsimd::avx512bw, xsimd::avx512er, xsimd::avx512pf, xsimd::avx512ifma, xsimd::avx512vbmi,
+             xsimd::avx512vbmi2, xsimd::avx512vnni<xsimd::avx512bw>, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
 #endif
 
 }  // namespace kernel

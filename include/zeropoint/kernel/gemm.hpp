@@ -1,4 +1,4 @@
-// The one loop nest of the integer kernels: rows of activations times a panel of weights, tile by tile, into an epilogue.
+// The one loop nest of the integer kernels: rows of activations times a panel of weights, by tiles, into an epilogue.
 #pragma once
 
 #include <array>
@@ -20,7 +20,8 @@
 //       store sums                                  one tile, in the first-level cache
 //       y = epilogue(sums)                      finish_rows
 //
-// The tile kernel knows activation and weight types only, the epilogue output types only: their product is never compiled.
+// The tile kernel knows activation and weight types only, the epilogue output types only: their product is never
+// compiled.
 
 namespace zp {
 inline namespace v0 {
@@ -38,34 +39,44 @@ struct byte_quads {
     using activation = std::uint8_t;
     using weight = std::int8_t;
     static constexpr int depth = 4;
-    template <class Operations>
-    [[gnu::always_inline]] static auto load(const weight* panel) { return Operations::template load<typename Operations::int8>(panel); }
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return Operations::template load<typename Operations::int8>(panel);
+    }
     template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) { Operations::dot4(sums, a, w); }
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot4(sums, a, w);
+    }
 };
 struct widened_pairs {
     using activation = std::int16_t;
     using weight = std::int8_t;
     static constexpr int depth = 2;
-    template <class Operations>
-    [[gnu::always_inline]] static auto load(const weight* panel) { return Operations::load_widened(panel); }
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return Operations::load_widened(panel);
+    }
     template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) { Operations::dot2(sums, a, w); }
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
+    }
 };
-struct pairs {
+struct word_pairs {
     using activation = std::int16_t;
     using weight = std::int16_t;
     static constexpr int depth = 2;
-    template <class Operations>
-    [[gnu::always_inline]] static auto load(const weight* panel) { return Operations::template load<typename Operations::int16>(panel); }
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return Operations::template load<typename Operations::int16>(panel);
+    }
     template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) { Operations::dot2(sums, a, w); }
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
+    }
 };
 
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32.
 template <class Arch, class Format, int Rows>
-[[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets, const window_runs& runs,
-                                     const typename Format::weight* panel, const std::int32_t* bias, std::int32_t* sums) noexcept {
+[[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
+                                     const window_runs& runs, const typename Format::weight* panel,
+                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     constexpr int step = ops::lanes * Format::depth;
@@ -116,11 +127,11 @@ template <class Arch, class Format, int Rows>
 template <class Arch, class Format>
 inline constexpr auto tile_kernels = []<int... Row>(std::integer_sequence<int, Row...>) {
     return std::array{&multiply_tile<Arch, Format, Row + 1>...};
-}(std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
+}
+(std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
 
 /// Rows of the next tile: full ones, and the rest in two of nearly equal height, because a tile of one row is slow.
-template <class Arch>
-constexpr int next_tile_rows(int rows_left) {
+template <class Arch> constexpr int next_tile_rows(int rows_left) {
     constexpr int most = operations<Arch>::tile_rows;
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
@@ -128,8 +139,8 @@ constexpr int next_tile_rows(int rows_left) {
 /// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
 /// first_channel + channels) of the layer. Writes nothing else.
 template <class Arch, class Out, class Epilogue>
-[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel, int channels,
-                                   Out* y, std::ptrdiff_t y_pitch) noexcept {
+[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     constexpr int width = panel_width<Arch>;
     if constexpr (ops::has_batches) {
@@ -137,10 +148,13 @@ template <class Arch, class Out, class Epilogue>
         const Epilogue panel = epilogue.template panel<width>(first_channel, channels, room);
         for (int row = 0; row != rows; ++row) {
             const auto finish = [&](auto v) __attribute__((always_inline)) {
-                return panel.vector(ops::template load<typename ops::int32>(sums + (row * ops::vectors + v) * ops::lanes), v * ops::lanes);
+                return panel.vector(
+                    ops::template load<typename ops::int32>(sums + (row * ops::vectors + v) * ops::lanes),
+                    v * ops::lanes);
             };
             static_assert(ops::vectors == 2, "finish_rows: store_row takes the two vectors of a row");
-            const auto first = finish(std::integral_constant<int, 0>{}), second = finish(std::integral_constant<int, 1>{});
+            const auto first = finish(std::integral_constant<int, 0>{}),
+                       second = finish(std::integral_constant<int, 1>{});
             if (channels == width) {
                 ops::store_row(y + row * y_pitch, first, second);
             } else {
@@ -170,9 +184,10 @@ template <class Arch, class Out, class Epilogue>
 
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
-void multiply_panel(const typename Format::activation* band, const std::int32_t* offsets, int rows, const window_runs& runs,
-                    const typename Format::weight* panel, const std::int32_t* bias, int first_channel, int channels,
-                    const Epilogue& epilogue, Out* y, std::ptrdiff_t y_pitch) noexcept {
+void multiply_panel(const typename Format::activation* band, const std::int32_t* offsets, int rows,
+                    const window_runs& runs, const typename Format::weight* panel, const std::int32_t* bias,
+                    int first_channel, int channels, const Epilogue& epilogue, Out* y,
+                    std::ptrdiff_t y_pitch) noexcept {
     alignas(64) std::int32_t sums[operations<Arch>::tile_rows * panel_width<Arch>];
     for (int row = 0; row != rows;) {
         const int count = next_tile_rows<Arch>(rows - row);

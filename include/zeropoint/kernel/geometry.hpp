@@ -9,8 +9,9 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// One 2-D convolution over one NHWC image. A linear layer is 1x1: in {1, 1, K}, out {1, 1, N}, and a matrix of M rows is
-/// in {M, 1, K}, out {M, 1, N}. Bottom and right padding follow from `out`; every padded position holds the input zero point.
+/// One 2-D convolution over one NHWC image. A linear layer is 1x1: in {1, 1, K}, out {1, 1, N}, and a matrix of M rows
+/// is in {M, 1, K}, out {M, 1, N}. Bottom and right padding follow from `out`; every padded position holds the input
+/// zero point.
 struct conv2d_geometry {
     shape in, out;
     int kernel_height = 1, kernel_width = 1;

@@ -14,8 +14,8 @@
 //   - vector(sums, channel): the same bits for a batch of consecutive channels;
 //   - panel(first, count, copies): itself with the parameters of channels [first, first + count) from index 0 on, and
 //     `Width` of them readable, so that vector code may read a whole panel at the last channels too.
-// `sum` includes the packed int32 bias. No product feeds a sum in float: -ffp-contract changes nothing. Vector code converts
-// with the rounding mode in force, which must be to nearest, as it is by default.
+// `sum` includes the packed int32 bias. No product feeds a sum in float: -ffp-contract changes nothing. Vector code
+// converts with the rounding mode in force, which must be to nearest, as it is by default.
 
 namespace zp {
 inline namespace v0 {
@@ -32,8 +32,7 @@ struct output_codes {
 };
 
 /// Room for the parameters of the last, incomplete panel.
-template <int Width, class T>
-struct parameter_copy {
+template <int Width, class T> struct parameter_copy {
     alignas(64) T values[Width];
 
     const T* take(const T* parameters, int first, int count) {
@@ -50,24 +49,23 @@ struct nearest_even {
 
     template <int Width> struct copies { parameter_copy<Width, float> multiplier; };
 
-    template <int Width>
-    nearest_even panel(int first, int count, copies<Width>& room) const {
+    template <int Width> nearest_even panel(int first, int count, copies<Width>& room) const {
         return {room.multiplier.take(multiplier, first, count), codes};
     }
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
         const float real = static_cast<float>(sum) * multiplier[channel];
         return round_half_even(std::clamp(real, codes.lower(), codes.upper())) + codes.zero_point;
     }
-    template <class Batch>
-    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+    template <class Batch> [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
         using real = xsimd::batch<float, typename Batch::arch_type>;
         const real scaled = xsimd::to_float(sums) * real::load_unaligned(multiplier + channel);
-        return xsimd::nearbyint_as_int(xsimd::clip(scaled, real(codes.lower()), real(codes.upper()))) + Batch(codes.zero_point);
+        return xsimd::nearbyint_as_int(xsimd::clip(scaled, real(codes.lower()), real(codes.upper()))) +
+               Batch(codes.zero_point);
     }
 };
 
-/// y = rne(clamp((float(sum) + bias[c]) * multiplier[c], min - z, max - z)) + z, with bias[c] = b / (x_scale * w_scale[c]):
-/// the arithmetic of FBGEMM and so of PyTorch. The packed int32 bias is absent.
+/// y = rne(clamp((float(sum) + bias[c]) * multiplier[c], min - z, max - z)) + z, with bias[c] = b / (x_scale *
+/// w_scale[c]): the arithmetic of FBGEMM and so of PyTorch. The packed int32 bias is absent.
 struct float_bias {
     const float* multiplier = nullptr;
     const float* bias = nullptr;
@@ -75,20 +73,19 @@ struct float_bias {
 
     template <int Width> struct copies { parameter_copy<Width, float> multiplier, bias; };
 
-    template <int Width>
-    float_bias panel(int first, int count, copies<Width>& room) const {
+    template <int Width> float_bias panel(int first, int count, copies<Width>& room) const {
         return {room.multiplier.take(multiplier, first, count), room.bias.take(bias, first, count), codes};
     }
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
         const float real = (static_cast<float>(sum) + bias[channel]) * multiplier[channel];
         return round_half_even(std::clamp(real, codes.lower(), codes.upper())) + codes.zero_point;
     }
-    template <class Batch>
-    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+    template <class Batch> [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
         using real = xsimd::batch<float, typename Batch::arch_type>;
         const real biased = xsimd::to_float(sums) + real::load_unaligned(bias + channel);
         const real scaled = biased * real::load_unaligned(multiplier + channel);
-        return xsimd::nearbyint_as_int(xsimd::clip(scaled, real(codes.lower()), real(codes.upper()))) + Batch(codes.zero_point);
+        return xsimd::nearbyint_as_int(xsimd::clip(scaled, real(codes.lower()), real(codes.upper()))) +
+               Batch(codes.zero_point);
     }
 };
 
@@ -105,10 +102,9 @@ constexpr std::int32_t rounding_divide_by_power_of_two(std::int32_t value, int e
     return (value >> exponent) + ((value & mask) > threshold);
 }
 
-/// The 64-bit product of an int32 and a factor in [0, 2^31), from products of halves: few machines multiply 32 by 32 bits
-/// into 64 in all lanes.
-template <class Batch>
-struct wide_product {
+/// The 64-bit product of an int32 and a factor in [0, 2^31), from products of halves: few machines multiply 32 by 32
+/// bits into 64 in all lanes.
+template <class Batch> struct wide_product {
     using unsigned_batch = xsimd::batch<std::uint32_t, typename Batch::arch_type>;
     Batch high;
     unsigned_batch low;
@@ -120,15 +116,16 @@ struct wide_product {
         const Batch cross = value_high * factor_low;
         // Below 2^31: 65535 * 32767 + 65535.
         const Batch carry = value_low * factor_high + as_signed(as_unsigned(value_low * factor_low) >> 16);
-        high = value_high * factor_high + (cross >> 16) + (carry >> 16) + (((cross & half_mask) + (carry & half_mask)) >> 16);
+        high = value_high * factor_high + (cross >> 16) + (carry >> 16) +
+               (((cross & half_mask) + (carry & half_mask)) >> 16);
         low = as_unsigned(value * factor);
     }
     [[gnu::always_inline]] static unsigned_batch as_unsigned(Batch x) { return xsimd::bitwise_cast<std::uint32_t>(x); }
     [[gnu::always_inline]] static Batch as_signed(unsigned_batch x) { return xsimd::bitwise_cast<std::int32_t>(x); }
 };
 
-/// y = clamp(RDBPOT(SRDHM(sum * 2^max(shift, 0), multiplier), max(-shift, 0)), min - z, max - z) + z: TFLite's default kernels.
-/// multiplier[c] in [0, 2^31), shift[c] in [-31, 30]; the left shift wraps.
+/// y = clamp(RDBPOT(SRDHM(sum * 2^max(shift, 0), multiplier), max(-shift, 0)), min - z, max - z) + z: TFLite's default
+/// kernels. multiplier[c] in [0, 2^31), shift[c] in [-31, 30]; the left shift wraps.
 struct fixed_point_double_rounding {
     const std::int32_t* multiplier = nullptr;
     const std::int32_t* shift = nullptr;
@@ -136,8 +133,7 @@ struct fixed_point_double_rounding {
 
     template <int Width> struct copies { parameter_copy<Width, std::int32_t> multiplier, shift; };
 
-    template <int Width>
-    fixed_point_double_rounding panel(int first, int count, copies<Width>& room) const {
+    template <int Width> fixed_point_double_rounding panel(int first, int count, copies<Width>& room) const {
         return {room.multiplier.take(multiplier, first, count), room.shift.take(shift, first, count), codes};
     }
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
@@ -147,14 +143,14 @@ struct fixed_point_double_rounding {
         const std::int32_t scaled = rounding_divide_by_power_of_two(high, right);
         return std::clamp(scaled, codes.min - codes.zero_point, codes.max - codes.zero_point) + codes.zero_point;
     }
-    template <class Batch>
-    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+    template <class Batch> [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
         using product = wide_product<Batch>;
         const Batch zero(0), one(1), exponent = Batch::load_unaligned(shift + channel);
         const Batch right = xsimd::max(-exponent, zero);
         const product p(sums << xsimd::max(exponent, zero), Batch::load_unaligned(multiplier + channel));
         // round(product / 2^31): bits 31 to 62, and bit 30 rounds up.
-        const Batch doubled = p.high + p.high + product::as_signed(p.low >> 31) + product::as_signed((p.low >> 30) & 1u);
+        const Batch doubled =
+            p.high + p.high + product::as_signed(p.low >> 31) + product::as_signed((p.low >> 30) & 1u);
         const Batch mask = (one << right) - one;
         const Batch threshold = (mask >> 1) + xsimd::select(doubled < zero, one, zero);
         const Batch scaled = (doubled >> right) + xsimd::select((doubled & mask) > threshold, one, zero);
@@ -172,8 +168,7 @@ struct fixed_point_single_rounding {
 
     template <int Width> struct copies { parameter_copy<Width, std::int32_t> multiplier, shift; };
 
-    template <int Width>
-    fixed_point_single_rounding panel(int first, int count, copies<Width>& room) const {
+    template <int Width> fixed_point_single_rounding panel(int first, int count, copies<Width>& room) const {
         return {room.multiplier.take(multiplier, first, count), room.shift.take(shift, first, count), codes};
     }
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
@@ -183,13 +178,12 @@ struct fixed_point_single_rounding {
         const std::int64_t lower = codes.min - codes.zero_point, upper = codes.max - codes.zero_point;
         return static_cast<std::int32_t>(std::clamp(scaled, lower, upper)) + codes.zero_point;
     }
-    template <class Batch>
-    [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
+    template <class Batch> [[gnu::always_inline]] Batch vector(Batch sums, int channel) const {
         using product = wide_product<Batch>;
         using unsigned_batch = typename product::unsigned_batch;
         const product p(sums, Batch::load_unaligned(multiplier + channel));
-        // floor(product / 2^right) plus the highest bit shifted out. Where right < 32 the quotient may need more than 32
-        // bits; it is cut at +-2^30, which any codes clamp further.
+        // floor(product / 2^right) plus the highest bit shifted out. Where right < 32 the quotient may need more than
+        // 32 bits; it is cut at +-2^30, which any codes clamp further.
         const Batch right = Batch(31) - Batch::load_unaligned(shift + channel);
         const Batch near = xsimd::min(right, Batch(31)), far = xsimd::max(right - Batch(32), Batch(0));
         const Batch limit(1 << 30), rest = p.high >> (near - Batch(1));
@@ -210,13 +204,13 @@ struct dequantize_to_float {
 
     template <int Width> struct copies { parameter_copy<Width, float> multiplier; };
 
-    template <int Width>
-    dequantize_to_float panel(int first, int count, copies<Width>& room) const {
+    template <int Width> dequantize_to_float panel(int first, int count, copies<Width>& room) const {
         return {room.multiplier.take(multiplier, first, count)};
     }
-    constexpr float operator()(std::int32_t sum, int channel) const { return static_cast<float>(sum) * multiplier[channel]; }
-    template <class Batch>
-    [[gnu::always_inline]] auto vector(Batch sums, int channel) const {
+    constexpr float operator()(std::int32_t sum, int channel) const {
+        return static_cast<float>(sum) * multiplier[channel];
+    }
+    template <class Batch> [[gnu::always_inline]] auto vector(Batch sums, int channel) const {
         using real = xsimd::batch<float, typename Batch::arch_type>;
         return xsimd::to_float(sums) * real::load_unaligned(multiplier + channel);
     }
@@ -226,16 +220,13 @@ struct dequantize_to_float {
 struct accumulators {
     template <int Width> struct copies {};
 
-    template <int Width>
-    accumulators panel(int, int, copies<Width>&) const { return {}; }
+    template <int Width> accumulators panel(int, int, copies<Width>&) const { return {}; }
     constexpr std::int32_t operator()(std::int32_t sum, int) const { return sum; }
-    template <class Batch>
-    [[gnu::always_inline]] Batch vector(Batch sums, int) const { return sums; }
+    template <class Batch> [[gnu::always_inline]] Batch vector(Batch sums, int) const { return sums; }
 };
 
 /// The table of an epilogue that lands on codes, else null.
-template <class Epilogue>
-constexpr const std::uint8_t* table_of(const Epilogue& epilogue) {
+template <class Epilogue> constexpr const std::uint8_t* table_of(const Epilogue& epilogue) {
     if constexpr (requires { epilogue.codes; }) return epilogue.codes.table;
     else return nullptr;
 }

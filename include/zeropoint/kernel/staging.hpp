@@ -1,4 +1,4 @@
-// Bands of the input in the form that tiles read: padded, widened or sign-shifted, one copy instead of an im2col buffer.
+// Bands of the input as tiles read them: padded, widened or made unsigned, one copy in place of an im2col buffer.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,10 @@
 // A band is the input under a few output rows:
 //
 //        |<------------------- row_pitch ------------------->|
-//        | pad |  pixel 0   |  pixel 1   |  ...        | pad |    each pixel pixel_pitch elements, in.channels of them used
+//        | pad |  pixel 0   |  pixel 1   |  ...        | pad |    pixel_pitch elements a pixel, in.channels of them used
 //
-// The window of an output is kernel_height rows of it. Neighbouring windows overlap in place, which is what im2col would copy.
+// The window of an output is kernel_height rows of it. Neighbouring windows overlap in place, which is what im2col
+// would copy.
 
 namespace zp {
 inline namespace v0 {
@@ -41,8 +42,8 @@ inline constexpr int band_pixels = 48;
 /// Elements behind the last pixel that vector loads may touch (their weights are zero, or their lanes unused).
 inline constexpr std::ptrdiff_t band_slack = 64;
 
-/// The layout of a staged band whose elements have `element_size` bytes. Strided kernels one tap high (wide) skip the rows
-/// (columns) that no window reads.
+/// The layout of a staged band whose elements have `element_size` bytes. Strided kernels one tap high (wide) skip the
+/// rows (columns) that no window reads.
 constexpr band_layout staged_layout(const conv2d_geometry& g, std::ptrdiff_t element_size) {
     band_layout layout;
     layout.row_step = g.kernel_height == 1 ? g.stride_height : 1;
@@ -88,8 +89,9 @@ constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_la
 constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min < 0 ? 128 : 0; }
 
 /// Codes as the int16 difference from the zero point, in [-255, 255].
-template <class Arch, class In>
-[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes, std::int16_t* to) {
+template <class Arch, class In> [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count,
+                                                                                activation_codes codes,
+                                                                                std::int16_t* to) {
     operations<Arch>::widen(from, count, codes.zero_point, to);
 }
 template <class Arch>
@@ -98,8 +100,9 @@ template <class Arch>
 }
 
 /// Codes as unsigned bytes; signed ones are shifted by 128, which is their sign bit flipped.
-template <class Arch, class In>
-[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes, std::uint8_t* to) {
+template <class Arch, class In> [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count,
+                                                                                activation_codes codes,
+                                                                                std::uint8_t* to) {
     if (unsigned_shift(codes) == 0) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
         return;
@@ -109,7 +112,8 @@ template <class Arch, class In>
         using bytes = typename operations<Arch>::uint8;
         constexpr auto size = static_cast<std::ptrdiff_t>(bytes::size);
         for (; i + size <= count; i += size) {
-            (bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + i)) ^ bytes(0x80)).store_unaligned(to + i);
+            (bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + i)) ^ bytes(0x80))
+                .store_unaligned(to + i);
         }
     }
     for (; i < count; ++i) to[i] = static_cast<std::uint8_t>(from[i] ^ 0x80);
@@ -121,8 +125,8 @@ template <class Arch>
 
 /// Fills a band with the input under output rows [first, first + count).
 template <class Arch, class In, class Staged>
-[[gnu::noinline]] void stage_band(const conv2d_geometry& g, const band_layout& layout, int first, int count, const In* x,
-                                  activation_codes codes, Staged* band) noexcept {
+[[gnu::noinline]] void stage_band(const conv2d_geometry& g, const band_layout& layout, int first, int count,
+                                  const In* x, activation_codes codes, Staged* band) noexcept {
     // Staged columns left of the input, inside it and right of it.
     const int left = std::min((g.padding_left + layout.column_step - 1) / layout.column_step, layout.columns);
     const int reach = (g.in.width + g.padding_left + layout.column_step - 1) / layout.column_step;
@@ -145,7 +149,8 @@ template <class Arch, class In, class Staged>
             stage_pixels<Arch>(from, inside * channels, codes, to);
         } else {
             for (int i = 0; i != inside; ++i) {
-                stage_pixels<Arch>(from + i * layout.column_step * channels, channels, codes, to + i * layout.pixel_pitch);
+                stage_pixels<Arch>(from + i * layout.column_step * channels, channels, codes,
+                                   to + i * layout.pixel_pitch);
             }
         }
         stage_border<Arch>(right * layout.pixel_pitch, codes, to + inside * layout.pixel_pitch);
@@ -153,12 +158,13 @@ template <class Arch, class In, class Staged>
 }
 
 /// Where the window of each output pixel of a band begins, row by row.
-template <class Arch>
-void list_windows(const conv2d_geometry& g, const band_layout& layout, int output_rows, std::int32_t* offsets) noexcept {
+template <class Arch> void list_windows(const conv2d_geometry& g, const band_layout& layout, int output_rows,
+                                        std::int32_t* offsets) noexcept {
     for (int row = 0; row != output_rows; ++row) {
         const std::ptrdiff_t begin = row * layout.row_stride * layout.row_pitch;
         const std::ptrdiff_t step = layout.column_stride * layout.pixel_pitch;
-        for (int column = 0; column != g.out.width; ++column) *offsets++ = static_cast<std::int32_t>(begin + column * step);
+        for (int column = 0; column != g.out.width; ++column)
+            *offsets++ = static_cast<std::int32_t>(begin + column * step);
     }
 }
 

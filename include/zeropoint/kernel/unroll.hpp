@@ -10,11 +10,11 @@ namespace kernel {
 
 /// body(0), body(1), ... body(Count - 1), each index an integral constant. Bodies that hold registers are marked
 /// __attribute__((always_inline)) after their parameters.
-template <int Count, class Body>
-[[gnu::always_inline]] inline constexpr void unroll(Body&& body) {
+template <int Count, class Body> [[gnu::always_inline]] inline constexpr void unroll(Body&& body) {
     [&]<int... Index>(std::integer_sequence<int, Index...>) __attribute__((always_inline)) {
         (body(std::integral_constant<int, Index>{}), ...);
-    }(std::make_integer_sequence<int, Count>{});
+    }
+    (std::make_integer_sequence<int, Count>{});
 }
 
 }  // namespace kernel

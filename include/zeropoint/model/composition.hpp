@@ -6,14 +6,23 @@
 namespace zp {
 inline namespace v0 {
 
+/// Rows of all these layers; 0 where one is none.
+template <class... Layers>
+inline constexpr int nodes_of = [] {
+    if constexpr ((layer<Layers> && ...)) return (0 + ... + Layers::nodes);
+    else return 0;
+}();
+
 /// One after another. A loop over function pointers and no fold: clang stops a fold at 256 operands.
 template <class... Layers>
 struct sequential {
     static_assert((layer<Layers> && ...),
                   "sequential<Layers...>: each argument must be a layer: a type with a static int `nodes` and `lower(builder&, int)`");
-    static constexpr int nodes = (0 + ... + Layers::nodes);
+    static constexpr int nodes = nodes_of<Layers...>;
     static constexpr int lower(builder& b, int x) {
-        if constexpr (sizeof...(Layers) != 0) {
+        if constexpr (!(layer<Layers> && ...)) {
+            b.fail(rule::reported_already);
+        } else if constexpr (sizeof...(Layers) != 0) {
             using lower_function = int (*)(builder&, int);
             const lower_function appends[] = {&Layers::lower...};
             for (const lower_function append : appends) x = append(b, x);
@@ -75,9 +84,10 @@ struct input {
 template <class Input, class... Layers>
 struct model {
     static_assert(requires { Input::extents; }, "model<Input, Layers...>: the first argument must be a zp::input<Height, Width, Channels>");
-    static constexpr int nodes = (1 + ... + Layers::nodes);
+    static constexpr int nodes = 1 + nodes_of<Layers...>;
     static constexpr void lower(builder& b) {
         if constexpr (requires { Input::extents; }) sequential<Layers...>::lower(b, b.input(Input::extents));
+        else b.fail(rule::reported_already);
     }
 };
 

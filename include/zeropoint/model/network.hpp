@@ -38,9 +38,18 @@ inline std::string display_name(std::span<const node> rows, int i) {
 
 namespace detail {
 template <class Range>
-inline constexpr std::size_t static_extent = decltype(std::span(std::declval<Range&>()))::extent;
-template <class T, class Range>
-inline constexpr bool elements_are = std::is_same_v<std::remove_const_t<typename decltype(std::span(std::declval<Range&>()))::element_type>, T>;
+inline constexpr bool is_contiguous = requires(Range& r) { std::span(r); };
+/// Of what is no contiguous range, dynamic_extent: check_range() tells its user.
+template <class Range>
+inline constexpr std::size_t static_extent = [] {
+    if constexpr (is_contiguous<Range>) return decltype(std::span(std::declval<Range&>()))::extent;
+    else return std::dynamic_extent;
+}();
+/// The type that a contiguous range holds, const where it may only be read; else void.
+template <class Range> struct element_of { using type = void; };
+template <class Range>
+    requires is_contiguous<Range>
+struct element_of<Range> { using type = typename decltype(std::span(std::declval<Range&>()))::element_type; };
 }  // namespace detail
 
 /// The network of a stage. `Stage` has `net` (the user's model), `table` (its graph) and `steps` (one function a row).
@@ -111,21 +120,27 @@ private:
     template <class Input, class Output>
     static constexpr bool is_checked_early = extent_of<Input>() != std::dynamic_extent && extent_of<Output>() != std::dynamic_extent;
 
+    /// Whether a range is one of floats; where it is not, this says so, and nothing is done with it that would fail as well.
     template <class Range>
-    static constexpr void check_range() {
-        static_assert(requires(Range& r) { std::span(r); },
+    static constexpr bool check_range() {
+        using element = typename detail::element_of<Range>::type;
+        static_assert(detail::is_contiguous<Range>,
                       "model(x, y): x and y must be contiguous ranges, such as std::array, std::vector or std::span");
-        static_assert(detail::elements_are<float, Range>,
+        static_assert(std::is_same_v<std::remove_const_t<element>, float> || !detail::is_contiguous<Range>,
                       "model(x, y): this model takes and gives floats; quantize and dequantize happen inside it");
+        return std::is_same_v<std::remove_const_t<element>, float>;
     }
     template <class Range>
     static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> != std::dynamic_extent) {
-        check_range<const Range>();
         constexpr std::size_t size = detail::static_extent<const Range>;
         static_assert(size == std::dynamic_extent || size == static_cast<std::size_t>(input_shape.size()),
                       "model(x, y): x does not have the number of values that the model's input has (height x width x channels)");
-        if constexpr (size == std::dynamic_extent) check_size("input", input_shape, std::span(x).size());
-        return std::span(x).data();
+        if constexpr (check_range<const Range>()) {
+            if constexpr (size == std::dynamic_extent) check_size("input", input_shape, std::span(x).size());
+            return std::span(x).data();
+        } else {
+            return nullptr;
+        }
     }
     template <class Input>
     static const float* checked_input(const Input& x, workspace&) noexcept(noexcept(checked_values(x))) { return checked_values(x); }
@@ -138,13 +153,17 @@ private:
     }
     template <class Output>
     static float* checked_output(Output& y) noexcept(detail::static_extent<Output> != std::dynamic_extent) {
-        check_range<Output>();
-        static_assert(!std::is_const_v<typename decltype(std::span(y))::element_type>, "model(x, y): y is const, but the result is written to it");
+        constexpr bool is_const = std::is_const_v<typename detail::element_of<Output>::type>;
+        static_assert(!is_const, "model(x, y): y is const, but the result is written to it");
         constexpr std::size_t size = detail::static_extent<Output>;
         static_assert(size == std::dynamic_extent || size == static_cast<std::size_t>(output_shape.size()),
                       "model(x, y): y does not have the number of values that the model's output has");
-        if constexpr (size == std::dynamic_extent) check_size("output", output_shape, std::span(y).size());
-        return std::span(y).data();
+        if constexpr (check_range<Output>() && !is_const) {
+            if constexpr (size == std::dynamic_extent) check_size("output", output_shape, std::span(y).size());
+            return std::span(y).data();
+        } else {
+            return nullptr;
+        }
     }
     static void check_size(const char* which, const shape& expected, std::size_t found) {
         if (found == static_cast<std::size_t>(expected.size())) return;

@@ -66,7 +66,7 @@ struct verdict : error_in_layer<Source::table.error.broken, exact<culprit<Source
 
 template <fixed_string Name, class Net>
 struct layer_fused_away {
-    static_assert(sizeof(Net) == 0, "a qconfig cannot speak of this layer: this layer is fused into the one in front of it, or does nothing at inference (see layer_fused_away<Name, Model>): name that one");
+    static_assert(sizeof(Net) == 0, "a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at inference (see layer_fused_away<Name, Model>): name that one");
 };
 
 template <fixed_string Name, class Net>

@@ -16,19 +16,17 @@
 namespace zp {
 inline namespace v0 {
 
-/// At most `Bins` bins of width 2^e from zero on, both ways: bin i counts the x with floor(x / 2^e) = i. The width is the
-/// smallest power of two with which the bins of zero, of the smallest and of the largest value fit. A wider range only
-/// doubles the width, which joins neighbours and moves no value to a wrong bin, so the counts depend on the values alone:
-/// not on their order, their batches, or which part was merged into which.
-template <int Bins>
-class exact_histogram {
+/// At most `Bins` bins of width 2^e from zero on, both ways: bin i counts the x with floor(x / 2^e) = i. The width is
+/// the smallest power of two with which the bins of zero, of the smallest and of the largest value fit. A wider range
+/// only doubles the width, which joins neighbours and moves no value to a wrong bin, so the counts depend on the values
+/// alone: not on their order, their batches, or which part was merged into which.
+template <int Bins> class exact_histogram {
     static_assert(Bins >= 16 && Bins <= (1 << 20) && std::has_single_bit(static_cast<unsigned>(Bins)),
                   "exact_histogram<Bins>: Bins must be a power of two from 16 to 1048576; 2048 is usual");
 
 public:
     /// Adds values whose range is `batch`; all finite.
-    template <class Arch>
-    void add(std::span<const float> values, const observed_range& batch) {
+    template <class Arch> void add(std::span<const float> values, const observed_range& batch) {
         if (values.empty()) return;
         widen(batch);
         const double per_value = power_of_two(-exponent_);
@@ -47,7 +45,9 @@ public:
     std::span<const std::uint64_t> counts() const { return counts_; }
     double bin_width() const { return power_of_two(exponent_); }
     /// Lower edge of bin i; the upper edge is edge(i + 1).
-    double edge(std::size_t i) const { return static_cast<double>(first_ + static_cast<std::int64_t>(i)) * bin_width(); }
+    double edge(std::size_t i) const {
+        return static_cast<double>(first_ + static_cast<std::int64_t>(i)) * bin_width();
+    }
 
     /// How many values lie below x, those in x's own bin taken as evenly spread.
     double count_below(double x) const {
@@ -55,7 +55,8 @@ public:
         const double position = x * power_of_two(-exponent_) - static_cast<double>(first_);
         double below = 0;
         for (std::size_t i = 0; i != counts_.size() && static_cast<double>(i) < position; ++i)
-            below += static_cast<double>(counts_[i]) * static_cast<float>(std::min(1.0, position - static_cast<double>(i)));
+            below +=
+                static_cast<double>(counts_[i]) * static_cast<float>(std::min(1.0, position - static_cast<double>(i)));
         return below;
     }
     /// The x with `rank` values below it, likewise; rank from 0, for the smallest value, up to the count.
@@ -83,7 +84,8 @@ private:
     static int exponent_for(float low, float high) {
         const double size = std::max(-static_cast<double>(low), static_cast<double>(high));
         if (size == 0) return all_zero;
-        int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023 - static_cast<int>(std::bit_width(static_cast<unsigned>(Bins)));
+        int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023 -
+                       static_cast<int>(std::bit_width(static_cast<unsigned>(Bins)));
         while (bin_of(high, exponent) - bin_of(low, exponent) >= Bins) ++exponent;
         return exponent;
     }
@@ -113,14 +115,12 @@ private:
 };
 
 /// What the observers that choose from an exact histogram share: all but the choice.
-template <int Bins>
-class exact_histogram_base : public observation_count {
+template <int Bins> class exact_histogram_base : public observation_count {
 public:
     static constexpr merge_order order = merge_order::exact_any_order;
 
     /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         histogram_.template add<Arch>(seen.values, range_of<Arch>(seen));
         add(seen);

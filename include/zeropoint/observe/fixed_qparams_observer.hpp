@@ -12,15 +12,14 @@ inline namespace v0 {
 
 /// PyTorch's FixedQParamsObserver: `fixed_qparams_observer<qparams{1.0f / 256, 0}>` for [0, 1] as quint8,
 /// `<qparams{2.0f / 256, 128}>` for [-1, 1]. Needs no data, but watches it for reports, and rejects NaN and infinity.
-template <qparams Params>
-class fixed_qparams_observer : public observation_count {
-    static_assert(is_finite(Params.scale) && Params.scale > 0, "fixed_qparams_observer<Params>: Params.scale must be finite and greater than 0");
+template <qparams Params> class fixed_qparams_observer : public observation_count {
+    static_assert(is_finite(Params.scale) && Params.scale > 0,
+                  "fixed_qparams_observer<Params>: Params.scale must be finite and greater than 0");
 
 public:
     static constexpr merge_order order = merge_order::exact_any_order;
 
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         const observed_range batch = range_of<Arch>(seen);
         range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
@@ -34,8 +33,10 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view) const {
         static_assert(is_valid<DType>(Params),
-                      "fixed_qparams_observer<Params>: Params.zero_point lies outside the dtype's codes: [0, 255] for zp::quint8, [-128, 127] for zp::qint8");
-        static_assert(QScheme::is_per_tensor, "fixed_qparams_observer<Params> has one scale: it serves per_tensor schemes");
+                      "fixed_qparams_observer<Params>: Params.zero_point lies outside the dtype's codes: [0, 255] for "
+                      "zp::quint8, [-128, 127] for zp::qint8");
+        static_assert(QScheme::is_per_tensor,
+                      "fixed_qparams_observer<Params> has one scale: it serves per_tensor schemes");
         return {Params};
     }
     observed_range range() const { return range_; }

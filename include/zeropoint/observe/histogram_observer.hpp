@@ -15,25 +15,26 @@
 namespace zp {
 inline namespace v0 {
 
-/// A histogram between the smallest and the largest value seen, redistributed to wider bins whenever the range grows, and a
-/// search for the part of it with the least squared quantization error. Counts are floats, as PyTorch's: a bin stops growing
-/// at 2^24. Redistributing depends on what came when, so merging means "then came this" and is an approximation; for exact
-/// merging take exact_histogram_observer.
-template <int Bins = 2048>
-class histogram_observer : public observation_count {
-    static_assert(Bins >= 2 && Bins <= (1 << 20), "histogram_observer<Bins>: Bins must be from 2 to 1048576; PyTorch's default is 2048");
+/// A histogram between the smallest and the largest value seen, redistributed to wider bins whenever the range grows,
+/// and a search for the part of it with the least squared quantization error. Counts are floats, as PyTorch's: a bin
+/// stops growing at 2^24. Redistributing depends on what came when, so merging means "then came this" and is an
+/// approximation; for exact merging take exact_histogram_observer.
+template <int Bins = 2048> class histogram_observer : public observation_count {
+    static_assert(Bins >= 2 && Bins <= (1 << 20),
+                  "histogram_observer<Bins>: Bins must be from 2 to 1048576; PyTorch's default is 2048");
 
 public:
     static constexpr merge_order order = merge_order::order_dependent;
 
-    /// A batch with NaN or infinity is a calibration_error and adds nothing (PyTorch drops infinities); an empty one adds nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    /// A batch with NaN or infinity is a calibration_error and adds nothing (PyTorch drops infinities); an empty one
+    /// adds nothing.
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         const observed_range batch = range_of<Arch>(seen);
         const observed_range wide{std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
         if (!is_finite(wide.max - wide.min))
-            raise<calibration_error>(std::string(seen.where) + ": the observed range from " + number_text(wide.min) + " to " + number_text(wide.max) + " is too wide for a histogram");
+            raise<calibration_error>(std::string(seen.where) + ": the observed range from " + number_text(wide.min) +
+                                     " to " + number_text(wide.max) + " is too wide for a histogram");
         std::vector<float> counts(Bins);
         kernel::histogram<Arch>(seen.values.data(), seen.values.size(), wide.min, wide.max, Bins, counts.data());
         add_counts(counts, wide);
@@ -48,7 +49,8 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
-                      "histogram_observer serves per_tensor schemes: for this scheme take zp::per_channel_observer<zp::histogram_observer<...>>");
+                      "histogram_observer serves per_tensor schemes: for this scheme take "
+                      "zp::per_channel_observer<zp::histogram_observer<...>>");
         if (range_.empty()) reject_no_data(where, "histogram_observer");
         const observed_range best = histogram_search(counts_, range_.min, range_.max, search_levels<DType>)();
         return {choose_observed_qparams<DType, QScheme, Rule>(best.min, best.max, where)};

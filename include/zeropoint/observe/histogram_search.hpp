@@ -16,8 +16,9 @@
 namespace zp {
 inline namespace v0 {
 
-/// The sum of floats in the order of PyTorch's CPU kernels, so that its last bit is theirs too: 8 lanes x 4 accumulators,
-/// each summed in blocks of 16 whose sums are summed in blocks (`ATen/native/cpu/SumKernel.cpp`, for up to 2^21 values).
+/// The sum of floats in the order of PyTorch's CPU kernels, so that its last bit is theirs too: 8 lanes x 4
+/// accumulators, each summed in blocks of 16 whose sums are summed in blocks (`ATen/native/cpu/SumKernel.cpp`, for up
+/// to 2^21 values).
 inline float cascade_sum(std::span<const float> values) {
     constexpr std::size_t lanes = 8, rows = 4, row = lanes * rows, levels = 4, power = 4, block = 1 << power;
     using accumulators = std::array<float, row>;
@@ -49,9 +50,9 @@ inline float cascade_sum(std::span<const float> values) {
     return sum;
 }
 
-/// PyTorch's `HistogramObserver._non_linear_param_search`: the quantiles at both ends are cut, always the one that removes
-/// more bins, until the squared error of quantizing to `levels` codes grows. Every operation is rounded as PyTorch's CPU
-/// kernels round it. `counts` are the bins between min and max, all equally wide.
+/// PyTorch's `HistogramObserver._non_linear_param_search`: the quantiles at both ends are cut, always the one that
+/// removes more bins, until the squared error of quantizing to `levels` codes grows. Every operation is rounded as
+/// PyTorch's CPU kernels round it. `counts` are the bins between min and max, all equally wide.
 class histogram_search {
 public:
     histogram_search(std::span<const float> counts, float min, float max, double levels)
@@ -86,7 +87,8 @@ public:
             start = next_start;
             end = next_end;
         }
-        return {min_ + rounded_product(bin_width, static_cast<float>(start)), min_ + rounded_product(bin_width, static_cast<float>(end + 1))};
+        return {min_ + rounded_product(bin_width, static_cast<float>(start)),
+                min_ + rounded_product(bin_width, static_cast<float>(end + 1))};
     }
 
 private:
@@ -94,18 +96,22 @@ private:
     double error(std::size_t start, std::size_t end) {
         const double target_width = bin_width_ * static_cast<double>(end - start + 1) / levels_;
         if (target_width == 0) return 0;
-        const auto source = static_cast<float>(bin_width_), target = static_cast<float>(target_width), half = static_cast<float>(target_width / 2);
+        const auto source = static_cast<float>(bin_width_), target = static_cast<float>(target_width),
+                   half = static_cast<float>(target_width / 2);
         const float whole = cubes(-half, half);
         for (std::size_t i = 0; i != counts_.size(); ++i) {
             errors_[i] = 0;
             if (counts_[i] == 0) continue;
             const float density = counts_[i] / source;
-            const float begin = rounded_product(static_cast<float>(static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(start)), source);
+            const float begin = rounded_product(
+                static_cast<float>(static_cast<std::ptrdiff_t>(i) - static_cast<std::ptrdiff_t>(start)), source);
             const float finish = begin + source;
             const float first = target_bin(begin, target), last = target_bin(finish, target);
-            const float first_part = rounded_product(density, cubes(begin - rounded_product(first + 0.5f, target), half));
+            const float first_part =
+                rounded_product(density, cubes(begin - rounded_product(first + 0.5f, target), half));
             const float middle_part = rounded_product(last - first - 1, rounded_product(density, whole));
-            const float last_part = rounded_product(density, cubes(-half, finish - (rounded_product(last, target) + half)));
+            const float last_part =
+                rounded_product(density, cubes(-half, finish - (rounded_product(last, target) + half)));
             errors_[i] = first_part + middle_part + last_part;
         }
         return cascade_sum(errors_);
@@ -114,7 +120,8 @@ private:
     static float cubes(float from, float to) {
         return (rounded_product(rounded_product(to, to), to) - rounded_product(rounded_product(from, from), from)) / 3;
     }
-    /// floor(x / width), clamped to the codes. The quotient of floats in double lies on the right side of every integer in range.
+    /// floor(x / width), clamped to the codes. The quotient of floats in double lies on the right side of every integer
+    /// in range.
     float target_bin(float x, float width) const {
         const double quotient = static_cast<double>(x) / width;
         if (!(quotient > 0)) return 0;
@@ -129,8 +136,7 @@ private:
 };
 
 /// The codes that PyTorch's search counts with: 2^bits of the storage type even where the dtype's range is reduced.
-template <quantized_dtype DType>
-inline constexpr double search_levels = [] {
+template <quantized_dtype DType> inline constexpr double search_levels = [] {
     if (std::is_base_of_v<qint4, DType> || std::is_base_of_v<quint4, DType>) return 16.0;
     return power_of_two(8 * static_cast<int>(sizeof(typename DType::storage)));
 }();

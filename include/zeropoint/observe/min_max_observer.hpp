@@ -22,8 +22,7 @@ public:
     static constexpr merge_order order = merge_order::exact_any_order;
 
     /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         const observed_range batch = range_of<Arch>(seen);
         range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
@@ -36,7 +35,8 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
-                      "min_max_observer serves per_tensor schemes: for this scheme take zp::per_channel_min_max_observer, or zp::observer_for<min_max_observer, QScheme>");
+                      "min_max_observer serves per_tensor schemes: for this scheme take "
+                      "zp::per_channel_min_max_observer, or zp::observer_for<min_max_observer, QScheme>");
         if (range_.empty()) reject_no_data(where, "min_max_observer");
         return {choose_observed_qparams<DType, QScheme, Rule>(range_.min, range_.max, where)};
     }
@@ -54,13 +54,13 @@ public:
     static constexpr merge_order order = merge_order::exact_any_order;
 
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         require_channels(seen, mins_.size());
         std::vector<float> mins(static_cast<std::size_t>(seen.channels), infinity), maxs(mins.size(), -infinity);
-        const std::size_t finite = kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
-                                                                     static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
+        const std::size_t finite =
+            kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
+                                              static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
         if (finite != seen.values.size()) reject_not_finite(seen, finite);
         widen(mins, maxs);
         add(seen);
@@ -74,7 +74,8 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(!QScheme::is_per_tensor,
-                      "per_channel_min_max_observer serves per_channel and per_group schemes: for a per_tensor scheme take zp::min_max_observer");
+                      "per_channel_min_max_observer serves per_channel and per_group schemes: for a per_tensor scheme "
+                      "take zp::min_max_observer");
         if (mins_.empty()) reject_no_data(where, "per_channel_min_max_observer");
         std::vector<qparams> all;
         for (std::size_t c = 0; c != mins_.size(); ++c)

@@ -21,7 +21,9 @@ struct moving_average {
     void follow(float x, float c) { value += rounded_product(c, x - value); }
     /// As if the other's values came after mine: its average, with what it started from replaced by mine as far as that
     /// still counts. `remaining` is (1 - c)^n for the other's n values.
-    void append(const moving_average& later, float remaining) { value = later.value + rounded_product(remaining, value - later.first); }
+    void append(const moving_average& later, float remaining) {
+        value = later.value + rounded_product(remaining, value - later.first);
+    }
 };
 
 /// (1 - c)^n, by squaring.
@@ -34,12 +36,12 @@ inline float remaining_weight(double c, std::uint64_t n) {
 
 template <int Numerator, int Denominator> class moving_average_per_channel_min_max_observer;
 
-/// PyTorch's MovingAverageMinMaxObserver with averaging constant Numerator / Denominator, 0.01 by default. The average is
-/// over batches, so how data is cut into batches matters, and so does their order: merging means "then came this".
-template <int Numerator = 1, int Denominator = 100>
-class moving_average_min_max_observer : public observation_count {
+/// PyTorch's MovingAverageMinMaxObserver with averaging constant Numerator / Denominator, 0.01 by default. The average
+/// is over batches, so how data is cut into batches matters, and so does their order: merging means "then came this".
+template <int Numerator = 1, int Denominator = 100> class moving_average_min_max_observer : public observation_count {
     static_assert(0 < Numerator && Numerator <= Denominator,
-                  "moving_average_min_max_observer<Numerator, Denominator>: the averaging constant Numerator / Denominator must lie in (0, 1]; <1, 100> is PyTorch's 0.01");
+                  "moving_average_min_max_observer<Numerator, Denominator>: the averaging constant Numerator / "
+                  "Denominator must lie in (0, 1]; <1, 100> is PyTorch's 0.01");
 
 public:
     using per_channel_form = moving_average_per_channel_min_max_observer<Numerator, Denominator>;
@@ -47,8 +49,7 @@ public:
     static constexpr double averaging_constant = static_cast<double>(Numerator) / Denominator;
 
     /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         const observed_range batch = range_of<Arch>(seen);
         if (samples() == 0) {
@@ -74,7 +75,8 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
-                      "moving_average_min_max_observer serves per_tensor schemes: for this scheme take zp::moving_average_per_channel_min_max_observer");
+                      "moving_average_min_max_observer serves per_tensor schemes: for this scheme take "
+                      "zp::moving_average_per_channel_min_max_observer");
         if (samples() == 0) reject_no_data(where, "moving_average_min_max_observer");
         return {choose_observed_qparams<DType, QScheme, Rule>(min_.value, max_.value, where)};
     }
@@ -86,10 +88,11 @@ private:
 };
 
 /// PyTorch's MovingAveragePerChannelMinMaxObserver.
-template <int Numerator = 1, int Denominator = 100>
-class moving_average_per_channel_min_max_observer : public observation_count {
+template <int Numerator = 1, int Denominator = 100> class moving_average_per_channel_min_max_observer
+    : public observation_count {
     static_assert(0 < Numerator && Numerator <= Denominator,
-                  "moving_average_per_channel_min_max_observer<Numerator, Denominator>: the averaging constant Numerator / Denominator must lie in (0, 1]; <1, 100> is PyTorch's 0.01");
+                  "moving_average_per_channel_min_max_observer<Numerator, Denominator>: the averaging constant "
+                  "Numerator / Denominator must lie in (0, 1]; <1, 100> is PyTorch's 0.01");
 
 public:
     using per_channel_form = moving_average_per_channel_min_max_observer;
@@ -98,13 +101,13 @@ public:
     static constexpr double averaging_constant = static_cast<double>(Numerator) / Denominator;
 
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         require_channels(seen, mins_.size());
         std::vector<float> mins(static_cast<std::size_t>(seen.channels), infinity), maxs(mins.size(), -infinity);
-        const std::size_t finite = kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
-                                                                     static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
+        const std::size_t finite =
+            kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
+                                              static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
         if (finite != seen.values.size()) reject_not_finite(seen, finite);
         const bool first = mins_.empty();
         mins_.resize(mins.size());
@@ -137,7 +140,8 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(!QScheme::is_per_tensor,
-                      "moving_average_per_channel_min_max_observer serves per_channel and per_group schemes: for a per_tensor scheme take zp::moving_average_min_max_observer");
+                      "moving_average_per_channel_min_max_observer serves per_channel and per_group schemes: for a "
+                      "per_tensor scheme take zp::moving_average_min_max_observer");
         if (samples() == 0) reject_no_data(where, "moving_average_per_channel_min_max_observer");
         std::vector<qparams> all;
         for (std::size_t c = 0; c != mins_.size(); ++c)
@@ -147,7 +151,8 @@ public:
     /// The widest of the averages.
     observed_range range() const {
         observed_range all;
-        for (std::size_t c = 0; c != mins_.size(); ++c) all = {std::min(all.min, mins_[c].value), std::max(all.max, maxs_[c].value)};
+        for (std::size_t c = 0; c != mins_.size(); ++c)
+            all = {std::min(all.min, mins_[c].value), std::max(all.max, maxs_[c].value)};
         return all;
     }
 

@@ -13,18 +13,20 @@
 namespace zp {
 inline namespace v0 {
 
-/// Mean squared error, in squared bin widths, of quantizing the values of an exact histogram. A bin's values are taken as
-/// evenly spread: they err by the distance of their middle to its code and by their own spread; where a bin is wider than
-/// a quantization step, as uniform noise. All products are of few enough bits to be exact in double.
-template <int Bins>
-double squared_error(const exact_histogram<Bins>& histogram, const qparams& params, std::int32_t quant_min, std::int32_t quant_max) {
+/// Mean squared error, in squared bin widths, of quantizing the values of an exact histogram. A bin's values are taken
+/// as evenly spread: they err by the distance of their middle to its code and by their own spread; where a bin is wider
+/// than a quantization step, as uniform noise. All products are of few enough bits to be exact in double.
+template <int Bins> double squared_error(const exact_histogram<Bins>& histogram, const qparams& params,
+                                         std::int32_t quant_min, std::int32_t quant_max) {
     const double step = params.scale / histogram.bin_width(), step_error = step * step / 12, bin_error = 1.0 / 12;
     const double lowest = step * (quant_min - params.zero_point), highest = step * (quant_max - params.zero_point);
     double middle = histogram.edge(0) / histogram.bin_width() - 0.5, error = 0, values = 0;
     for (const std::uint64_t bin : histogram.counts()) {
         middle += 1;
         if (bin == 0) continue;
-        const double nearest = middle < lowest ? lowest : middle > highest ? highest : static_cast<double>(round_half_even(middle / step)) * step;
+        const double nearest = middle < lowest    ? lowest
+                               : middle > highest ? highest
+                                                  : static_cast<double>(round_half_even(middle / step)) * step;
         const auto distance = static_cast<float>(middle - nearest);
         const bool noise = step < 1 && middle >= lowest && middle <= highest;
         const auto cost = static_cast<float>(noise ? step_error : static_cast<double>(distance) * distance + bin_error);
@@ -35,18 +37,18 @@ double squared_error(const exact_histogram<Bins>& histogram, const qparams& para
     return error / values;
 }
 
-/// Searches the clipping range with the least squared_error: the upper end among 64 positions from the full range down, then
-/// the lower end, in turns until neither helps; then the same on a 16 times finer grid around what was found. Under a
-/// symmetric scheme both ends are one.
-template <int Bins = 2048>
-class mse_observer : public exact_histogram_base<Bins> {
+/// Searches the clipping range with the least squared_error: the upper end among 64 positions from the full range down,
+/// then the lower end, in turns until neither helps; then the same on a 16 times finer grid around what was found.
+/// Under a symmetric scheme both ends are one.
+template <int Bins = 2048> class mse_observer : public exact_histogram_base<Bins> {
 public:
     void merge(const mse_observer& other) { this->merge_base(other); }
 
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
-                      "mse_observer serves per_tensor schemes: for this scheme take zp::per_channel_observer<zp::mse_observer<...>>");
+                      "mse_observer serves per_tensor schemes: for this scheme take "
+                      "zp::per_channel_observer<zp::mse_observer<...>>");
         this->require_data(where, "mse_observer");
         const observed_range seen = this->histogram().range();
         float low = std::min(seen.min, 0.0f), high = std::max(seen.max, 0.0f);
@@ -56,7 +58,8 @@ public:
         double least = infinity;
         qparams chosen;
         const auto consider = [&](const clipping& ends) {
-            const float least_kept = rounded_product(low, static_cast<float>(QScheme::is_symmetric ? ends.high : ends.low) / full);
+            const float least_kept =
+                rounded_product(low, static_cast<float>(QScheme::is_symmetric ? ends.high : ends.low) / full);
             const float most_kept = rounded_product(high, static_cast<float>(ends.high) / full);
             const qparams params = choose_observed_qparams<DType, QScheme, Rule>(least_kept, most_kept, where);
             const double error = squared_error(this->histogram(), params, DType::quant_min, DType::quant_max);

@@ -19,8 +19,8 @@
 namespace zp {
 inline namespace v0 {
 
-/// One batch of values. Value i belongs to channel (i / inner) % channels: inner is 1 for NHWC activations, and all values of
-/// a filter for weights [out_channels][...]. Groups are channels too, with inner the group's size.
+/// One batch of values. Value i belongs to channel (i / inner) % channels: inner is 1 for NHWC activations, and all
+/// values of a filter for weights [out_channels][...]. Groups are channels too, with inner the group's size.
 struct observation {
     std::span<const float> values;
     int channels = 1;
@@ -55,9 +55,13 @@ template <class O> concept observer_counts = requires(const O o) {
     { o.samples() } -> std::convertible_to<std::uint64_t>;
     { o.count() } -> std::convertible_to<std::uint64_t>;
 };
-template <class O> concept observer_reports = requires(const O o) { { o.range() } -> std::convertible_to<observed_range>; };
+template <class O> concept observer_reports = requires(const O o) {
+    { o.range() } -> std::convertible_to<observed_range>;
+};
 template <class O> concept observer_calculates = requires(const O o, std::string_view where) {
-    { o.template calculate_qparams<quint8, per_tensor_affine, pytorch_rule>(where) } -> std::same_as<std::vector<qparams>>;
+    {
+        o.template calculate_qparams<quint8, per_tensor_affine, pytorch_rule>(where)
+        } -> std::same_as<std::vector<qparams>>;
 };
 
 /// What calibration needs of an observer. Any struct that has this works everywhere; no base class is asked for.
@@ -65,28 +69,29 @@ template <class O> concept observer_calculates = requires(const O o, std::string
 ///   - void observe(const observation&): adds a batch; NaN and infinity are its calibration_error;
 ///   - void merge(const O&), and static constexpr merge_order order, which says what merging promises;
 ///   - samples(), how many batches, and count(), how many values it has seen; range(), for reports;
-///   - template <class DType, class QScheme, class Rule> std::vector<qparams> calculate_qparams(std::string_view where) const:
-///     one for a per_tensor scheme, else one a channel; a calibration_error naming `where` when it has seen nothing.
-template <class O>
-concept observer = observer_is_a_value<O> && observer_observes<O> && observer_merges<O> && observer_counts<O> &&
-                   observer_reports<O> && observer_calculates<O>;
+///   - template <class DType, class QScheme, class Rule> std::vector<qparams> calculate_qparams(std::string_view where)
+///     const: one for a per_tensor scheme, else one a channel; a calibration_error naming `where` when it has seen
+///     nothing.
+template <class O> concept observer = observer_is_a_value<O> && observer_observes<O> && observer_merges<O> &&
+    observer_counts<O> && observer_reports<O> && observer_calculates<O>;
 
 // ---- what the observers share ----
 
 [[noreturn]] inline void reject_no_data(std::string_view where, const char* observer_name) {
-    raise<calibration_error>(std::string(where) + ": " + observer_name + " has seen no values, expected at least one batch: calibrate before converting");
+    raise<calibration_error>(std::string(where) + ": " + observer_name +
+                             " has seen no values, expected at least one batch: calibrate before converting");
 }
 
 [[noreturn]] inline void reject_not_finite(const observation& seen, std::size_t index) {
-    raise<calibration_error>(std::string(seen.where) + ": expected finite values, but value " + std::to_string(index) + " of " +
-                             std::to_string(seen.values.size()) + " (channel " +
-                             std::to_string(index / static_cast<std::size_t>(seen.inner) % static_cast<std::size_t>(seen.channels)) + ") is " +
-                             number_text(seen.values[index]) + ": clean the calibration data, or the weights before this layer");
+    raise<calibration_error>(
+        std::string(seen.where) + ": expected finite values, but value " + std::to_string(index) + " of " +
+        std::to_string(seen.values.size()) + " (channel " +
+        std::to_string(index / static_cast<std::size_t>(seen.inner) % static_cast<std::size_t>(seen.channels)) +
+        ") is " + number_text(seen.values[index]) + ": clean the calibration data, or the weights before this layer");
 }
 
 /// Range of a batch. NaN and infinity are a calibration_error that names layer, index, channel and value.
-template <class Arch>
-observed_range range_of(const observation& seen) {
+template <class Arch> observed_range range_of(const observation& seen) {
     const kernel::min_max_result found = kernel::min_max<Arch>(seen.values.data(), seen.values.size());
     if (found.first_not_finite != seen.values.size()) reject_not_finite(seen, found.first_not_finite);
     return {found.min, found.max};
@@ -96,17 +101,17 @@ observed_range range_of(const observation& seen) {
 template <class DType, class QScheme, class Rule>
 qparams choose_observed_qparams(float min, float max, std::string_view where) {
     if (!is_finite(max - min))
-        raise<calibration_error>(std::string(where) + ": the observed range from " + number_text(min) + " to " + number_text(max) + " is too wide for a finite scale");
+        raise<calibration_error>(std::string(where) + ": the observed range from " + number_text(min) + " to " +
+                                 number_text(max) + " is too wide for a finite scale");
     return choose_qparams<DType, QScheme, Rule>(min, max);
 }
 
-// observe() of the observers here is a template over the architecture, with this translation unit's as the default: its code
-// depends on the compiler's flags, so its symbol names them, and units built with different flags can be linked. The classes
-// themselves do not depend on the architecture, nor do their results.
+// observe() of the observers here is a template over the architecture, with this translation unit's as the default: its
+// code depends on the compiler's flags, so its symbol names them, and units built with different flags can be linked.
+// The classes themselves do not depend on the architecture, nor do their results.
 
 /// observer.observe(seen), for code that is itself a template over Arch; a user's observer need not know of it.
-template <class Arch, class Observer>
-void observe_with(Observer& observer, const observation& seen) {
+template <class Arch, class Observer> void observe_with(Observer& observer, const observation& seen) {
     if constexpr (requires { observer.template observe<Arch>(seen); }) observer.template observe<Arch>(seen);
     else observer.observe(seen);
 }

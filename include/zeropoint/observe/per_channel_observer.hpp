@@ -12,24 +12,28 @@
 namespace zp {
 inline namespace v0 {
 
-/// Batches must have whole rows of channels x inner values, and always as many channels. `channels_so_far` is 0 at first.
+/// Batches must have whole rows of channels x inner values, and always as many channels. `channels_so_far` is 0 at
+/// first.
 inline void require_channels(const observation& seen, std::size_t channels_so_far) {
     if (seen.channels < 1 || seen.inner < 1 || seen.values.size() % seen.row() != 0)
-        raise<shape_error>(std::string(seen.where) + ": " + std::to_string(seen.values.size()) + " values are not whole rows of " +
-                           std::to_string(seen.channels) + " channels x " + std::to_string(seen.inner));
+        raise<shape_error>(std::string(seen.where) + ": " + std::to_string(seen.values.size()) +
+                           " values are not whole rows of " + std::to_string(seen.channels) + " channels x " +
+                           std::to_string(seen.inner));
     if (channels_so_far != 0 && channels_so_far != static_cast<std::size_t>(seen.channels))
-        raise<shape_error>(std::string(seen.where) + ": expected " + std::to_string(channels_so_far) + " channels as in the batches before, got " +
-                           std::to_string(seen.channels));
+        raise<shape_error>(std::string(seen.where) + ": expected " + std::to_string(channels_so_far) +
+                           " channels as in the batches before, got " + std::to_string(seen.channels));
 }
 inline void require_same_channels(std::size_t mine, std::size_t others) {
     if (mine != others)
-        raise<shape_error>("merge: expected an observer of the same tensor with " + std::to_string(mine) + " channels, got " + std::to_string(others));
+        raise<shape_error>("merge: expected an observer of the same tensor with " + std::to_string(mine) +
+                           " channels, got " + std::to_string(others));
 }
 
 /// `Observer` for every channel on its own: per-channel mse, percentile, histogram, or an observer of one's own.
-template <class Observer>
-class per_channel_observer : public observation_count {
-    static_assert(observer<Observer>, "per_channel_observer<Observer>: Observer must be an observer, see zp::observer in observe/observer.hpp");
+template <class Observer> class per_channel_observer : public observation_count {
+    static_assert(
+        observer<Observer>,
+        "per_channel_observer<Observer>: Observer must be an observer, see zp::observer in observe/observer.hpp");
 
 public:
     using per_channel_form = per_channel_observer;
@@ -37,8 +41,7 @@ public:
     static constexpr merge_order order = Observer::order;
 
     /// A batch with NaN or infinity adds nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         require_channels(seen, channels_.size());
         (void)range_of<Arch>(seen);
@@ -64,11 +67,15 @@ public:
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(!QScheme::is_per_tensor,
-                      "per_channel_observer<Observer> serves per_channel and per_group schemes: for a per_tensor scheme take the Observer itself");
+                      "per_channel_observer<Observer> serves per_channel and per_group schemes: for a per_tensor "
+                      "scheme take the Observer itself");
         if (channels_.empty()) reject_no_data(where, "per_channel_observer");
         std::vector<qparams> all;
         for (std::size_t c = 0; c != channels_.size(); ++c)
-            all.push_back(channels_[c].template calculate_qparams<DType, per_tensor_of<QScheme>, Rule>(std::string(where) + ", channel " + std::to_string(c)).front());
+            all.push_back(channels_[c]
+                              .template calculate_qparams<DType, per_tensor_of<QScheme>, Rule>(
+                                  std::string(where) + ", channel " + std::to_string(c))
+                              .front());
         return all;
     }
     observed_range range() const {
@@ -89,17 +96,21 @@ private:
 
 template <class Observer, bool PerTensor> struct observer_form { using type = Observer; };
 template <class Observer> struct observer_form<Observer, false> { using type = per_channel_observer<Observer>; };
-template <class Observer> requires requires { typename Observer::per_channel_form; }
-struct observer_form<Observer, false> { using type = typename Observer::per_channel_form; };
+template <class Observer>
+    requires requires { typename Observer::per_channel_form; }
+struct observer_form<Observer, false> {
+    using type = typename Observer::per_channel_form;
+};
 
-/// The observer that serves a scheme: for per_tensor the given one; otherwise its member `per_channel_form`, or one of it a
-/// channel. So `min_max_observer` may stand beside any qscheme.
-template <class Observer, class QScheme>
-using observer_for = typename observer_form<Observer, QScheme::is_per_tensor>::type;
+/// The observer that serves a scheme: for per_tensor the given one; otherwise its member `per_channel_form`, or one of
+/// it a channel. So `min_max_observer` may stand beside any qscheme.
+template <class Observer, class QScheme> using observer_for =
+    typename observer_form<Observer, QScheme::is_per_tensor>::type;
 
 /// Whether Observer can serve QScheme: all but a per-channel observer under a per_tensor scheme.
-template <class Observer, class QScheme>
-inline constexpr bool observer_serves = !QScheme::is_per_tensor || !requires { Observer::only_per_channel; };
+template <class Observer, class QScheme> inline constexpr bool observer_serves = !QScheme::is_per_tensor || !requires {
+    Observer::only_per_channel;
+};
 
 }  // namespace v0
 }  // namespace zp

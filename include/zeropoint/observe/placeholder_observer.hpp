@@ -10,8 +10,8 @@
 namespace zp {
 inline namespace v0 {
 
-/// PyTorch's PlaceholderObserver: says that there is no calibration here, and fails when scale and zero point are wanted.
-/// Counts what it sees and looks at no value.
+/// PyTorch's PlaceholderObserver: says that there is no calibration here, and fails when scale and zero point are
+/// wanted. Counts what it sees and looks at no value.
 class placeholder_observer : public observation_count {
 public:
     using per_channel_form = placeholder_observer;
@@ -24,7 +24,9 @@ public:
     /// Always a calibration_error.
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
-        raise<calibration_error>(std::string(where) + ": placeholder_observer keeps no range, so there is no scale to choose: take an observer such as min_max_observer, or keep this layer float");
+        raise<calibration_error>(std::string(where) +
+                                 ": placeholder_observer keeps no range, so there is no scale to choose: take an "
+                                 "observer such as min_max_observer, or keep this layer float");
     }
     observed_range range() const { return {}; }
 };

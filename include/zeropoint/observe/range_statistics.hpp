@@ -16,8 +16,7 @@ inline namespace v0 {
 class range_statistics {
 public:
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
-    template <class Arch = default_architecture>
-    void observe(const observation& seen) {
+    template <class Arch = default_architecture> void observe(const observation& seen) {
         channels_.template observe<Arch>(seen);
         if (!seen.values.empty()) histogram_.template add<Arch>(seen.values, range_of<Arch>(seen));
     }
@@ -35,7 +34,9 @@ public:
     observed_range range() const { return histogram_.range(); }
 
     int channels() const { return static_cast<int>(channels_.mins().size()); }
-    observed_range channel(int c) const { return {channels_.mins()[static_cast<std::size_t>(c)], channels_.maxs()[static_cast<std::size_t>(c)]}; }
+    observed_range channel(int c) const {
+        return {channels_.mins()[static_cast<std::size_t>(c)], channels_.maxs()[static_cast<std::size_t>(c)]};
+    }
     /// Channels that never left zero: filters without effect.
     std::vector<int> dead_channels() const {
         return channels_where([](const observed_range& r) { return r.min == 0 && r.max == 0; });
@@ -45,15 +46,16 @@ public:
         return channels_where([](const observed_range& r) { return r.min == r.max && r.min != 0; });
     }
 
-    /// Share of the values outside [real_min, real_max], from 0 to 1, to the histogram's resolution; 0 where nothing was seen.
+    /// Share of the values outside [real_min, real_max], from 0 to 1, to the histogram's resolution; 0 where nothing
+    /// was seen.
     double clipped_share(float real_min, float real_max) const {
         if (count() == 0) return 0;
         const double below = real_min <= min() ? 0 : histogram_.count_below(real_min);
         const double above = real_max >= max() ? 0 : static_cast<double>(count()) - histogram_.count_below(real_max);
         return (below + above) / static_cast<double>(count());
     }
-    /// The same for the real values of codes [quant_min, quant_max]: what lies within half a step beyond them is rounded to
-    /// the outermost code like any other value, not clipped.
+    /// The same for the real values of codes [quant_min, quant_max]: what lies within half a step beyond them is
+    /// rounded to the outermost code like any other value, not clipped.
     double clipped_share(const qparams& params, std::int32_t quant_min, std::int32_t quant_max) const {
         return clipped_share(params.scale * (static_cast<float>(quant_min - params.zero_point) - 0.5f),
                              params.scale * (static_cast<float>(quant_max - params.zero_point) + 0.5f));
@@ -61,8 +63,7 @@ public:
     const exact_histogram<2048>& histogram() const { return histogram_; }
 
 private:
-    template <class Predicate>
-    std::vector<int> channels_where(Predicate predicate) const {
+    template <class Predicate> std::vector<int> channels_where(Predicate predicate) const {
         std::vector<int> found;
         for (int c = 0; c != channels(); ++c)
             if (predicate(channel(c))) found.push_back(c);

@@ -21,17 +21,20 @@ struct bias_fit {
     bool raised;         // worth a line in the conversion's report: this channel's weights get coarser
 };
 
-/// bias / (x_scale * weight_scale) must be at most half of int32: a channel whose weights are nearly zero, but whose bias
-/// is not, gets a larger weight scale (TFLite's `AdjustWeightsForBiasScale`). Scales are positive and finite.
+/// bias / (x_scale * weight_scale) must be at most half of int32: a channel whose weights are nearly zero, but whose
+/// bias is not, gets a larger weight scale (TFLite's `AdjustWeightsForBiasScale`). Scales are positive and finite.
 constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float weight_scale) {
-    if (!is_finite(bias)) raise<value_error>("fit_weight_scale_to_bias: expected a finite bias, got " + number_text(bias));
+    if (!is_finite(bias))
+        raise<value_error>("fit_weight_scale_to_bias: expected a finite bias, got " + number_text(bias));
     const double size = bias < 0 ? -static_cast<double>(bias) : static_cast<double>(bias);
     const double step = static_cast<double>(x_scale) * weight_scale;  // exact: two floats
     if (size / step <= bias_limit) return {weight_scale, false};
     const double needed = size / bias_limit / x_scale;
     // One part in 2^22 more than needed, so that rounding to float cannot leave it short.
     const auto raised = static_cast<float>(needed + needed * power_of_two(-22));
-    if (!is_finite(raised)) raise<value_error>("fit_weight_scale_to_bias: the bias " + number_text(bias) + " is too large for an input scale of " + number_text(x_scale));
+    if (!is_finite(raised))
+        raise<value_error>("fit_weight_scale_to_bias: the bias " + number_text(bias) +
+                           " is too large for an input scale of " + number_text(x_scale));
     return {raised, true};
 }
 
@@ -40,8 +43,9 @@ constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float wei
 constexpr std::int32_t quantize_bias(float bias, float x_scale, float weight_scale) {
     const double steps = static_cast<double>(bias) / (static_cast<double>(x_scale) * weight_scale);
     if (!(steps >= std::numeric_limits<std::int32_t>::min() && steps <= std::numeric_limits<std::int32_t>::max()))
-        raise<value_error>("quantize_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
-                           " accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias");
+        raise<value_error>(
+            "quantize_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
+            " accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias");
     return static_cast<std::int32_t>(round_half_even(steps));
 }
 

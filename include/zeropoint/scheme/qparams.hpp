@@ -20,10 +20,10 @@ struct qparams {
 
 /// Whether `params` may be used with codes in [quant_min, quant_max]: what a file's numbers are checked with.
 constexpr bool is_valid(const qparams& params, std::int32_t quant_min, std::int32_t quant_max) {
-    return is_finite(params.scale) && params.scale > 0 && params.zero_point >= quant_min && params.zero_point <= quant_max;
+    return is_finite(params.scale) && params.scale > 0 && params.zero_point >= quant_min &&
+           params.zero_point <= quant_max;
 }
-template <quantized_dtype DType>
-constexpr bool is_valid(const qparams& params) {
+template <quantized_dtype DType> constexpr bool is_valid(const qparams& params) {
     return is_valid(params, DType::quant_min, DType::quant_max);
 }
 

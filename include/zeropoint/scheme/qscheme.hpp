@@ -21,15 +21,14 @@ struct per_tensor : granularity_tag {
     static constexpr int group_size = 0;
 };
 /// One a slice along dimension `Axis`. Weights have their output channels on axis 0.
-template <int Axis = 0>
-struct per_channel : granularity_tag {
-    static_assert(Axis >= 0, "per_channel<Axis>: Axis counts dimensions from 0; for the last of n dimensions write n - 1");
+template <int Axis = 0> struct per_channel : granularity_tag {
+    static_assert(Axis >= 0,
+                  "per_channel<Axis>: Axis counts dimensions from 0; for the last of n dimensions write n - 1");
     static constexpr int axis = Axis;
     static constexpr int group_size = 0;
 };
 /// One for every `Size` consecutive values of the innermost dimension (4-bit weights: 32 or 128).
-template <int Size>
-struct per_group : granularity_tag {
+template <int Size> struct per_group : granularity_tag {
     static_assert(Size > 0, "per_group<Size>: a group has at least one value; usual sizes are 32, 64 and 128");
     static constexpr int axis = -1;
     static constexpr int group_size = Size;
@@ -37,16 +36,19 @@ struct per_group : granularity_tag {
 
 /// The zero point is chosen with the scale: the range [min, max] fills all codes.
 struct affine : symmetry_tag {};
-/// The zero point is the middle of the codes, 0 for signed dtypes: the range is [-a, a], and kernels need no correction for it.
+/// The zero point is the middle of the codes, 0 for signed dtypes: the range is [-a, a], and kernels need no correction
+/// for it.
 struct symmetric : symmetry_tag {};
 
-/// Who shares a scale, and where its zero is: `qscheme<per_group<32>, symmetric>`. The four usual ones have names, below.
-template <class Granularity, class Symmetry>
-struct qscheme : qscheme_tag {
+/// Who shares a scale, and where its zero is: `qscheme<per_group<32>, symmetric>`. The four usual ones have names,
+/// below.
+template <class Granularity, class Symmetry> struct qscheme : qscheme_tag {
     static_assert(granularity_type<Granularity>,
-                  "qscheme<Granularity, Symmetry>: the first argument must be zp::per_tensor, zp::per_channel<Axis> or zp::per_group<Size> (the order is granularity, symmetry)");
+                  "qscheme<Granularity, Symmetry>: the first argument must be zp::per_tensor, zp::per_channel<Axis> or "
+                  "zp::per_group<Size> (the order is granularity, symmetry)");
     static_assert(symmetry_type<Symmetry>,
-                  "qscheme<Granularity, Symmetry>: the second argument must be zp::affine or zp::symmetric (the order is granularity, symmetry)");
+                  "qscheme<Granularity, Symmetry>: the second argument must be zp::affine or zp::symmetric (the order "
+                  "is granularity, symmetry)");
     using granularity = Granularity;
     using symmetry = Symmetry;
     static constexpr bool is_symmetric = std::is_same_v<Symmetry, symmetric>;
@@ -57,10 +59,18 @@ struct qscheme : qscheme_tag {
     static constexpr int group_size = Granularity::group_size;  // 0 when not per group
 };
 
-struct per_tensor_affine : qscheme<per_tensor, affine> { static constexpr const char* name = "per_tensor_affine"; };
-struct per_tensor_symmetric : qscheme<per_tensor, symmetric> { static constexpr const char* name = "per_tensor_symmetric"; };
-struct per_channel_affine : qscheme<per_channel<0>, affine> { static constexpr const char* name = "per_channel_affine"; };
-struct per_channel_symmetric : qscheme<per_channel<0>, symmetric> { static constexpr const char* name = "per_channel_symmetric"; };
+struct per_tensor_affine : qscheme<per_tensor, affine> {
+    static constexpr const char* name = "per_tensor_affine";
+};
+struct per_tensor_symmetric : qscheme<per_tensor, symmetric> {
+    static constexpr const char* name = "per_tensor_symmetric";
+};
+struct per_channel_affine : qscheme<per_channel<0>, affine> {
+    static constexpr const char* name = "per_channel_affine";
+};
+struct per_channel_symmetric : qscheme<per_channel<0>, symmetric> {
+    static constexpr const char* name = "per_channel_symmetric";
+};
 
 }  // namespace v0
 }  // namespace zp

@@ -22,12 +22,12 @@ constexpr std::int32_t quantize(float x, const qparams& params, std::int32_t qua
     const float steps = x * (1.0f / params.scale);
     if (steps != steps) return params.zero_point;
     // In double the bounds are exact for all dtypes; in float, as vector code has them, for those of up to 16 bits.
-    const double lowest = static_cast<double>(quant_min) - params.zero_point, highest = static_cast<double>(quant_max) - params.zero_point;
+    const double lowest = static_cast<double>(quant_min) - params.zero_point;
+    const double highest = static_cast<double>(quant_max) - params.zero_point;
     const double clamped = std::clamp(static_cast<double>(steps), lowest, highest);
     return static_cast<std::int32_t>(round_half_even(clamped) + params.zero_point);
 }
-template <quantized_dtype DType>
-constexpr typename DType::storage quantize(float x, const qparams& params) {
+template <quantized_dtype DType> constexpr typename DType::storage quantize(float x, const qparams& params) {
     return static_cast<typename DType::storage>(quantize(x, params, DType::quant_min, DType::quant_max));
 }
 
@@ -37,25 +37,25 @@ constexpr float dequantize(std::int32_t code, const qparams& params) {
 }
 
 /// The value that quantizing makes of x.
-template <quantized_dtype DType>
-constexpr float fake_quantize(float x, const qparams& params) {
+template <quantized_dtype DType> constexpr float fake_quantize(float x, const qparams& params) {
     return dequantize(quantize<DType>(x, params), params);
 }
 
 /// Spans must be equally long; else a shape_error.
 constexpr void require_same_size(std::size_t from, std::size_t to, const char* function) {
     if (from != to)
-        raise<shape_error>(std::string(function) + ": input has " + std::to_string(from) + " values, output " + std::to_string(to));
+        raise<shape_error>(std::string(function) + ": input has " + std::to_string(from) + " values, output " +
+                           std::to_string(to));
 }
 
 /// Per tensor: every value with the same scale and zero point.
-template <quantized_dtype DType>
-constexpr void quantize(std::span<const float> values, const qparams& params, std::span<typename DType::storage> codes) {
+template <quantized_dtype DType> constexpr void quantize(std::span<const float> values, const qparams& params,
+                                                         std::span<typename DType::storage> codes) {
     require_same_size(values.size(), codes.size(), "quantize");
     for (std::size_t i = 0; i != values.size(); ++i) codes[i] = quantize<DType>(values[i], params);
 }
-template <quantized_dtype DType>
-constexpr void dequantize(std::span<const typename DType::storage> codes, const qparams& params, std::span<float> values) {
+template <quantized_dtype DType> constexpr void dequantize(std::span<const typename DType::storage> codes,
+                                                           const qparams& params, std::span<float> values) {
     require_same_size(codes.size(), values.size(), "dequantize");
     for (std::size_t i = 0; i != codes.size(); ++i) values[i] = dequantize(codes[i], params);
 }
@@ -70,9 +70,9 @@ constexpr void quantize_per_channel(std::span<const float> values, std::span<con
     for (std::size_t i = 0; i != values.size(); ++i)
         codes[i] = quantize<DType>(values[i], channels[i / inner % channels.size()]);
 }
-template <quantized_dtype DType>
-constexpr void dequantize_per_channel(std::span<const typename DType::storage> codes, std::span<const qparams> channels,
-                                      std::size_t inner, std::span<float> values) {
+template <quantized_dtype DType> constexpr void dequantize_per_channel(std::span<const typename DType::storage> codes,
+                                                                       std::span<const qparams> channels,
+                                                                       std::size_t inner, std::span<float> values) {
     require_same_size(codes.size(), values.size(), "dequantize_per_channel");
     for (std::size_t i = 0; i != codes.size(); ++i)
         values[i] = dequantize(codes[i], channels[i / inner % channels.size()]);

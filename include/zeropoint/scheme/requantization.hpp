@@ -25,10 +25,11 @@ struct fixed_point_multiplier {
     constexpr bool operator==(const fixed_point_multiplier&) const = default;
 };
 
-/// TFLite's `QuantizeMultiplier` (`kernels/internal/quantization_util.cc`): 31 bits, ties up. Factors below 2^-32 become
-/// zero. A value_error when the factor is negative, not finite or at least 2^31.
+/// TFLite's `QuantizeMultiplier` (`kernels/internal/quantization_util.cc`): 31 bits, ties up. Factors below 2^-32
+/// become zero. A value_error when the factor is negative, not finite or at least 2^31.
 constexpr fixed_point_multiplier quantize_multiplier(double factor) {
-    if (!(factor >= 0 && factor < 2147483648.0)) raise<value_error>("quantize_multiplier: expected a factor in [0, 2^31), got " + number_text(factor));
+    if (!(factor >= 0 && factor < 2147483648.0))
+        raise<value_error>("quantize_multiplier: expected a factor in [0, 2^31), got " + number_text(factor));
     const auto bits = std::bit_cast<std::uint64_t>(factor);
     int shift = static_cast<int>(bits >> 52) - 1022;  // factor = mantissa / 2^53 * 2^shift, as frexp
     const std::uint64_t mantissa = (bits & 0xfffffffffffffull) | 1ull << 52;

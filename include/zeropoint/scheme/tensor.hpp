@@ -17,14 +17,16 @@ inline namespace v0 {
 
 /// The sentences for a tensor of one dtype passed where another is due. Constructors that would otherwise not exist use
 /// them, so that the error names the step that was forgotten.
-template <class From, class To>
-constexpr void require_same_dtype() {
+template <class From, class To> constexpr void require_same_dtype() {
     static_assert(From::quantized || !To::quantized,
-                  "tensor_view<DType>: a float32 tensor came where a quantized one is due: its values have no scale and zero point yet, quantize it first (zp::quantize)");
+                  "tensor_view<DType>: a float32 tensor came where a quantized one is due: its values have no scale "
+                  "and zero point yet, quantize it first (zp::quantize)");
     static_assert(!From::quantized || To::quantized,
-                  "tensor_view<DType>: a quantized tensor came where a float32 one is due: its codes are not its values, dequantize it first (zp::dequantize)");
+                  "tensor_view<DType>: a quantized tensor came where a float32 one is due: its codes are not its "
+                  "values, dequantize it first (zp::dequantize)");
     static_assert(!From::quantized || !To::quantized,
-                  "tensor_view<DType>: a tensor of another quantized dtype came: its codes mean other values, requantize it first (zp::dequantize, then zp::quantize)");
+                  "tensor_view<DType>: a tensor of another quantized dtype came: its codes mean other values, "
+                  "requantize it first (zp::dequantize, then zp::quantize)");
 }
 
 /// How codes read as real numbers; float32 needs nothing.
@@ -40,15 +42,15 @@ template <class T> struct dtype_of_tensor { using type = void; };
 template <class D> struct dtype_of_tensor<tensor_view<D>> { using type = D; };
 template <class D> struct dtype_of_tensor<mutable_tensor_view<D>> { using type = D; };
 template <class D> struct dtype_of_tensor<tensor<D>> { using type = D; };
-template <class T, class DType>
-concept tensor_of_another_dtype = dtype<typename dtype_of_tensor<T>::type> && !std::is_same_v<typename dtype_of_tensor<T>::type, DType>;
+template <class T, class DType> concept tensor_of_another_dtype =
+    dtype<typename dtype_of_tensor<T>::type> && !std::is_same_v<typename dtype_of_tensor<T>::type, DType>;
 
 /// Pointer and extents, and for quantized dtypes `quantization`, the scale and zero point. The base of both views.
-template <class DType, class Value>
-class basic_tensor_view : public tensor_quantization<DType::quantized> {
+template <class DType, class Value> class basic_tensor_view : public tensor_quantization<DType::quantized> {
 public:
     constexpr basic_tensor_view() noexcept = default;
-    constexpr basic_tensor_view(Value* data, zp::shape extents) noexcept requires(!DType::quantized) : data_(data), extents_(extents) {}
+    constexpr basic_tensor_view(Value* data, zp::shape extents) noexcept requires(!DType::quantized)
+        : data_(data), extents_(extents) {}
     constexpr basic_tensor_view(Value* data, zp::shape extents, qparams params) noexcept requires(DType::quantized)
         : tensor_quantization<true>{params}, data_(data), extents_(extents) {}
 
@@ -64,35 +66,41 @@ private:
 
 /// One image that is only read: height x width x channels, channels innermost, `DType::storage` each. It owns nothing.
 /// Made of a pointer and extents, and for quantized dtypes the qparams as third argument.
-template <class DType>
-class tensor_view : public basic_tensor_view<DType, const typename DType::storage> {
-    static_assert(dtype<DType>, "tensor_view<DType>: DType must be zp::float32 or a quantized dtype such as zp::quint8");
+template <class DType> class tensor_view : public basic_tensor_view<DType, const typename DType::storage> {
+    static_assert(dtype<DType>,
+                  "tensor_view<DType>: DType must be zp::float32 or a quantized dtype such as zp::quint8");
 
 public:
     using basic_tensor_view<DType, const typename DType::storage>::basic_tensor_view;
-    template <class Other> requires tensor_of_another_dtype<Other, DType>
-    constexpr tensor_view(const Other&) noexcept { require_same_dtype<typename dtype_of_tensor<Other>::type, DType>(); }  // NOLINT(google-explicit-constructor)
+    template <class Other>
+        requires tensor_of_another_dtype<Other, DType>
+    constexpr tensor_view(const Other&) noexcept {
+        require_same_dtype<typename dtype_of_tensor<Other>::type, DType>();
+    }  // NOLINT(google-explicit-constructor)
 };
 
 /// The same for a tensor that is written. Converts to tensor_view.
-template <class DType>
-class mutable_tensor_view : public basic_tensor_view<DType, typename DType::storage> {
-    static_assert(dtype<DType>, "mutable_tensor_view<DType>: DType must be zp::float32 or a quantized dtype such as zp::quint8");
+template <class DType> class mutable_tensor_view : public basic_tensor_view<DType, typename DType::storage> {
+    static_assert(dtype<DType>,
+                  "mutable_tensor_view<DType>: DType must be zp::float32 or a quantized dtype such as zp::quint8");
 
 public:
     using basic_tensor_view<DType, typename DType::storage>::basic_tensor_view;
-    template <class Other> requires tensor_of_another_dtype<Other, DType>
-    constexpr mutable_tensor_view(const Other&) noexcept { require_same_dtype<typename dtype_of_tensor<Other>::type, DType>(); }  // NOLINT(google-explicit-constructor)
+    template <class Other>
+        requires tensor_of_another_dtype<Other, DType>
+    constexpr mutable_tensor_view(const Other&) noexcept {
+        require_same_dtype<typename dtype_of_tensor<Other>::type, DType>();
+    }  // NOLINT(google-explicit-constructor)
 
-    constexpr operator tensor_view<DType>() const noexcept {  // NOLINT(google-explicit-constructor): reading is always allowed
+    constexpr operator tensor_view<DType>()
+        const noexcept {  // NOLINT(google-explicit-constructor): reading is always allowed
         if constexpr (DType::quantized) return {this->data(), this->shape(), this->quantization};
         else return {this->data(), this->shape()};
     }
 };
 
 /// A tensor that owns its values: zeros (codes of 0) at a 64-byte boundary. Converts to both views.
-template <class DType>
-class tensor : public tensor_quantization<DType::quantized> {
+template <class DType> class tensor : public tensor_quantization<DType::quantized> {
     static_assert(dtype<DType>, "tensor<DType>: DType must be zp::float32 or a quantized dtype such as zp::quint8");
 
 public:
@@ -129,10 +137,10 @@ private:
     zp::shape extents_;
 };
 
-/// Weights that are only read, in the library's own layout: [out_channels][kernel_height][kernel_width][in_channels / groups]
-/// for convolutions (OHWI), [outputs][inputs] for linear layers. `channels` holds one qparams an output channel, or a single one.
-template <quantized_dtype DType>
-struct weight_view {
+/// Weights that are only read, in the library's own layout: [out_channels][kernel_height][kernel_width][in_channels /
+/// groups] for convolutions (OHWI), [outputs][inputs] for linear layers. `channels` holds one qparams an output
+/// channel, or a single one.
+template <quantized_dtype DType> struct weight_view {
     std::span<const typename DType::storage> values;
     std::span<const qparams> channels;
 
@@ -140,14 +148,15 @@ struct weight_view {
 };
 
 /// Values to codes, by the output's qparams; codes to values, by the input's. A shape_error when the extents differ.
-template <quantized_dtype DType>
-void quantize(const tensor_view<float32>& from, const mutable_tensor_view<DType>& to) {
-    if (from.shape() != to.shape()) raise<shape_error>("quantize: input is " + to_string(from.shape()) + ", output " + to_string(to.shape()));
+template <quantized_dtype DType> void quantize(const tensor_view<float32>& from, const mutable_tensor_view<DType>& to) {
+    if (from.shape() != to.shape())
+        raise<shape_error>("quantize: input is " + to_string(from.shape()) + ", output " + to_string(to.shape()));
     quantize<DType>(from.values(), to.quantization, to.values());
 }
 template <quantized_dtype DType>
 void dequantize(const tensor_view<DType>& from, const mutable_tensor_view<float32>& to) {
-    if (from.shape() != to.shape()) raise<shape_error>("dequantize: input is " + to_string(from.shape()) + ", output " + to_string(to.shape()));
+    if (from.shape() != to.shape())
+        raise<shape_error>("dequantize: input is " + to_string(from.shape()) + ", output " + to_string(to.shape()));
     dequantize<DType>(from.values(), from.quantization, to.values());
 }
 

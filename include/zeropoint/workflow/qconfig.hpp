@@ -33,6 +33,11 @@ struct quantizer {
 };
 template <class Q> inline constexpr bool is_quantizer = false;
 template <class D, class S, class O, class R> inline constexpr bool is_quantizer<quantizer<D, S, O, R>> = true;
+/// Of what is no quantizer these are what qconfig allows: it has said already what is wrong.
+template <class Q> inline constexpr bool quantizes_per_channel = false;
+template <class D, class S, class O, class R> inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = S::is_per_channel;
+template <class Q> inline constexpr bool quantizes_to_one_byte = true;
+template <class D, class S, class O, class R> inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -92,11 +97,11 @@ struct qconfig : qconfig_tag {
                   "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, qscheme, observer>, activations first, then weights");
     static_assert((std::is_base_of_v<qconfig_option, Options> && ...),
                   "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
-    static_assert(!is_quantizer<Activation> || !Activation::qscheme::is_per_channel,
+    static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
-    static_assert(!is_quantizer<Activation> || sizeof(typename Activation::dtype::storage) == 1,
+    static_assert(quantizes_to_one_byte<Activation>,
                   "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, zp::qint8 or a reduced range of one");
-    static_assert(!is_quantizer<Weight> || sizeof(typename Weight::dtype::storage) == 1,
+    static_assert(quantizes_to_one_byte<Weight>,
                   "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, zp::qint8_narrow or zp::qint4");
     using activation = Activation;
     using weight = Weight;

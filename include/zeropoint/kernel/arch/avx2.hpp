@@ -12,8 +12,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// See portable_operations for what each member means. A tile is 6 x 16: twelve accumulators, two vectors of weights, one
-/// broadcast and one product fill the sixteen registers.
+/// See portable_operations for what each member means. A tile is 6 x 16: twelve accumulators, two vectors of weights,
+/// one broadcast and one product fill the sixteen registers.
 struct avx2_operations {
     static constexpr const char* name = "avx2";
     static constexpr int tile_rows = 6, vectors = 2, lanes = 8;
@@ -29,8 +29,7 @@ struct avx2_operations {
     using uint8 = xsimd::batch<std::uint8_t, xsimd::avx2>;
     using real = xsimd::batch<float, xsimd::avx2>;
 
-    template <class Batch, class T>
-    [[gnu::always_inline]] static Batch load(const T* from) {
+    template <class Batch, class T> [[gnu::always_inline]] static Batch load(const T* from) {
         return Batch::load_unaligned(from);
     }
     [[gnu::always_inline]] static void store(std::int32_t* to, int32 from) { from.store_unaligned(to); }
@@ -42,8 +41,12 @@ struct avx2_operations {
         return int16(_mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
     }
 
-    [[gnu::always_inline]] static int16 broadcast(const std::int16_t* from) { return int16(_mm256_set1_epi32(four_bytes(from))); }
-    [[gnu::always_inline]] static uint8 broadcast(const std::uint8_t* from) { return uint8(_mm256_set1_epi32(four_bytes(from))); }
+    [[gnu::always_inline]] static int16 broadcast(const std::int16_t* from) {
+        return int16(_mm256_set1_epi32(four_bytes(from)));
+    }
+    [[gnu::always_inline]] static uint8 broadcast(const std::uint8_t* from) {
+        return uint8(_mm256_set1_epi32(four_bytes(from)));
+    }
 
     [[gnu::always_inline]] static void dot2(int32& sums, int16 a, int16 b) {
         sums = int32(_mm256_add_epi32(sums, _mm256_madd_epi16(a, b)));
@@ -59,7 +62,8 @@ struct avx2_operations {
 #endif
     }
 
-    [[gnu::always_inline]] static void interleave(const std::int16_t* first, const std::int16_t* second, int16 (&pairs)[2]) {
+    [[gnu::always_inline]] static void interleave(const std::int16_t* first, const std::int16_t* second,
+                                                  int16 (&pairs)[2]) {
         const int16 x = load<int16>(first), y = load<int16>(second);
         pairs[0] = int16(_mm256_unpacklo_epi16(x, y));
         pairs[1] = int16(_mm256_unpackhi_epi16(x, y));
@@ -70,8 +74,8 @@ struct avx2_operations {
         sums[1] = int32(_mm256_permute2x128_si256(low, high, 0x31));
     }
 
-    template <class In>
-    [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point, std::int16_t* to) {
+    template <class In> [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count,
+                                                                 std::int32_t zero_point, std::int16_t* to) {
         const int16 offset(static_cast<std::int16_t>(zero_point));
         std::ptrdiff_t i = 0;
         for (; i + 16 <= count; i += 16) (load_widened(from + i) - offset).store_unaligned(to + i);

@@ -15,8 +15,7 @@ namespace kernel {
 ///   has_dot4                      whether dot4 can be called; else all panels take dot2
 ///   pair_sums_saturate            whether dot4 adds pairs of products in 16 saturating bits (dispatch per panel then)
 ///   interleaved_channel(lane)     the channel that interleave() brings to an int32 lane of a tile
-template <int Rows, int Lanes, int Vectors>
-struct portable_operations {
+template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static constexpr const char* name = "portable";
     static constexpr int tile_rows = Rows, vectors = Vectors, lanes = Lanes;
     static constexpr bool has_batches = false;
@@ -29,8 +28,7 @@ struct portable_operations {
     using int16 = vector<std::int16_t, 2 * Lanes>;
     using int8 = vector<std::int8_t, 4 * Lanes>;
 
-    template <class Vector, class T>
-    static Vector load(const T* from) {
+    template <class Vector, class T> static Vector load(const T* from) {
         Vector loaded;
         static_assert(sizeof(loaded.value[0]) == sizeof(T));
         std::memcpy(&loaded, from, sizeof loaded);
@@ -47,7 +45,9 @@ struct portable_operations {
 
     /// The next depth pair (quad) of one activation row, for all lanes.
     static vector<std::int16_t, 2> broadcast(const std::int16_t* from) { return {{from[0], from[1]}}; }
-    static vector<std::uint8_t, 4> broadcast(const std::uint8_t* from) { return {{from[0], from[1], from[2], from[3]}}; }
+    static vector<std::uint8_t, 4> broadcast(const std::uint8_t* from) {
+        return {{from[0], from[1], from[2], from[3]}};
+    }
 
     /// sums[lane] += a[0] * b[2 * lane] + a[1] * b[2 * lane + 1], modulo 2^32
     static void dot2(int32& sums, const vector<std::int16_t, 2>& a, const int16& b) {

@@ -1,0 +1,116 @@
+// Inference allocates nothing, is const and noexcept, and its memory is known when the program is compiled.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/convert.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+std::atomic<long> allocations = 0;
+
+void* allocate(std::size_t size, std::size_t alignment) {
+    ++allocations;
+    void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    if (memory == nullptr) throw std::bad_alloc();
+    return memory;
+}
+
+}  // namespace
+
+// For the whole test program; sizes and alignments of all forms arrive here.
+void* operator new(std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
+void* operator new[](std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
+void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
+void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace {
+
+using zp::conv;
+
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, zp::keep_float<"late">> {};
+
+/// Every kind of row there is.
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"a", conv{.out_channels = 8, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn">, zp::relu,
+                       zp::residual<zp::conv2d<"b", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::hardswish>, zp::max_pool2d<2>,
+                       zp::concat<zp::identity, zp::sigmoid, zp::conv2d<"c", conv{.out_channels = 2, .groups = 2}>>, zp::relu6, zp::avg_pool2d<2>, zp::batch_norm2d<"late">, zp::tanh,
+                       zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"d", 5>, zp::leaky_relu<>> {};
+using int8 = zp::quantized<net, config>;
+using float32 = zp::float_model<net>;
+using input = std::array<float, 192>;
+using output = std::array<float, 5>;
+
+template <class Network, class X, class Y>
+constexpr bool runs_noexcept = noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>())) &&
+                               noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>(), std::declval<typename Network::workspace&>()));
+static_assert(runs_noexcept<int8, input, output> && runs_noexcept<float32, input, output> && runs_noexcept<zp::fused<net>, input, output>);
+static_assert(runs_noexcept<int8, zp::nchw_values<input>, output>);
+static_assert(noexcept(std::declval<const int8&>().run(std::declval<const float*>(), std::declval<float*>(), std::declval<std::byte*>())));
+static_assert(std::integral_constant<int, int8::arena_bytes>::value > 0 && int8::arena_bytes < float32::arena_bytes);
+static_assert(std::integral_constant<int, int8::parameter_bytes>::value > 0);
+static_assert(sizeof(int8::workspace) == int8::arena_bytes);
+static_assert(std::is_trivially_destructible_v<int8::workspace>);
+
+template <class Network>
+long allocations_of(const Network& model, const input& x) {
+    output y{};
+    typename Network::workspace memory;
+    const std::vector<float> vector_x(x.begin(), x.end());
+    std::vector<float> vector_y(5);
+    const long before = allocations;
+    for (int i = 0; i != 3; ++i) {
+        model(x, y);
+        model(x, y, memory);
+        model(zp::nchw(x), y);
+        model(vector_x, vector_y);
+    }
+    return allocations - before;
+}
+
+}  // namespace
+
+TEST_CASE("allocations: float and int8 inference make none") {
+    long before = allocations;
+    { const auto one = std::make_unique<int>(1); }
+    CHECK(allocations - before == 1);  // the counter counts
+    before = allocations;
+    { const zp::aligned_buffer one(100); }
+    CHECK(allocations - before == 1);
+
+    const auto trained = made_up::network<net>(1);
+    const auto inputs = made_up::inputs<net>(4, 1);
+    input x;
+    std::copy(inputs[0].begin(), inputs[0].end(), x.begin());
+    CHECK(allocations_of(trained, x) == 0);
+    CHECK(allocations_of(zp::fuse(trained), x) == 0);
+    CHECK(allocations_of(zp::convert(zp::calibrate(zp::prepare<config>(trained), inputs)), x) == 0);
+}
+
+TEST_CASE("allocations: a network is one allocation, that of its parameters") {
+    const auto trained = made_up::network<net>(1);
+    const long before = allocations;
+    const float32 copy = trained;
+    CHECK(allocations - before == 1);
+    CHECK(copy.parameters() != trained.parameters());
+}

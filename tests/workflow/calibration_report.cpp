@@ -1,0 +1,95 @@
+// The calibration report: what was seen, activation by activation, and what should worry its reader.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/observe/fixed_qparams_observer.hpp>
+#include <zeropoint/workflow/calibration_report.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using zp::conv;
+using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+
+struct net : zp::model<zp::input<2, 2, 3>, zp::conv2d<"conv", conv{.out_channels = 4}>, zp::relu, zp::max_pool2d<zp::pool{.kernel = 1}>, zp::concat<zp::identity, zp::sequential<zp::conv2d<"branch", conv{.out_channels = 2}>, zp::max_pool2d<1>>>, zp::flatten, zp::linear<"fc", 2>> {};
+
+/// The identity in the first three channels, the fourth always zero.
+zp::float_model<net> trained() {
+    auto model = made_up::network<net>(1);
+    auto* weights = reinterpret_cast<float*>(model.parameters() + model.rows()[1].parameter_offset);
+    for (int i = 0; i != 12; ++i) weights[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
+    for (int c = 0; c != 4; ++c) weights[zp::bias_offset(model.rows()[1]) + c] = c == 3 ? -1.0f : 0.0f;
+    return model;
+}
+std::string names(const zp::calibration_report& report) {
+    std::string text;
+    for (const auto& activation : report.activations) text += activation.name + " ";
+    return text;
+}
+bool warns(const zp::calibration_report& report, const std::string& sentence) {
+    for (const std::string& warning : report.warnings)
+        if (warning.find(sentence) != std::string::npos) return true;
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("report: one line an activation, with samples, ranges and the scale that convert takes") {
+    const auto inputs = made_up::inputs<net>(40, 1, 0, 2);
+    const auto calibrated = zp::calibrate(zp::prepare<config>(trained()), inputs);
+    const auto report = zp::report(calibrated);
+    const auto int8 = zp::convert(calibrated);
+    float largest = 0;
+    for (const auto& x : inputs)
+        for (const float value : x) largest = std::max(largest, value);
+    // The concat's scale is that of both of its branches, and of the convolution in front of them.
+    CHECK(names(report) == "input concat_6 fc ");
+    CHECK(report.samples == 40);
+    CHECK(report.activations[0].samples == 40);
+    CHECK(report.activations[0].count == 40 * 12);
+    CHECK(report.activations[0].max == largest);
+    CHECK(report.activations[0].channels == 3);
+    CHECK(report.activations[0].dead_channels == 0);
+    CHECK(report.activations[1].samples == 40);
+    CHECK(report.activations[1].channels == 6);
+    CHECK(report.activations[1].dead_channels == 1);
+    CHECK(report.activations[1].clipped_share == 0);
+    for (std::size_t i = 0; i != 3; ++i) {
+        CHECK(report.activations[i].range == int8.ranges()[i]);
+        CHECK(report.activations[i].quantized_min == zp::dequantize(0, int8.ranges()[i]));
+        CHECK(report.activations[i].quantized_max == zp::dequantize(255, int8.ranges()[i]));
+    }
+    CHECK(warns(report, "concat_6: 1 of 6 channels were always zero"));
+    CHECK_FALSE(warns(report, "inputs only"));
+    const std::string text = zp::to_string(report);
+    CHECK(text.find("concat_6 ") != std::string::npos);
+    CHECK(text.find("warning: concat_6: 1 of 6 channels were always zero\n") != std::string::npos);
+}
+
+TEST_CASE("report: too few samples and constant data are warned about") {
+    const std::vector<std::vector<float>> same(3, std::vector<float>(12, 0.5f));
+    const auto report = zp::report(zp::calibrate(zp::prepare<config>(trained()), same));
+    CHECK(warns(report, "calibrated with 3 inputs only: take at least 32"));
+    CHECK(warns(report, "input: every value was 0.5"));
+    CHECK(report.activations[0].constant_channels == 3);
+    const auto enough = zp::report(zp::calibrate(zp::prepare<config>(trained()), made_up::inputs<net>(32, 1)));
+    CHECK_FALSE(warns(enough, "inputs only"));
+}
+
+TEST_CASE("report: values that the codes do not reach are counted") {
+    struct narrow : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_qparams_observer<0.0f, 1.0f>>, weights> {};
+    const auto report = zp::report(zp::calibrate(zp::prepare<narrow>(trained()), made_up::inputs<net>(100, 2, -1, 1)));
+    CHECK(report.activations[0].clipped_share == doctest::Approx(0.5).epsilon(0.05));
+    CHECK(warns(report, "input: "));
+    CHECK(warns(report, "% of the values lie outside of the codes' range"));
+}
+
+TEST_CASE("report: a network that has seen nothing has no report") {
+    CHECK_THROWS_AS(zp::report(zp::calibrate(zp::prepare<config>(trained()), std::vector<std::vector<float>>{})), zp::calibration_error);
+}
