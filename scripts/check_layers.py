@@ -20,7 +20,7 @@ MAY_SEE = {
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
     "analysis": BELOW_WORKFLOW | {"workflow"},
-    "io": {"core", "model"},
+    "io": {"core", "layer", "model"},
     "models": BELOW_WORKFLOW,
 }
 EXTERNAL = {"xsimd": {"kernel"}, "nlohmann": {"io"}}  # library: the rooms that may include it

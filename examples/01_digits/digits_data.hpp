@@ -41,16 +41,20 @@ inline digits load_digits(const std::string& folder) {
     return all;
 }
 
-/// The digit that a model reads.
-template <class Model> int classify(const Model& model, const image& x) {
-    scores y;
-    model(x, y);
-    return static_cast<int>(std::max_element(y.begin(), y.end()) - y.begin());
+/// The digit that a model reads in each image.
+template <class Model> std::vector<int> read_digits(const Model& model, const std::vector<image>& images) {
+    std::vector<int> read;
+    for (const image& x : images) {
+        scores y;
+        model(x, y);
+        read.push_back(static_cast<int>(std::max_element(y.begin(), y.end()) - y.begin()));
+    }
+    return read;
 }
 
-/// How many digits a model reads right.
-template <class Model> int count_correct(const Model& model, const labelled_images& set) {
-    int correct = 0;
-    for (std::size_t i = 0; i != set.images.size(); ++i) correct += classify(model, set.images[i]) == set.labels[i];
-    return correct;
+/// How often two lists agree.
+inline double percent_equal(const std::vector<int>& a, const std::vector<int>& b) {
+    int equal = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) equal += a[i] == b[i];
+    return 100.0 * equal / static_cast<double>(a.size());
 }

@@ -5,6 +5,7 @@
 
 #include <zeropoint/core/error.hpp>
 
+#include "digits_data.hpp"
 #include "outcome.hpp"
 
 namespace {
@@ -30,7 +31,7 @@ ordered_json to_json(const outcome& one, const outcome& floats) {
     ordered_json json{{"name", one.name},
                       {"accuracy_percent", one.accuracy},
                       {"difference_to_float", one.accuracy - floats.accuracy},
-                      {"same_digit_as_float_percent", one.agreement},
+                      {"same_digit_as_float_percent", percent_equal(one.read, floats.read)},
                       {"file_bytes", one.file_bytes},
                       {"file_ratio", static_cast<double>(one.file_bytes) / static_cast<double>(floats.file_bytes)},
                       {"parameter_bytes", one.parameter_bytes},

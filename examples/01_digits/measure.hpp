@@ -71,17 +71,10 @@ template <class Int8> std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digi
 }
 
 /// What there is to know about any network, float or int8, and its file.
-template <class Model> outcome measure(const Model& model, const zp::fused<digits_cnn>& floats,
-                                       const labelled_images& test, const std::string& file) {
-    int correct = 0, as_float = 0;
-    for (std::size_t i = 0; i != test.images.size(); ++i) {
-        const int digit = classify(model, test.images[i]);
-        correct += digit == test.labels[i];
-        as_float += digit == classify(floats, test.images[i]);
-    }
+template <class Model> outcome measure(const Model& model, const labelled_images& test, const std::string& file) {
     outcome result;
-    result.accuracy = 100.0 * correct / static_cast<double>(test.images.size());
-    result.agreement = 100.0 * as_float / static_cast<double>(test.images.size());
+    result.read = read_digits(model, test.images);
+    result.accuracy = percent_equal(result.read, test.labels);
     result.file_bytes = std::filesystem::file_size(file);
     result.parameter_bytes = model.parameter_bytes;
     result.arena_bytes = model.arena_bytes;

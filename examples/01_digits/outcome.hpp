@@ -14,11 +14,11 @@ struct layer_sqnr {
     double decibel = 0;
 };
 
-/// The float network, or one of its int8 forms. Percentages are of the test images.
+/// The float network, or one of its int8 forms.
 struct outcome {
     std::string name;
-    double accuracy = 0;   // percent
-    double agreement = 0;  // percent: the same digit as the float network, right or wrong
+    std::vector<int> read;  // the digits it took the test images for
+    double accuracy = 0;    // percent of them right
     std::size_t file_bytes = 0;
     int parameter_bytes = 0;  // as it runs: packed, with its tables
     int arena_bytes = 0;      // working memory of one call

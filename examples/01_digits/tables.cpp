@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "digits_data.hpp"
 #include "outcome.hpp"
 
 namespace {
@@ -14,16 +15,16 @@ void print_outcomes(std::span<const outcome> all) {
         const outcome& one = all[i];
         const double ratio = static_cast<double>(one.file_bytes) / static_cast<double>(floats.file_bytes);
         std::printf("%2zu  %-22s %7.2f %% %+9.2f %8.2f %% %6.1f kB %6.3f %8.1f kB %5.1f kB %7.1f us", i,
-                    one.name.c_str(), one.accuracy, one.accuracy - floats.accuracy, one.agreement,
-                    static_cast<double>(one.file_bytes) / 1e3, ratio, one.parameter_bytes / 1e3, one.arena_bytes / 1e3,
-                    one.microseconds);
+                    one.name.c_str(), one.accuracy, one.accuracy - floats.accuracy,
+                    percent_equal(one.read, floats.read), static_cast<double>(one.file_bytes) / 1e3, ratio,
+                    one.parameter_bytes / 1e3, one.arena_bytes / 1e3, one.microseconds);
         if (i != 0) std::printf("  %s", one.reloaded_identical ? "identical" : "DIFFERS");
         std::puts("");
     }
 }
 
 void print_layers(std::span<const outcome> int8) {
-    std::printf("%-22s", "layer");
+    std::printf("%-22s", "activation");
     for (std::size_t i = 0; i != int8.size(); ++i) std::printf("     #%zu", i + 1);
     std::puts("");
     for (std::size_t row = 0; row != int8.front().layers.size(); ++row) {
@@ -41,7 +42,7 @@ void print_tables(std::span<const outcome> all, std::span<const promise> promise
         if (one.name == recommended_qconfig)
             std::printf("\nWhat calibration saw, under %s:\n\n%s", one.name.c_str(),
                         zp::to_string(one.calibration).c_str());
-    std::puts("\nSignal to quantization noise of each layer's output on the test images, in dB; 6 dB are one bit:\n");
+    std::puts("\nSignal to quantization noise of each activation, in dB; 6 dB are one bit:\n");
     print_layers(all.subspan(1));
     std::puts("\nPromises:\n");
     for (const promise& one : promises)

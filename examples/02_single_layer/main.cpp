@@ -15,7 +15,7 @@
 #include <zeropoint/scheme/quantize.hpp>
 #include <zeropoint/scheme/tensor.hpp>
 
-constexpr int inputs = 128, outputs = 64;
+constexpr std::size_t inputs = 128, outputs = 64;
 using layer = zp::quantized_linear<inputs, outputs>;  // quint8 in and out, qint8 weights with a scale an output
 using vector = std::vector<float>;
 

@@ -3,7 +3,18 @@
 #pragma once
 
 #include <zeropoint/io/model_file.hpp>
+#include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/entropy_observer.hpp>
+#include <zeropoint/observe/exact_histogram_observer.hpp>
+#include <zeropoint/observe/fixed_qparams_observer.hpp>
+#include <zeropoint/observe/histogram_observer.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/observe/moving_average_min_max_observer.hpp>
+#include <zeropoint/observe/mse_observer.hpp>
+#include <zeropoint/observe/percentile_observer.hpp>
+#include <zeropoint/observe/placeholder_observer.hpp>
+#include <zeropoint/observe/recording_observer.hpp>
 #include <zeropoint/version.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/calibration_report.hpp>

@@ -1,4 +1,4 @@
-// expect: a model begins with its input: the first row that lower.. appends must be builder::input.shape.
+// expect: a model begins with its input: .* the first row that a lower.. of your own appends builder::input.shape.
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,4 @@
-// expect: the first argument must be a zp::input<Height, Width, Channels>
+// expect: a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, Channels>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

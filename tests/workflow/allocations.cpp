@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -31,18 +30,18 @@ void* allocate(std::size_t size, std::size_t alignment) {
 }  // namespace
 
 // For the whole test program; sizes and alignments of all forms arrive here.
-void* operator new(std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
-void* operator new[](std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void* operator new(std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new[](std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -92,7 +91,7 @@ long allocations_of(const Network& model, const input& x) {
 
 TEST_CASE("allocations: float and int8 inference make none") {
     long before = allocations;
-    { const auto one = std::make_unique<int>(1); }
+    ::operator delete(::operator new(4));
     CHECK(allocations - before == 1);  // the counter counts
     before = allocations;
     { const zp::aligned_buffer one(100); }

@@ -22,9 +22,9 @@ struct net : zp::model<zp::input<2, 2, 3>, zp::conv2d<"conv", conv{.out_channels
 /// The identity in the first three channels, the fourth always zero.
 zp::float_model<net> trained() {
     auto model = made_up::network<net>(1);
-    auto* weights = reinterpret_cast<float*>(model.parameters() + model.rows()[1].parameter_offset);
-    for (int i = 0; i != 12; ++i) weights[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
-    for (int c = 0; c != 4; ++c) weights[zp::bias_offset(model.rows()[1]) + c] = c == 3 ? -1.0f : 0.0f;
+    auto* filters = reinterpret_cast<float*>(model.parameters() + model.rows()[1].parameter_offset);
+    for (int i = 0; i != 12; ++i) filters[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
+    for (int c = 0; c != 4; ++c) filters[zp::bias_offset(model.rows()[1]) + c] = c == 3 ? -1.0f : 0.0f;
     return model;
 }
 std::string names(const zp::calibration_report& report) {
@@ -83,7 +83,7 @@ TEST_CASE("report: too few samples and constant data are warned about") {
 }
 
 TEST_CASE("report: values that the codes do not reach are counted") {
-    struct narrow : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_qparams_observer<0.0f, 1.0f>>, weights> {};
+    struct narrow : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_qparams_observer<zp::qparams{1.0f / 255, 0}>>, weights> {};
     const auto report = zp::report(zp::calibrate(zp::prepare<narrow>(trained()), made_up::inputs<net>(100, 2, -1, 1)));
     CHECK(report.activations[0].clipped_share == doctest::Approx(0.5).epsilon(0.05));
     CHECK(warns(report, "input: "));

@@ -172,8 +172,8 @@ public:
             // On the bits, because -ffast-math lets compilers take every comparison with NaN or infinity for decided.
             const auto bits = std::bit_cast<std::uint32_t>(values[i]), magnitude = bits & 0x7fffffffu;
             if (magnitude < 0x7f800000u) continue;
-            const std::string_view infinity = bits == magnitude ? "infinity" : "-infinity";
-            const std::string_view found = magnitude == 0x7f800000u ? infinity : "NaN";
+            const std::string_view sign_and_name = bits == magnitude ? "infinity" : "-infinity";
+            const std::string_view found = magnitude == 0x7f800000u ? sign_and_name : "NaN";
             fail(tensor, "finite numbers", joined({found, at_flat_index(i), " of ", describe(tensor)}));
         }
     }

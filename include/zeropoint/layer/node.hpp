@@ -95,13 +95,12 @@ struct custom_operator {
     void (*forward)(const float* x, float* y, const node& row, const float* parameters);
 };
 
-/// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp, except for
-/// reported_already: a static_assert of the layer's own has said it.
+/// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.
 enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output, linear_needs_flatten,
     too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input, window_not_positive, padding_too_large,
     operand_types_differ, flattened_image, unused_value, no_layers,
-    reported_already
+    not_a_layer
 };
 
 /// The first broken rule, the row that broke it, and up to two shapes that explain it.

@@ -13,15 +13,24 @@ inline constexpr int nodes_of = [] {
     else return 0;
 }();
 
+/// The place, counted from 1, of the first of these types that is no layer; 0 where all are.
+template <class... Layers>
+inline constexpr int first_that_is_no_layer = [] {
+    int place = 0, first = 0;
+    ((++place, first == 0 && !layer<Layers> ? first = place : 0), ...);
+    return first;
+}();
+
+// That an argument is no layer is a broken rule like others, told by the verdict: a static_assert in the classes here would
+// make them invalid, and clang would add errors about everything that uses them.
+
 /// One after another. A loop over function pointers and no fold: clang stops a fold at 256 operands.
 template <class... Layers>
 struct sequential {
-    static_assert((layer<Layers> && ...),
-                  "sequential<Layers...>: each argument must be a layer: a type with a static int `nodes` and `lower(builder&, int)`");
     static constexpr int nodes = nodes_of<Layers...>;
     static constexpr int lower(builder& b, int x) {
         if constexpr (!(layer<Layers> && ...)) {
-            b.fail(rule::reported_already);
+            b.fail(rule::not_a_layer, {1, 1, first_that_is_no_layer<Layers...>});
         } else if constexpr (sizeof...(Layers) != 0) {
             using lower_function = int (*)(builder&, int);
             const lower_function appends[] = {&Layers::lower...};
@@ -35,10 +44,10 @@ struct identity : sequential<> {};
 /// A(x) + B(x).
 template <class A, class B>
 struct add {
-    static constexpr int nodes = A::nodes + B::nodes + 1;
+    static constexpr int nodes = nodes_of<A> + nodes_of<B> + 1;
     static constexpr int lower(builder& b, int x) {
-        const int left = A::lower(b, x);
-        return b.add(left, B::lower(b, x));
+        const int left = sequential<A>::lower(b, x);
+        return b.add(left, sequential<B>::lower(b, x));
     }
 };
 /// relu(A(x) + B(x)).
@@ -52,10 +61,10 @@ struct residual : add<sequential<Layers...>, identity> {};
 /// The outputs of all branches side by side along the channels.
 template <class... Branches>
 struct concat {
-    static_assert(sizeof...(Branches) >= 1 && sizeof...(Branches) <= max_inputs, "concat<Branches...>: give it 1 to 8 branches; nest concats for more");
-    static constexpr int nodes = (1 + ... + Branches::nodes);
+    static_assert(sizeof...(Branches) >= 1, "concat<Branches...>: give it 1 to 8 branches; nest concats for more");
+    static constexpr int nodes = (1 + ... + nodes_of<Branches>);
     static constexpr int lower(builder& b, int x) {
-        const int outputs[] = {Branches::lower(b, x)...};
+        const int outputs[] = {sequential<Branches>::lower(b, x)...};
         return b.concat(outputs);
     }
 };
@@ -83,11 +92,10 @@ struct input {
 /// Anything else with a static `nodes` (an upper bound) and `lower(builder&)` is a model too: a free-form graph as a function.
 template <class Input, class... Layers>
 struct model {
-    static_assert(requires { Input::extents; }, "model<Input, Layers...>: the first argument must be a zp::input<Height, Width, Channels>");
     static constexpr int nodes = 1 + nodes_of<Layers...>;
     static constexpr void lower(builder& b) {
         if constexpr (requires { Input::extents; }) sequential<Layers...>::lower(b, b.input(Input::extents));
-        else b.fail(rule::reported_already);
+        else b.fail(rule::no_input);
     }
 };
 

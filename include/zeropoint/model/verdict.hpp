@@ -39,7 +39,7 @@ struct error_in_layer {
                   "this layer sums so many products that an int32 accumulator can overflow with these dtypes (see error_in_layer<rule, Layer, input shape, output shape>): split its input channels, take a narrower dtype, or leave it in float with zp::keep_float<\"name\">");
     static_assert(Broken != rule::no_quantized_form,
                   "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float with zp::keep_float<\"name\"> in the qconfig, or fuse a batch_norm by putting it right behind its conv2d or linear");
-    static_assert(Broken != rule::no_input, "a model begins with its input: the first row that lower() appends must be builder::input(shape)");
+    static_assert(Broken != rule::no_input, "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, Channels>, the first row that a lower() of your own appends builder::input(shape)");
     static_assert(Broken != rule::window_not_positive,
                   "kernel, stride and dilation of this layer must be at least 1, and padding at least 0 (see Layer in error_in_layer<rule, Layer, ...>)");
     static_assert(Broken != rule::padding_too_large,
@@ -48,6 +48,8 @@ struct error_in_layer {
                   "a flattened image, whose values stand pixel by pixel and in PyTorch channel by channel, may only be read by a linear layer (see error_in_layer<rule, Layer, image shape, ...>): add, concatenate or normalize the images first, and flatten behind that");
     static_assert(Broken != rule::unused_value,
                   "no layer reads the output of this one (see Layer in error_in_layer<rule, Layer, output shape, ...>): the last row is a model's only output, leave out what does not lead to it");
+    static_assert(Broken != rule::not_a_layer,
+                  "one of the layers of this model is none (see error_in_layer<rule, Layer, shape{1, 1, its place among the arguments}, ...>): a layer is a type with a static int `nodes` and `lower(builder&, int)`");
     static_assert(Broken != rule::no_layers, "this model has an input and no layer: add one, its output is the model's");
     static_assert(Broken != rule::operand_types_differ,
                   "the two operands of this add have activations of different dtypes, which one kernel does not add (see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, qconfigs with the same activation dtype");

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <cstddef>
 #include <cstring>
 
 #include <zeropoint/workflow/stages.hpp>
@@ -14,10 +16,10 @@ inline namespace v0 {
 inline void fold_batch_norm(const node& row, const float* weights, const float* bias, const node& norm, const float* norm_block,
                             float* folded_weights, float* folded_bias) {
     const batch_norm_view bn = view_of_batch_norm(norm, norm_block);
-    const int depth = row.weights / row.channels;
-    for (int c = 0; c != row.channels; ++c) {
+    const auto channels = static_cast<std::size_t>(row.channels), depth = static_cast<std::size_t>(row.weights) / channels;
+    for (std::size_t c = 0; c != channels; ++c) {
         const double factor = double{bn.weight[c]} / std::sqrt(double{bn.running_var[c]} + double{norm.parameter});
-        for (int k = 0; k != depth; ++k)
+        for (std::size_t k = 0; k != depth; ++k)
             folded_weights[c * depth + k] = static_cast<float>(double{weights[c * depth + k]} * factor);
         folded_bias[c] = static_cast<float>((double{bias[c]} - double{bn.running_mean[c]}) * factor + double{bn.bias[c]});
     }

@@ -11,10 +11,15 @@
 #include <zeropoint/layer/node.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
+#include <zeropoint/observe/per_channel_observer.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 
 namespace zp {
 inline namespace v0 {
+
+/// observer_for, and whatever was given where the scheme is none: quantizer says what is wrong.
+template <class Observer, class QScheme> struct observer_under { using type = Observer; };
+template <class Observer, qscheme_type QScheme> struct observer_under<Observer, QScheme> { using type = observer_for<Observer, QScheme>; };
 
 /// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
 /// scale and a zero point; PyTorch's is the default.
@@ -28,14 +33,18 @@ struct quantizer {
                   "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
     using dtype = DType;
     using qscheme = QScheme;
-    using observer_type = Observer;
+    using observer_type = typename observer_under<Observer, QScheme>::type;  // its per-channel form where the scheme is per channel
     using rule = Rule;
 };
 template <class Q> inline constexpr bool is_quantizer = false;
 template <class D, class S, class O, class R> inline constexpr bool is_quantizer<quantizer<D, S, O, R>> = true;
 /// Of what is no quantizer these are what qconfig allows: it has said already what is wrong.
 template <class Q> inline constexpr bool quantizes_per_channel = false;
-template <class D, class S, class O, class R> inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = S::is_per_channel;
+template <class D, qscheme_type S, class O, class R> inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = !S::is_per_tensor;
+template <class Q> inline constexpr bool observes_its_scheme = true;
+template <class D, qscheme_type S, class O, class R> inline constexpr bool observes_its_scheme<quantizer<D, S, O, R>> = observer_serves<O, S>;
+template <class Q> inline constexpr bool quantizes_by_output = true;
+template <class D, qscheme_type S, class O, class R> inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_tensor || S::axis == 0;
 template <class Q> inline constexpr bool quantizes_to_one_byte = true;
 template <class D, class S, class O, class R> inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
 
@@ -52,6 +61,8 @@ struct qconfig_option {
     static constexpr const char* name = "";                            // a layer that must exist
 };
 struct qconfig_tag {};
+template <class C> inline constexpr bool has_no_options = true;
+template <class C> requires requires { typename C::options; } inline constexpr bool has_no_options<C> = std::tuple_size_v<typename C::options> == 0;
 
 /// This layer stays in float32; quantize and dequantize are placed around it.
 template <fixed_string Name>
@@ -70,6 +81,7 @@ struct keep_float_type : qconfig_option {
 template <fixed_string Name, class QConfig>
 struct for_layer : qconfig_option {
     static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(has_no_options<QConfig>, "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
@@ -78,6 +90,7 @@ struct for_layer : qconfig_option {
 template <op Kind, class QConfig>
 struct for_type : qconfig_option {
     static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(has_no_options<QConfig>, "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
@@ -99,6 +112,10 @@ struct qconfig : qconfig_tag {
                   "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
+    static_assert(observes_its_scheme<Activation> && observes_its_scheme<Weight>,
+                  "qconfig<Activation, Weight, ...>: a per_channel observer stands beside a per_tensor scheme: take the observer without per_channel in its name, or a per_channel scheme");
+    static_assert(quantizes_by_output<Weight>,
+                  "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these (per_group is for weight-only layers)");
     static_assert(quantizes_to_one_byte<Activation>,
                   "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, zp::qint8 or a reduced range of one");
     static_assert(quantizes_to_one_byte<Weight>,
@@ -133,6 +150,13 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         i = 0;
         ((++i, chosen == 0 && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0), ...);
         return chosen;
+    }
+    /// Whether option i (from 1) selects layers of this type.
+    static constexpr bool selects_type(int option, op kind) {
+        bool selected = false;
+        int i = 0;
+        ((selected = selected || (++i == option && Options::selects_type(kind))), ...);
+        return selected;
     }
     static constexpr std::array<const char*, sizeof...(Options) + 1> names{"", Options::name...};
 };

@@ -50,6 +50,20 @@ struct names_of_qconfig {
         }
     }
     static_assert(check() != 0);
+
+    /// The same for types: all relus of a model may be parts of other layers.
+    static constexpr bool types_are_left = [] {
+        if (source<Net>::table.error.broken != rule::none) return true;
+        for (int i = 1; i != entries::count; ++i) {
+            bool written = false, left = false;
+            for (int row = 0; row != source<Net>::table.size; ++row) written = written || entries::selects_type(i, source<Net>::table.nodes[row].kind);
+            for (int row = 0; row != fused_stage<Net, Arch>::table.size; ++row) left = left || entries::selects_type(i, fused_stage<Net, Arch>::table.nodes[row].kind);
+            if (written && !left) return false;
+        }
+        return true;
+    }();
+    static_assert(types_are_left,
+                  "a keep_float_type<op> or for_type<op, QConfig> of this qconfig selects layers that are all fused into others (a relu or batch_norm behind a conv2d, say), so that it would do nothing: select the layers they are fused into");
 };
 
 /// Float, fused, with an observer for every activation.
