@@ -78,7 +78,7 @@ int main() {
     per_tensor.add(weights, restored);
 
     std::vector<zp::qparams> each;
-    for (int o = 0; o != outputs; ++o) each.push_back(range_of(std::span(weights).subspan(o * inputs, inputs)));
+    for (std::size_t o = 0; o != outputs; ++o) each.push_back(range_of(std::span(weights).subspan(o * inputs, inputs)));
     zp::quantize_per_channel<zp::qint8>(weights, each, inputs, codes);
     zp::dequantize_per_channel<zp::qint8>(codes, each, inputs, restored);
     per_channel.add(weights, restored);

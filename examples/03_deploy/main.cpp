@@ -6,20 +6,17 @@
 #include "../01_digits/digits_cnn.hpp"
 #include "../01_digits/digits_data.hpp"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     if (argc > 2) return std::fprintf(stderr, "usage: %s [int8 model]\n", argv[0]), 2;
-    const char* path =
-        argc == 2 ? argv[1] : ZEROPOINT_SOURCE_DIR "/tests/identity/models/per_channel_histogram.safetensors";
-    try {
-        const auto model = zp::load<zp::quantized<digits_cnn, per_channel_histogram>>(path);
-        const digits data = load_digits(ZEROPOINT_SOURCE_DIR "/examples/01_digits/data");
+    const char* path = ZEROPOINT_SOURCE_DIR "/tests/identity/models/per_channel_histogram.safetensors";
+    const auto model = zp::load<zp::quantized<digits_cnn, per_channel_histogram>>(argc == 2 ? argv[1] : path);
 
-        const double accuracy = percent_equal(read_digits(model, data.test.images), data.test.labels);
-        std::printf("%zu digits, %.2f %% read right\n", data.test.images.size(), accuracy);
-        std::printf("%d bytes of parameters, %d bytes of working memory\n", model.parameter_bytes, model.arena_bytes);
-        return accuracy >= 98 ? 0 : 1;
-    } catch (const zp::error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        return 2;
-    }
+    const labelled_images test = load_digits(ZEROPOINT_SOURCE_DIR "/examples/01_digits/data").test;
+    const double accuracy = percent_equal(read_digits(model, test.images), test.labels);
+    std::printf("%zu digits, %.2f %% read right\n", test.images.size(), accuracy);
+    std::printf("%d bytes of parameters, %d bytes of working memory\n", model.parameter_bytes, model.arena_bytes);
+    return accuracy >= 98 ? 0 : 1;
+} catch (const zp::error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
 }

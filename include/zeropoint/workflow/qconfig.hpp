@@ -152,7 +152,7 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         return chosen;
     }
     /// Whether option i (from 1) selects layers of this type.
-    static constexpr bool selects_type(int option, op kind) {
+    static constexpr bool selects_type([[maybe_unused]] int option, [[maybe_unused]] op kind) {
         bool selected = false;
         int i = 0;
         ((selected = selected || (++i == option && Options::selects_type(kind))), ...);
