@@ -1,4 +1,4 @@
-# Resolves xsimd, nlohmann_json and doctest: what is installed, else a Debian package unpacked without root, else git.
+# Resolves xsimd, which the library needs, and for the tests and examples doctest and nlohmann_json: what is installed, else a Debian package unpacked without root, else git.
 #
 # Each way is tried in the order of ZEROPOINT_DEPENDENCY_SOURCES; a distribution that wants no downloads configures with
 # -DZEROPOINT_DEPENDENCY_SOURCES=installed.
@@ -11,6 +11,10 @@ set(ZEROPOINT_DEPENDENCY_SOURCES installed debian git CACHE STRING
 set(ZEROPOINT_DEPENDENCY_CACHE ${PROJECT_BINARY_DIR}/_dependencies CACHE PATH
     "Where downloaded dependencies are kept; build trees may share it")
 
+macro(zeropoint_find_nlohmann_json)
+    zeropoint_find_dependency(nlohmann_json TARGET nlohmann_json::nlohmann_json VERSION 3.11 HEADER nlohmann/json.hpp
+        VERSION_HEADER nlohmann/detail/abi_macros.hpp VERSION_MACRO NLOHMANN_JSON_VERSION ${ARGN})
+endmacro()
 macro(zeropoint_find_doctest)
     zeropoint_find_dependency(doctest TARGET doctest::doctest VERSION 2.4.11 BELOW 3 HEADER doctest/doctest.h
         VERSION_HEADER doctest/doctest.h VERSION_MACRO DOCTEST_VERSION ${ARGN})
@@ -67,9 +71,11 @@ endfunction()
 zeropoint_resolve(xsimd TARGET xsimd
     DEBIAN sid libxsimd-dev
     GIT https://github.com/xtensor-stack/xsimd.git e88a72831858123924f7118f345dfe5d70d95991 include)  # 14.3.0
-zeropoint_resolve(nlohmann_json TARGET nlohmann_json::nlohmann_json
-    DEBIAN trixie nlohmann-json3-dev
-    GIT https://github.com/nlohmann/json.git 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03 include)  # 3.11.3
+if(ZEROPOINT_BUILD_EXAMPLES)
+    zeropoint_resolve(nlohmann_json TARGET nlohmann_json::nlohmann_json
+        DEBIAN trixie nlohmann-json3-dev
+        GIT https://github.com/nlohmann/json.git 9cca280a4d0ccf0c08f47a99aa71d1b0e52f8d03 include)  # 3.11.3
+endif()
 if(ZEROPOINT_BUILD_TESTS)
     zeropoint_resolve(doctest TARGET doctest::doctest
         DEBIAN trixie doctest-dev

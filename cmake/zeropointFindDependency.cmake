@@ -64,7 +64,3 @@ macro(zeropoint_find_xsimd)
     zeropoint_find_dependency(xsimd TARGET xsimd VERSION 14.1 BELOW 15 HEADER xsimd/xsimd.hpp
         VERSION_HEADER xsimd/config/xsimd_config.hpp VERSION_MACRO XSIMD_VERSION ${ARGN})
 endmacro()
-macro(zeropoint_find_nlohmann_json)
-    zeropoint_find_dependency(nlohmann_json TARGET nlohmann_json::nlohmann_json VERSION 3.11 HEADER nlohmann/json.hpp
-        VERSION_HEADER nlohmann/detail/abi_macros.hpp VERSION_MACRO NLOHMANN_JSON_VERSION ${ARGN})
-endmacro()

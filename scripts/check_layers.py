@@ -23,7 +23,7 @@ MAY_SEE = {
     "io": {"core", "layer", "model"},
     "models": BELOW_WORKFLOW,
 }
-EXTERNAL = {"xsimd": {"kernel"}, "nlohmann": {"io"}}  # library: the rooms that may include it
+EXTERNAL = {"xsimd": {"kernel"}}  # library: the rooms that may include it
 OUTSIDE_ROOMS = {"deploy.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
 

@@ -47,8 +47,8 @@ zp::float_model<Net> network(std::uint64_t seed = 1) {
         auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
         if (row.kind == zp::op::batch_norm) {
             const auto arrays = zp::view_of_batch_norm(row, block);
-            for (float& value : arrays.weight) value = next.real(0.5f, 1.5f);
-            for (float& value : arrays.bias) value = next.real(-0.5f, 0.5f);
+            for (float& value : arrays.weight) value = row.affine ? next.real(0.5f, 1.5f) : 1.0f;
+            for (float& value : arrays.bias) value = row.affine ? next.real(-0.5f, 0.5f) : 0.0f;
             for (float& value : arrays.running_mean) value = next.real(-0.5f, 0.5f);
             for (float& value : arrays.running_var) value = next.real(0.25f, 2.0f);
         } else if (row.weights != 0) {

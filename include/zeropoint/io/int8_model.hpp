@@ -89,6 +89,20 @@ public:
                    });
         return table;
     }
+    /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other: the sums of
+    /// weighted layers have steps of input scale * weight scale, and must not need factors of 2^31 or more.
+    void check_factors(const node& row, float input, float output, const std::vector<float>& weight_scales) const {
+        for (const float scale : weight_scales) {
+            const double step = double{input} * double{scale};
+            if (!(step >= double{std::numeric_limits<float>::min()} && step < 2147483648.0 * double{output}))
+                fail_factor(row, "a product with weight scales of at least 2^-126, below 2^31 times the output's", input, output);
+        }
+    }
+    /// The operands of an add: see kernel::make_add_parameters.
+    void check_operand(const node& row, float input, float output) const {
+        if (!(double{input} < 2097152.0 * double{output}))
+            fail_factor(row, "operands' scales below 2^21 times the output's", input, output);
+    }
     void finish() const { file_.expect_no_other_than(known_); }
     std::vector<std::string>& known() { return known_; }
 
@@ -121,6 +135,11 @@ private:
             file_.fail(file_.expect(slot_zero_points),
                        "zero points from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
                        std::to_string(range.zero_point) + " at " + std::to_string(slot));
+    }
+
+    [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
+        const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind));
+        file_.fail(file_.expect(slot_scales), rule + " at " + at, number_text(input) + " to " + number_text(output));
     }
 
     const safetensors_file& file_;

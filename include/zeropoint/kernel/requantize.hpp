@@ -109,16 +109,17 @@ template <class Batch> struct wide_product {
     Batch high;
     unsigned_batch low;
 
-    [[gnu::always_inline]] wide_product(Batch value, Batch factor) : high(0), low(0) {
+    [[gnu::always_inline]] wide_product(Batch value, Batch factor)
+        : high(0), low(as_unsigned(value) * as_unsigned(factor)) {
         const Batch half_mask(0xffff);
         const Batch value_low = value & half_mask, value_high = value >> 16;
         const Batch factor_low = factor & half_mask, factor_high = factor >> 16;
         const Batch cross = value_high * factor_low;
         // Below 2^31: 65535 * 32767 + 65535.
-        const Batch carry = value_low * factor_high + as_signed(as_unsigned(value_low * factor_low) >> 16);
+        const Batch lowest = as_signed((as_unsigned(value_low) * as_unsigned(factor_low)) >> 16);
+        const Batch carry = value_low * factor_high + lowest;
         high = value_high * factor_high + (cross >> 16) + (carry >> 16) +
                (((cross & half_mask) + (carry & half_mask)) >> 16);
-        low = as_unsigned(value * factor);
     }
     [[gnu::always_inline]] static unsigned_batch as_unsigned(Batch x) { return xsimd::bitwise_cast<std::uint32_t>(x); }
     [[gnu::always_inline]] static Batch as_signed(unsigned_batch x) { return xsimd::bitwise_cast<std::int32_t>(x); }
