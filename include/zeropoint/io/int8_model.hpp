@@ -92,16 +92,14 @@ public:
     /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other: the sums of
     /// weighted layers have steps of input scale * weight scale, and must not need factors of 2^31 or more.
     void check_factors(const node& row, float input, float output, const std::vector<float>& weight_scales) const {
-        for (const float scale : weight_scales) {
-            const double step = double{input} * double{scale};
-            if (!(step >= double{std::numeric_limits<float>::min()} && step < 2147483648.0 * double{output}))
-                fail_factor(row, "a product with weight scales of at least 2^-126, below 2^31 times the output's", input, output);
-        }
+        for (const float scale : weight_scales)
+            if (!(double{input} * double{scale} < 2147483648.0 * double{output}))
+                fail_factor(row, "input scales that times weight scales are below 2^31 output scales", input, output);
     }
     /// The operands of an add: see kernel::make_add_parameters.
     void check_operand(const node& row, float input, float output) const {
         if (!(double{input} < 2097152.0 * double{output}))
-            fail_factor(row, "operands' scales below 2^21 times the output's", input, output);
+            fail_factor(row, "operands' scales below 2^21 output scales", input, output);
     }
     void finish() const { file_.expect_no_other_than(known_); }
     std::vector<std::string>& known() { return known_; }
@@ -184,15 +182,23 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
         const node& row = rows[i];
         if (row.parameter_bytes == 0) continue;
         std::byte* block = model.parameters() + row.parameter_offset;
-        if (row.type == scalar_type::float32)
+        if (row.type == scalar_type::float32) {
             detail::read_float_parameters(file, row, model.parameters(), reader.known());
-        else if (is_weighted(row.kind))
-            kernels::write_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])],
-                                    reader.read_weighted(row, kernels::requantization_policy::has_float_bias),
-                                    model.ranges(), block);
-        else if (is_table_row(row))
+        } else if (is_weighted(row.kind)) {
+            const node& producer = rows[static_cast<std::size_t>(row.inputs[0])];
+            const quantized_weights weights =
+                reader.read_weighted(row, kernels::requantization_policy::has_float_bias);
+            const int slot = is_table(row.activation) ? row.table_slot : row.slot;
+            reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
+            kernels::write_weighted(row, producer, weights, model.ranges(), block);
+        } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
-        else kernels::write_derived(row, rows.data(), model.ranges(), block);
+        } else {
+            for (int k = 0; k != row.input_count; ++k)
+                reader.check_operand(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[k])].slot].scale,
+                                     model.ranges()[row.slot].scale);
+            kernels::write_derived(row, rows.data(), model.ranges(), block);
+        }
     }
     reader.finish();
     return model;
