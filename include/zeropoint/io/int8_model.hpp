@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -137,7 +138,7 @@ private:
 
     [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
         const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind));
-        file_.fail(file_.expect(slot_scales), rule + " at " + at, number_text(input) + " to " + number_text(output));
+        file_.fail(file_.expect(slot_scales), rule + " at " + at, "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
     }
 
     const safetensors_file& file_;
