@@ -26,8 +26,8 @@ struct digits_cnn : zp::model<zp::input<8, 8, 1>,
 // its own, whose short name enters symbols and messages.
 
 using per_tensor_weights = zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>;
-using per_channel_weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
-using narrow_weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+using per_channel_weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::min_max_observer>;
+using narrow_weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>;
 using min_max_activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
 using symmetric_activations = zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::histogram_observer<>>;
 using signed_activations = zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::histogram_observer<>>;

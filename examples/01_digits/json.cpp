@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/kernel/architecture.hpp>
 
 #include "digits_data.hpp"
 #include "outcome.hpp"
@@ -50,7 +51,9 @@ ordered_json to_json(const outcome& one, const outcome& floats) {
 }  // namespace
 
 void write_json(std::span<const outcome> all, std::span<const promise> promises, const std::string& path) {
-    ordered_json json;
+    ordered_json json{{"architecture", zp::default_architecture::name()},
+                      {"test_images", all.front().read.size()},
+                      {"sqnr_images", sqnr_images}};
     for (const outcome& one : all) json["networks"].push_back(to_json(one, all.front()));
     for (const promise& one : promises)
         json["promises"].push_back({{"what", one.what}, {"found", one.found}, {"kept", one.kept}});

@@ -28,7 +28,7 @@ template <class QConfig> outcome quantize(const zp::fused<digits_cnn>& fused, co
 
     outcome result = measure(reloaded, test, file);
     result.reloaded_identical = fingerprint(int8, test.images) == fingerprint(reloaded, test.images);
-    result.layers = sqnr_by_layer(fused, reloaded, std::span(test.images).first(200));
+    result.layers = sqnr_by_layer(fused, reloaded, std::span(test.images).first(sqnr_images));
     result.calibration = zp::report(calibrated);
     return result;
 }

@@ -8,7 +8,8 @@
 
 #include <zeropoint/workflow/calibration_report.hpp>
 
-/// Signal to quantization noise of one activation, in dB: 6 dB are one bit.
+/// Signal to quantization noise of one activation over the first test images, in dB: 6 dB are one bit.
+inline constexpr std::size_t sqnr_images = 200;
 struct layer_sqnr {
     std::string layer;
     double decibel = 0;

@@ -42,7 +42,7 @@ void print_tables(std::span<const outcome> all, std::span<const promise> promise
         if (one.name == recommended_qconfig)
             std::printf("\nWhat calibration saw, under %s:\n\n%s", one.name.c_str(),
                         zp::to_string(one.calibration).c_str());
-    std::puts("\nSignal to quantization noise of each activation, in dB; 6 dB are one bit:\n");
+    std::printf("\nSignal to quantization noise over %zu test images, in dB (6 dB are one bit):\n\n", sqnr_images);
     print_layers(all.subspan(1));
     std::puts("\nPromises:\n");
     for (const promise& one : promises)

@@ -7,6 +7,7 @@ using dtype = zp::qint16;
 #else
 using dtype = zp::qint8;
 #endif
-struct config : zp::qconfig<zp::quantizer<dtype, zp::per_tensor_affine, zp::min_max_observer>, zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
+struct config : zp::qconfig<zp::quantizer<dtype, zp::per_tensor_affine, zp::min_max_observer>,
+                            zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
 
 config made;

@@ -12,6 +12,7 @@ using value = unsigned char;
 using value = float;
 #endif
 
-auto calibrated(const zp::prepared<net, config, zp::default_architecture>& prepared, const std::vector<std::vector<value>>& data) {
+auto calibrated(const zp::prepared<net, config, zp::default_architecture>& prepared,
+                const std::vector<std::vector<value>>& data) {
     return zp::calibrate(prepared, data);
 }

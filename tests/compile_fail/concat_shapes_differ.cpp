@@ -4,7 +4,8 @@
 
 using zp::conv;
 #ifdef ZEROPOINT_MUST_FAIL
-struct net : zp::model<zp::input<4, 4, 3>, zp::concat<zp::identity, zp::conv2d<"a", conv{.out_channels = 8, .stride = 2}>>> {};
+struct net
+    : zp::model<zp::input<4, 4, 3>, zp::concat<zp::identity, zp::conv2d<"a", conv{.out_channels = 8, .stride = 2}>>> {};
 #else
 struct net : zp::model<zp::input<4, 4, 3>, zp::concat<zp::identity, zp::conv2d<"a", conv{.out_channels = 8}>>> {};
 #endif

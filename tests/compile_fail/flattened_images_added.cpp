@@ -3,7 +3,8 @@
 #include <zeropoint/model/float_stage.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL
-struct net : zp::model<zp::input<4, 4, 6>, zp::concat<zp::flatten, zp::sequential<zp::relu, zp::flatten>>, zp::linear<"fc", 2>> {};
+struct net : zp::model<zp::input<4, 4, 6>, zp::concat<zp::flatten, zp::sequential<zp::relu, zp::flatten>>,
+                       zp::linear<"fc", 2>> {};
 #else
 struct net : zp::model<zp::input<4, 4, 6>, zp::concat<zp::identity, zp::relu>, zp::flatten, zp::linear<"fc", 2>> {};
 #endif

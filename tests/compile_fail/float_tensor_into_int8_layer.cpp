@@ -8,4 +8,6 @@ using dtype = zp::float32;
 using dtype = zp::quint8;
 #endif
 
-void run(const layer& fc, const zp::tensor<dtype>& x, zp::tensor<zp::quint8>& y, layer::workspace& memory) { fc(x, y, memory); }
+void run(const layer& fc, const zp::tensor<dtype>& x, zp::tensor<zp::quint8>& y, layer::workspace& memory) {
+    fc(x, y, memory);
+}

@@ -6,10 +6,12 @@
 struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", zp::conv{.out_channels = 2}>> {};
 #ifdef ZEROPOINT_MUST_FAIL
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, zp::keep_float<"conv">> {};
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                            zp::keep_float<"conv">> {};
 #else
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, zp::keep_float<"conv1">> {};
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                            zp::keep_float<"conv1">> {};
 #endif
 
 zp::quantized<net, config> model;

@@ -4,9 +4,11 @@
 
 using zp::conv;
 #ifdef ZEROPOINT_MUST_FAIL
-struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", conv{.out_channels = 3}>, zp::conv2d<"conv1", conv{.out_channels = 3}>> {};
+struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", conv{.out_channels = 3}>,
+                       zp::conv2d<"conv1", conv{.out_channels = 3}>> {};
 #else
-struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", conv{.out_channels = 3}>, zp::conv2d<"conv2", conv{.out_channels = 3}>> {};
+struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", conv{.out_channels = 3}>,
+                       zp::conv2d<"conv2", conv{.out_channels = 3}>> {};
 #endif
 
 zp::float_model<net> model;

@@ -7,6 +7,7 @@ using option = zp::float_bias;
 #else
 using option = zp::requantize_with<zp::float_bias>;
 #endif
-struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>, option> {};
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                            zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>, option> {};
 
 config made;

@@ -6,7 +6,9 @@ using zp::conv;
 #ifdef ZEROPOINT_MUST_FAIL
 struct net : zp::model<zp::input<4, 4, 3>, zp::residual<zp::conv2d<"a", conv{.out_channels = 3, .kernel = 3}>>> {};
 #else
-struct net : zp::model<zp::input<4, 4, 3>, zp::residual<zp::conv2d<"a", conv{.out_channels = 3, .kernel = 3, .padding = 1}>>> {};
+struct net
+    : zp::model<zp::input<4, 4, 3>, zp::residual<zp::conv2d<"a", conv{.out_channels = 3, .kernel = 3, .padding = 1}>>> {
+};
 #endif
 
 zp::float_model<net> model;

@@ -9,7 +9,8 @@ struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp:
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
 #else
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, zp::keep_float<"bn">> {};
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                            zp::keep_float<"bn">> {};
 #endif
 
 zp::quantized<net, config> model;

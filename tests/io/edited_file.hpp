@@ -20,7 +20,9 @@ struct tensor {
     byte_vector bytes;
 
     /// Element i as a T, to read and to write.
-    template <class T> void set(std::size_t i, T value) { std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T)); }
+    template <class T> void set(std::size_t i, T value) {
+        std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+    }
 };
 
 struct contents {
@@ -31,7 +33,8 @@ struct contents {
 inline contents read(std::span<const std::byte> bytes) {
     const auto file = zp::safetensors_file::parse(bytes, "original");
     contents all;
-    for (const zp::file_tensor& t : file.tensors()) all.tensors[t.name] = {t.dtype, t.shape, {t.bytes.begin(), t.bytes.end()}};
+    for (const zp::file_tensor& t : file.tensors())
+        all.tensors[t.name] = {t.dtype, t.shape, {t.bytes.begin(), t.bytes.end()}};
     for (const auto& [key, value] : file.metadata()) all.metadata[key] = value;
     return all;
 }

@@ -20,13 +20,16 @@ using edited_file::changed;
 using edited_file::error_of;
 using zp::conv;
 
-struct net : zp::model<zp::input<2, 3, 2>, zp::conv2d<"conv", conv{.out_channels = 4, .kernel = {1, 2}, .groups = 2}>, zp::batch_norm2d<"bn">, zp::relu,
-                       zp::conv2d<"bare", conv{.out_channels = 3, .bias = false}>, zp::batch_norm2d<"plain", zp::norm{.affine = false}>, zp::flatten, zp::linear<"fc", 2>> {};
+struct net : zp::model<zp::input<2, 3, 2>, zp::conv2d<"conv", conv{.out_channels = 4, .kernel = {1, 2}, .groups = 2}>,
+                       zp::batch_norm2d<"bn">, zp::relu, zp::conv2d<"bare", conv{.out_channels = 3, .bias = false}>,
+                       zp::batch_norm2d<"plain", zp::norm{.affine = false}>, zp::flatten, zp::linear<"fc", 2>> {};
 
 zp::float_model<net> trained() { return made_up::network<net>(1); }
 std::vector<std::byte> file() { return zp::to_bytes(trained()); }
 
-template <class Model> bool same_parameters(const Model& a, const Model& b) { return std::equal(a.parameters(), a.parameters() + Model::parameter_bytes, b.parameters()); }
+template <class Model> bool same_parameters(const Model& a, const Model& b) {
+    return std::equal(a.parameters(), a.parameters() + Model::parameter_bytes, b.parameters());
+}
 
 std::vector<float> numbers(int count) {
     std::vector<float> all;
@@ -53,7 +56,8 @@ TEST_CASE("float model: weights of a convolution come out x in x height x width"
     }());
 }
 
-TEST_CASE("float model: a linear layer behind a flatten takes its columns channel by channel, as PyTorch numbers them") {
+TEST_CASE(
+    "float model: a linear layer behind a flatten takes its columns channel by channel, as PyTorch numbers them") {
     struct one : zp::model<zp::input<2, 3, 2>, zp::flatten, zp::dropout, zp::linear<"l", 1>, zp::relu> {};
     zp::safetensors_writer writer;
     writer.add("l.weight", {1, 12}, numbers(12));
@@ -72,7 +76,8 @@ TEST_CASE("float model: a linear layer behind a flatten takes its columns channe
 }
 
 TEST_CASE("float model: a linear layer as wide as the image in front of the one before it keeps its columns") {
-    struct two : zp::model<zp::input<2, 1, 2>, zp::flatten, zp::linear<"a", 4, zp::with_bias::no>, zp::relu, zp::linear<"b", 1, zp::with_bias::no>> {};
+    struct two : zp::model<zp::input<2, 1, 2>, zp::flatten, zp::linear<"a", 4, zp::with_bias::no>, zp::relu,
+                           zp::linear<"b", 1, zp::with_bias::no>> {};
     zp::safetensors_writer writer;
     writer.add("a.weight", {4, 4}, std::vector<float>{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
     writer.add("b.weight", {1, 4}, numbers(4));
@@ -89,7 +94,8 @@ TEST_CASE("float model: what is saved comes back, number for number and byte for
     const auto again = zp::load<net>(bytes);
     CHECK(same_parameters(model, again));
     CHECK(zp::to_bytes(again) == bytes);
-    const std::string path = (std::filesystem::temp_directory_path() / "zeropoint_float_model_test.safetensors").string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / "zeropoint_float_model_test.safetensors").string();
     zp::save(model, path);
     CHECK(same_parameters(model, zp::load<net>(path)));
     CHECK(same_parameters(model, zp::load<zp::float_model<net>>(path)));
@@ -115,7 +121,8 @@ TEST_CASE("float model: half and double precision are read as floats, and PyTorc
         all.tensors["plain.num_batches_tracked"] = {zp::file_dtype::I64, {}, edited_file::byte_vector(8)};
     });
     const auto model = zp::load<net>(bytes);
-    const auto bn = zp::view_of_batch_norm(model.rows()[2], reinterpret_cast<const float*>(model.parameters() + model.rows()[2].parameter_offset));
+    const auto bn = zp::view_of_batch_norm(
+        model.rows()[2], reinterpret_cast<const float*>(model.parameters() + model.rows()[2].parameter_offset));
     CHECK(bn.running_mean[3] == 1.0f);
     CHECK(bn.running_var[3] == 2.0f);
     const zp::node& fc = model.rows()[7];
@@ -128,19 +135,24 @@ TEST_CASE("float model: a batch norm without affine parameters has neither weigh
     CHECK(all.tensors.count("plain.running_var") == 1);
     CHECK(all.tensors.count("bare.bias") == 0);
     const auto model = zp::load<net>(file());
-    const auto bn = zp::view_of_batch_norm(model.rows()[5], reinterpret_cast<const float*>(model.parameters() + model.rows()[5].parameter_offset));
+    const auto bn = zp::view_of_batch_norm(
+        model.rows()[5], reinterpret_cast<const float*>(model.parameters() + model.rows()[5].parameter_offset));
     CHECK(bn.weight[0] == 1.0f);
     CHECK(bn.bias[0] == 0.0f);
 }
 
 TEST_CASE("float model: missing and unexpected tensors") {
-    for (const std::string name : {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean", "bn.running_var", "bare.weight", "plain.running_mean", "fc.weight", "fc.bias"}) {
+    for (const std::string name : {"conv.weight", "conv.bias", "bn.weight", "bn.bias", "bn.running_mean",
+                                   "bn.running_var", "bare.weight", "plain.running_mean", "fc.weight", "fc.bias"}) {
         const std::string message = error_of<net>(changed(file(), [&](auto& all) { all.tensors.erase(name); }));
         INFO(message);
         CHECK(message.find("m.safetensors: expected a tensor \"" + name + "\", found none; the file has: ") == 0);
     }
-    for (const std::string name : {"bare.bias", "plain.weight", "fc.weights", "conv.num_batches_tracked", "conv.weight_scale"}) {
-        const std::string message = error_of<net>(changed(file(), [&](auto& all) { all.tensors[name] = {zp::file_dtype::F32, {1}, edited_file::byte_vector(4)}; }));
+    for (const std::string name :
+         {"bare.bias", "plain.weight", "fc.weights", "conv.num_batches_tracked", "conv.weight_scale"}) {
+        const std::string message = error_of<net>(changed(file(), [&](auto& all) {
+            all.tensors[name] = {zp::file_dtype::F32, {1}, edited_file::byte_vector(4)};
+        }));
         INFO(message);
         CHECK(message.find("expected no tensors but the ") != std::string::npos);
         CHECK(message.find("\"" + name + "\"") != std::string::npos);
@@ -154,7 +166,8 @@ TEST_CASE("float model: tensors of another shape or dtype") {
             all.tensors[name].bytes.resize(*zp::byte_count_of(zp::file_dtype::F32, shape));
         }));
     };
-    const auto says = [](const std::string& message, const std::string& name, const std::string& expected, const std::string& found) {
+    const auto says = [](const std::string& message, const std::string& name, const std::string& expected,
+                         const std::string& found) {
         INFO(message);
         CHECK(message.find("\"" + name + "\"") != std::string::npos);
         CHECK(message.find("expected F32, F64, F16 or BF16 " + expected) != std::string::npos);
@@ -166,20 +179,23 @@ TEST_CASE("float model: tensors of another shape or dtype") {
     says(with_shape("fc.bias", {3}), "fc.bias", "[2]", "F32 [3]");
     says(with_shape("bn.running_var", {1, 4}), "bn.running_var", "[4]", "F32 [1, 4]");
     says(with_shape("bare.weight", {0, 4, 1, 1}), "bare.weight", "[3, 4, 1, 1]", "F32 [0, 4, 1, 1]");
-    says(error_of<net>(changed(file(), [](auto& all) { all.tensors["fc.weight"].dtype = zp::file_dtype::I32; })), "fc.weight", "[2, 12]", "I32 [2, 12]");
+    says(error_of<net>(changed(file(), [](auto& all) { all.tensors["fc.weight"].dtype = zp::file_dtype::I32; })),
+         "fc.weight", "[2, 12]", "I32 [2, 12]");
 }
 
 TEST_CASE("float model: numbers that are none, and variances below zero") {
     const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     for (const auto& [name, t] : edited_file::read(file()).tensors)
         for (const float bad : {nan, infinity, -infinity}) {
-            const std::string message = error_of<net>(changed(file(), [&, key = name](auto& all) { all.tensors[key].set(1, bad); }));
+            const std::string message =
+                error_of<net>(changed(file(), [&, key = name](auto& all) { all.tensors[key].set(1, bad); }));
             INFO(message);
             CHECK(message.find("\"" + name + "\"") != std::string::npos);
             CHECK(message.find("expected finite numbers, found ") != std::string::npos);
             CHECK(message.find("at flat index 1") != std::string::npos);
         }
-    const std::string message = error_of<net>(changed(file(), [](auto& all) { all.tensors["bn.running_var"].set(2, -0.5f); }));
+    const std::string message =
+        error_of<net>(changed(file(), [](auto& all) { all.tensors["bn.running_var"].set(2, -0.5f); }));
     CHECK(message.find("\"bn.running_var\"") != std::string::npos);
     CHECK(message.find("expected variances of at least 0, found -0.5") != std::string::npos);
 }
@@ -191,7 +207,8 @@ TEST_CASE("float model: a file that ends early is refused wherever it ends") {
     for (std::size_t size = 0; size != whole.size(); ++size) {
         const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
         const std::string message = error_of<net>(part);
-        refused += message.find("m.safetensors: ") == 0 && message.find("expected") != std::string::npos && message.find("found") != std::string::npos;
+        refused += message.find("m.safetensors: ") == 0 && message.find("expected") != std::string::npos &&
+                   message.find("found") != std::string::npos;
     }
     CHECK(refused == whole.size());
 }

@@ -18,28 +18,37 @@ namespace {
 
 using zp::conv;
 
-template <class DType, class Rule = zp::pytorch_rule>
-using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer, Rule>;
-template <class DType, class QScheme>
-using channel_weights = zp::quantizer<DType, QScheme, zp::per_channel_min_max_observer>;
+template <class DType, class Rule = zp::pytorch_rule> using activations =
+    zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer, Rule>;
+template <class DType, class QScheme> using channel_weights =
+    zp::quantizer<DType, QScheme, zp::per_channel_min_max_observer>;
 using usual_weights = channel_weights<zp::qint8, zp::per_channel_symmetric>;
 
 struct usual : zp::qconfig<activations<zp::quint8>, usual_weights> {};
-struct signed_codes : zp::qconfig<activations<zp::qint8>, channel_weights<zp::qint8_narrow, zp::per_channel_symmetric>> {};
+struct signed_codes
+    : zp::qconfig<activations<zp::qint8>, channel_weights<zp::qint8_narrow, zp::per_channel_symmetric>> {};
 struct affine_weights : zp::qconfig<activations<zp::quint8>, channel_weights<zp::quint8, zp::per_channel_affine>> {};
-struct int4_weights : zp::qconfig<activations<zp::quint8_reduced>, channel_weights<zp::qint4, zp::per_channel_symmetric>> {};
-struct with_float_bias : zp::qconfig<activations<zp::quint8>, channel_weights<zp::qint8, zp::per_channel_affine>, zp::requantize_with<zp::float_bias>> {};
-struct fixed_point : zp::qconfig<activations<zp::qint8>, usual_weights, zp::requantize_with<zp::fixed_point_double_rounding>> {};
-struct islands : zp::qconfig<activations<zp::quint8>, usual_weights, zp::keep_float<"a">, zp::for_layer<"fc", signed_codes>> {};
+struct int4_weights
+    : zp::qconfig<activations<zp::quint8_reduced>, channel_weights<zp::qint4, zp::per_channel_symmetric>> {};
+struct with_float_bias : zp::qconfig<activations<zp::quint8>, channel_weights<zp::qint8, zp::per_channel_affine>,
+                                     zp::requantize_with<zp::float_bias>> {};
+struct fixed_point
+    : zp::qconfig<activations<zp::qint8>, usual_weights, zp::requantize_with<zp::fixed_point_double_rounding>> {};
+struct islands
+    : zp::qconfig<activations<zp::quint8>, usual_weights, zp::keep_float<"a">, zp::for_layer<"fc", signed_codes>> {};
 
 /// Convolutions of all algorithms, an add, a concat with a rescaled branch, tables fused and alone, a float batch norm or none.
-struct net : zp::model<zp::input<6, 5, 3>, zp::conv2d<"a", conv{.out_channels = 8, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn">, zp::relu,
-                       zp::residual<zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>, zp::hardswish,
-                       zp::concat<zp::conv2d<"grouped", conv{.out_channels = 4, .kernel = 2, .padding = 1, .groups = 4}>, zp::conv2d<"b", conv{.out_channels = 5, .kernel = 2, .padding = 1, .bias = false}>>,
-                       zp::max_pool2d<2>, zp::concat<zp::sigmoid, zp::identity>, zp::flatten, zp::linear<"fc", 7>, zp::tanh> {};
+struct net
+    : zp::model<zp::input<6, 5, 3>, zp::conv2d<"a", conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                zp::batch_norm2d<"bn">, zp::relu,
+                zp::residual<zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
+                zp::hardswish,
+                zp::concat<zp::conv2d<"grouped", conv{.out_channels = 4, .kernel = 2, .padding = 1, .groups = 4}>,
+                           zp::conv2d<"b", conv{.out_channels = 5, .kernel = 2, .padding = 1, .bias = false}>>,
+                zp::max_pool2d<2>, zp::concat<zp::sigmoid, zp::identity>, zp::flatten, zp::linear<"fc", 7>, zp::tanh> {
+};
 
-template <class Config>
-auto converted() {
+template <class Config> auto converted() {
     return zp::convert(zp::calibrate(zp::prepare<Config>(made_up::network<net>(1)), made_up::inputs<net>(4, 1)));
 }
 
@@ -54,8 +63,7 @@ template <class Network> bool same_results(const Network& a, const Network& b) {
     return same;
 }
 
-template <class Config>
-void check_round_trip() {
+template <class Config> void check_round_trip() {
     const auto model = converted<Config>();
     const auto bytes = zp::to_bytes(model);
     const auto again = zp::load<zp::quantized<net, Config>>(bytes);
@@ -89,7 +97,8 @@ TEST_CASE("int8 model: what a file holds") {
     CHECK(all.tensors.at("fc.table").shape == zp::file_shape{256});
     CHECK(all.tensors.count("bn.weight") == 0);
     CHECK(all.tensors.count("a.weight_zero_point") == 0);
-    CHECK(all.tensors.at("activation.scale").shape.front() == static_cast<std::int64_t>(decltype(model)::stage::table.slots));
+    CHECK(all.tensors.at("activation.scale").shape.front() ==
+          static_cast<std::int64_t>(decltype(model)::stage::table.slots));
     float scale = 0;
     std::memcpy(&scale, all.tensors.at("activation.scale").bytes.data(), 4);
     CHECK(scale == model.ranges()[0].scale);
@@ -97,14 +106,18 @@ TEST_CASE("int8 model: what a file holds") {
     const auto fused = zp::fuse(made_up::network<net>(1));
     const auto floats = made_up::parameters_of(fused, "a").weights;
     const std::vector<float> filter(floats.begin() + 5 * 27, floats.begin() + 6 * 27);
-    const auto range = zp::choose_qparams<zp::qint8, zp::per_channel_symmetric>(*std::min_element(filter.begin(), filter.end()), *std::max_element(filter.begin(), filter.end()));
+    const auto range = zp::choose_qparams<zp::qint8, zp::per_channel_symmetric>(
+        *std::min_element(filter.begin(), filter.end()), *std::max_element(filter.begin(), filter.end()));
     for (int i = 0; i != 3; ++i)
         for (int tap = 0; tap != 9; ++tap)
-            CHECK(static_cast<std::int8_t>(all.tensors.at("a.weight").bytes[static_cast<std::size_t>(5 * 27 + i * 9 + tap)]) == zp::quantize<zp::qint8>(filter[static_cast<std::size_t>(tap * 3 + i)], range));
+            CHECK(static_cast<std::int8_t>(
+                      all.tensors.at("a.weight").bytes[static_cast<std::size_t>(5 * 27 + i * 9 + tap)]) ==
+                  zp::quantize<zp::qint8>(filter[static_cast<std::size_t>(tap * 3 + i)], range));
 }
 
 TEST_CASE("int8 model: a file on disk, and any architecture") {
-    const std::string path = (std::filesystem::temp_directory_path() / "zeropoint_int8_model_test.safetensors").string();
+    const std::string path =
+        (std::filesystem::temp_directory_path() / "zeropoint_int8_model_test.safetensors").string();
     const auto model = converted<usual>();
     zp::save(model, path);
     CHECK(same_results(model, zp::load<zp::quantized<net, usual>>(path)));

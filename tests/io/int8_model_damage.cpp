@@ -23,28 +23,34 @@ using zp::conv;
 using activations = zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint4, zp::per_channel_affine, zp::per_channel_min_max_observer>;
 struct config : zp::qconfig<activations, weights, zp::keep_float<"norm">> {};
-struct with_float_bias : zp::qconfig<activations, weights, zp::keep_float<"norm">, zp::requantize_with<zp::float_bias>> {};
-struct fixed_point : zp::qconfig<activations, weights, zp::keep_float<"norm">, zp::requantize_with<zp::fixed_point_double_rounding>> {};
+struct with_float_bias
+    : zp::qconfig<activations, weights, zp::keep_float<"norm">, zp::requantize_with<zp::float_bias>> {};
+struct fixed_point
+    : zp::qconfig<activations, weights, zp::keep_float<"norm">, zp::requantize_with<zp::fixed_point_double_rounding>> {
+};
 
 /// A fused table, one on its own, a float layer, an add; as few bytes as possible.
-struct net : zp::model<zp::input<2, 2, 2>, zp::conv2d<"conv", conv{.out_channels = 2}>, zp::hardswish, zp::max_pool2d<2>, zp::batch_norm2d<"norm">,
-                       zp::named<"gate", zp::sigmoid>, zp::residual<zp::relu>, zp::linear<"fc", 2>> {};
+struct net
+    : zp::model<zp::input<2, 2, 2>, zp::conv2d<"conv", conv{.out_channels = 2}>, zp::hardswish, zp::max_pool2d<2>,
+                zp::batch_norm2d<"norm">, zp::named<"gate", zp::sigmoid>, zp::residual<zp::relu>, zp::linear<"fc", 2>> {
+};
 
-template <class Config = config>
-std::vector<std::byte> file() {
-    return zp::to_bytes(zp::convert(zp::calibrate(zp::prepare<Config>(made_up::network<net>(1)), made_up::inputs<net>(4, 1))));
+template <class Config = config> std::vector<std::byte> file() {
+    return zp::to_bytes(
+        zp::convert(zp::calibrate(zp::prepare<Config>(made_up::network<net>(1)), made_up::inputs<net>(4, 1))));
 }
 const std::vector<std::byte>& usual_file() {
     static const std::vector<std::byte> bytes = file();
     return bytes;
 }
-template <class Config = config>
-std::string error_of(const std::vector<std::byte>& bytes) { return edited_file::error_of<zp::quantized<net, Config>>(bytes); }
-template <class Change>
-std::string error_after(Change change) { return error_of(changed(usual_file(), change)); }
+template <class Config = config> std::string error_of(const std::vector<std::byte>& bytes) {
+    return edited_file::error_of<zp::quantized<net, Config>>(bytes);
+}
+template <class Change> std::string error_after(Change change) { return error_of(changed(usual_file(), change)); }
 
 /// The message names the file and this tensor, and has what was expected and found.
-void says(const std::string& message, const std::string& tensor, const std::string& expected, const std::string& found) {
+void says(const std::string& message, const std::string& tensor, const std::string& expected,
+          const std::string& found) {
     INFO(message);
     CHECK(message.find("m.safetensors") == 0);
     CHECK(message.find("\"" + tensor + "\"") != std::string::npos);
@@ -61,7 +67,8 @@ TEST_CASE("damaged int8 model: a file that ends early is refused wherever it end
     for (std::size_t size = 0; size != whole.size(); ++size) {
         const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
         const std::string message = error_of(part);
-        refused += message.find("m.safetensors: ") == 0 && message.find("expected") != std::string::npos && message.find("found") != std::string::npos;
+        refused += message.find("m.safetensors: ") == 0 && message.find("expected") != std::string::npos &&
+                   message.find("found") != std::string::npos;
     }
     CHECK(refused == whole.size());
 }
@@ -91,9 +98,12 @@ TEST_CASE("damaged int8 model: missing and unexpected tensors") {
     }
     // norm.num_batches_tracked may be there, and is not.
     for (const std::string name : {"conv.scale", "fc.table", "gate", "norm.table", "activation.scales"}) {
-        const std::string message = error_after([&](auto& edited) { edited.tensors[name] = {zp::file_dtype::U8, {1}, edited_file::byte_vector(1)}; });
+        const std::string message = error_after([&](auto& edited) {
+            edited.tensors[name] = {zp::file_dtype::U8, {1}, edited_file::byte_vector(1)};
+        });
         INFO(message);
-        CHECK(message.find("expected no tensors but the 17 that are needed, found also \"" + name + "\"") != std::string::npos);
+        CHECK(message.find("expected no tensors but the 17 that are needed, found also \"" + name + "\"") !=
+              std::string::npos);
     }
 }
 
@@ -106,46 +116,61 @@ TEST_CASE("damaged int8 model: every tensor of another dtype, and of another sha
         if (t.dtype == zp::file_dtype::F32) other = zp::file_dtype::I32;
         if (t.dtype == zp::file_dtype::I32) other = zp::file_dtype::F32;
         if (t.dtype == zp::file_dtype::I8) other = zp::file_dtype::U8;
-        says(error_after([&, key = name](auto& edited) { edited.tensors[key].dtype = other; }), name, expected, zp::describe(other, t.shape));
+        says(error_after([&, key = name](auto& edited) { edited.tensors[key].dtype = other; }), name, expected,
+             zp::describe(other, t.shape));
         zp::file_shape flat = t.shape;
         flat.push_back(1);
-        says(error_after([&, key = name](auto& edited) { edited.tensors[key].shape = flat; }), name, expected, zp::describe(t.dtype, flat));
+        says(error_after([&, key = name](auto& edited) { edited.tensors[key].shape = flat; }), name, expected,
+             zp::describe(t.dtype, flat));
     }
 }
 
 TEST_CASE("damaged int8 model: scales that are none") {
-    for (const float bad : {0.0f, -0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-        says(error_after([&](auto& edited) { edited.tensors["activation.scale"].set(1, bad); }), "activation.scale", "finite scales above 0", std::to_string(bad));
-        says(error_after([&](auto& edited) { edited.tensors["conv.weight_scale"].set(1, bad); }), "conv.weight_scale", "finite scales above 0", std::to_string(bad));
+    for (const float bad :
+         {0.0f, -0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+        says(error_after([&](auto& edited) { edited.tensors["activation.scale"].set(1, bad); }), "activation.scale",
+             "finite scales above 0", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["conv.weight_scale"].set(1, bad); }), "conv.weight_scale",
+             "finite scales above 0", std::to_string(bad));
     }
 }
 
 TEST_CASE("damaged int8 model: zero points outside of the codes") {
-    for (const std::int32_t bad : {-1, 128, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()})
-        says(error_after([&](auto& edited) { edited.tensors["activation.zero_point"].set(0, bad); }), "activation.zero_point", "zero points from 0 to 127", std::to_string(bad));
+    for (const std::int32_t bad :
+         {-1, 128, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()})
+        says(error_after([&](auto& edited) { edited.tensors["activation.zero_point"].set(0, bad); }),
+             "activation.zero_point", "zero points from 0 to 127", std::to_string(bad));
     for (const std::int32_t bad : {-9, 8, std::numeric_limits<std::int32_t>::max()})
-        says(error_after([&](auto& edited) { edited.tensors["fc.weight_zero_point"].set(1, bad); }), "fc.weight_zero_point", "zero points from -8 to 7", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["fc.weight_zero_point"].set(1, bad); }),
+             "fc.weight_zero_point", "zero points from -8 to 7", std::to_string(bad));
 }
 
 TEST_CASE("damaged int8 model: codes outside of their dtype's range") {
     for (const std::int8_t bad : {std::int8_t{-9}, std::int8_t{8}, std::int8_t{-128}, std::int8_t{127}})
-        says(error_after([&](auto& edited) { edited.tensors["conv.weight"].set(3, bad); }), "conv.weight", "weights from -8 to 7", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["conv.weight"].set(3, bad); }), "conv.weight",
+             "weights from -8 to 7", std::to_string(bad));
     for (const std::uint8_t bad : {std::uint8_t{128}, std::uint8_t{255}}) {
-        says(error_after([&](auto& edited) { edited.tensors["conv.table"].set(200, bad); }), "conv.table", "codes from 0 to 127", std::to_string(bad));
-        says(error_after([&](auto& edited) { edited.tensors["gate.table"].set(0, bad); }), "gate.table", "codes from 0 to 127", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["conv.table"].set(200, bad); }), "conv.table",
+             "codes from 0 to 127", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["gate.table"].set(0, bad); }), "gate.table",
+             "codes from 0 to 127", std::to_string(bad));
     }
     for (const std::int32_t bad : {(1 << 30) + 1, -(1 << 30) - 1, std::numeric_limits<std::int32_t>::min()})
-        says(error_after([&](auto& edited) { edited.tensors["fc.bias"].set(0, bad); }), "fc.bias", "values within half of int32", std::to_string(bad));
+        says(error_after([&](auto& edited) { edited.tensors["fc.bias"].set(0, bad); }), "fc.bias",
+             "values within half of int32", std::to_string(bad));
 }
 
 TEST_CASE("damaged int8 model: numbers of float layers and float biases that are none") {
     const float nan = std::numeric_limits<float>::quiet_NaN();
-    says(error_after([&](auto& edited) { edited.tensors["norm.weight"].set(1, nan); }), "norm.weight", "finite numbers", "NaN at flat index 1");
-    says(error_after([&](auto& edited) { edited.tensors["norm.running_var"].set(0, -1.0f); }), "norm.running_var", "variances of at least 0", "-1");
+    says(error_after([&](auto& edited) { edited.tensors["norm.weight"].set(1, nan); }), "norm.weight", "finite numbers",
+         "NaN at flat index 1");
+    says(error_after([&](auto& edited) { edited.tensors["norm.running_var"].set(0, -1.0f); }), "norm.running_var",
+         "variances of at least 0", "-1");
     const auto whole = file<with_float_bias>();
     REQUIRE(error_of<with_float_bias>(whole) == "");
     for (const float bad : {nan, std::numeric_limits<float>::infinity()})
-        says(error_of<with_float_bias>(changed(whole, [&](auto& edited) { edited.tensors["fc.bias"].set(1, bad); })), "fc.bias", "finite values", std::to_string(bad));
+        says(error_of<with_float_bias>(changed(whole, [&](auto& edited) { edited.tensors["fc.bias"].set(1, bad); })),
+             "fc.bias", "finite values", std::to_string(bad));
 }
 
 TEST_CASE("damaged int8 model: scales whose quotients no kernel can hold") {
@@ -155,8 +180,11 @@ TEST_CASE("damaged int8 model: scales whose quotients no kernel can hold") {
     const auto whole = file<fixed_point>();
     for (std::int64_t slot = 0; slot != slots; ++slot)
         for (const float scale : {huge, tiny}) {
-            const auto change = [&](auto& edited) { edited.tensors["activation.scale"].set(static_cast<std::size_t>(slot), scale); };
-            for (const std::string& message : {error_of(changed(usual_file(), change)), error_of<fixed_point>(changed(whole, change))}) {
+            const auto change = [&](auto& edited) {
+                edited.tensors["activation.scale"].set(static_cast<std::size_t>(slot), scale);
+            };
+            for (const std::string& message :
+                 {error_of(changed(usual_file(), change)), error_of<fixed_point>(changed(whole, change))}) {
                 INFO("slot ", slot, ", scale ", scale, ": ", message);
                 CHECK(message.find("not a file_error") == std::string::npos);
                 if (!message.empty()) CHECK(message.find("\"activation.scale\"") != std::string::npos);
@@ -165,15 +193,20 @@ TEST_CASE("damaged int8 model: scales whose quotients no kernel can hold") {
 }
 
 TEST_CASE("damaged int8 model: metadata of another format, version or network") {
-    CHECK(error_after([](auto& edited) { edited.metadata.clear(); }) == "m.safetensors: expected metadata \"format\", found none among 0 keys");
-    CHECK(error_after([](auto& edited) { edited.metadata.erase("signature"); }) == "m.safetensors: expected metadata \"signature\", found none among 2 keys");
+    CHECK(error_after([](auto& edited) { edited.metadata.clear(); }) ==
+          "m.safetensors: expected metadata \"format\", found none among 0 keys");
+    CHECK(error_after([](auto& edited) { edited.metadata.erase("signature"); }) ==
+          "m.safetensors: expected metadata \"signature\", found none among 2 keys");
     CHECK(error_after([](auto& edited) { edited.metadata["format"] = "pt"; }) ==
-          "m.safetensors: expected metadata \"format\" of \"zeropoint.int8\", found \"pt\"; load a float state dict as the float model instead");
+          "m.safetensors: expected metadata \"format\" of \"zeropoint.int8\", found \"pt\"; load a float state dict as "
+          "the float model instead");
     CHECK(error_after([](auto& edited) { edited.metadata["format_version"] = "2"; }) ==
           "m.safetensors: expected format_version 1, found \"2\"; a newer zeropoint may have written it");
     const std::string message = error_after([](auto& edited) { edited.metadata["signature"] = "0123456789abcdef"; });
     CHECK(message.find("m.safetensors: expected signature ") == 0);
-    CHECK(message.find("found 0123456789abcdef: it was saved from a network with other layers, or under another qconfig") != std::string::npos);
+    CHECK(message.find(
+              "found 0123456789abcdef: it was saved from a network with other layers, or under another qconfig") !=
+          std::string::npos);
 }
 
 TEST_CASE("damaged int8 model: the file of another qconfig") {
@@ -183,6 +216,9 @@ TEST_CASE("damaged int8 model: the file of another qconfig") {
 
 TEST_CASE("damaged int8 model: a float file as int8, an int8 file as float") {
     const std::string as_int8 = error_of(zp::to_bytes(made_up::network<net>(1)));
-    CHECK(as_int8 == "m.safetensors: expected metadata \"format\" of \"zeropoint.int8\", found \"pt\"; load a float state dict as the float model instead");
-    says(edited_file::error_of<net>(usual_file()), "conv.weight", "F32, F64, F16 or BF16 [2, 2, 1, 1]", "I8 [2, 2, 1, 1]");
+    CHECK(as_int8 ==
+          "m.safetensors: expected metadata \"format\" of \"zeropoint.int8\", found \"pt\"; load a float state dict as "
+          "the float model instead");
+    says(edited_file::error_of<net>(usual_file()), "conv.weight", "F32, F64, F16 or BF16 [2, 2, 1, 1]",
+         "I8 [2, 2, 1, 1]");
 }

@@ -48,8 +48,8 @@ TEST_CASE("builder: the output of conv2d has one position for every window that 
         options.dilation = {next.integer(1, 3), next.integer(1, 3)};
         workbench bench;
         const int y = bench.b.conv2d(bench.b.input(in), "c", options);
-        const int height = count_windows(in.height, options.kernel.height, options.stride.height, options.padding.height,
-                                         options.dilation.height, false);
+        const int height = count_windows(in.height, options.kernel.height, options.stride.height,
+                                         options.padding.height, options.dilation.height, false);
         const int width = count_windows(in.width, options.kernel.width, options.stride.width, options.padding.width,
                                         options.dilation.width, false);
         if (height == 0 || width == 0) {
@@ -60,7 +60,8 @@ TEST_CASE("builder: the output of conv2d has one position for every window that 
         const zp::node& row = bench.rows[static_cast<std::size_t>(y)];
         REQUIRE(bench.broken() == zp::rule::none);
         CHECK(row.out == zp::shape{height, width, options.out_channels});
-        CHECK(row.weights == options.out_channels * options.kernel.height * options.kernel.width * in.channels / options.groups);
+        CHECK(row.weights ==
+              options.out_channels * options.kernel.height * options.kernel.width * in.channels / options.groups);
         CHECK(row.channels == options.out_channels);
         CHECK(row.window.in == in);
         CHECK(row.window.out == row.out);
@@ -84,8 +85,8 @@ TEST_CASE("builder: pooling counts windows as PyTorch does, with ceil_mode and w
         workbench bench;
         bench.b.pool2d(zp::op::max_pool2d, bench.b.input(in), "", options);
         const auto count = [&](bool ceil_mode) {
-            return zp::shape{count_windows(in.height, options.kernel.height, options.stride.height, options.padding.height,
-                                           options.dilation.height, ceil_mode),
+            return zp::shape{count_windows(in.height, options.kernel.height, options.stride.height,
+                                           options.padding.height, options.dilation.height, ceil_mode),
                              count_windows(in.width, options.kernel.width, options.stride.width, options.padding.width,
                                            options.dilation.width, ceil_mode),
                              in.channels};
@@ -94,7 +95,8 @@ TEST_CASE("builder: pooling counts windows as PyTorch does, with ceil_mode and w
         if (expected.height == 0 || expected.width == 0) continue;
         rounded_up += expected != count(false);
         INFO("in ", zp::to_string(in), ", kernel ", options.kernel.height, "x", options.kernel.width, ", stride ",
-             options.stride.height, "x", options.stride.width, ", padding ", options.padding.height, "x", options.padding.width);
+             options.stride.height, "x", options.stride.width, ", padding ", options.padding.height, "x",
+             options.padding.width);
         CHECK(bench.broken() == zp::rule::none);
         CHECK(bench.last().out == expected);
     }
@@ -130,19 +132,28 @@ TEST_CASE("builder: every broken rule is recorded, the first one stays") {
     };
     using zp::rule;
     CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.kernel = 3}); }) == rule::out_channels_missing);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .groups = 4}); }) == rule::channels_not_divisible);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 7, .groups = 6}); }) == rule::channels_not_divisible);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 6, .groups = -2}); }) == rule::channels_not_divisible);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .groups = 4}); }) ==
+          rule::channels_not_divisible);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 7, .groups = 6}); }) ==
+          rule::channels_not_divisible);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 6, .groups = -2}); }) ==
+          rule::channels_not_divisible);
     CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .kernel = 9}); }) == rule::empty_output);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .stride = 0}); }) == rule::window_not_positive);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .kernel = 0}); }) == rule::window_not_positive);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .padding = -1}); }) == rule::window_not_positive);
-    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .dilation = 0}); }) == rule::window_not_positive);
-    CHECK(broken_by([](auto& b, int x) { b.pool2d(zp::op::max_pool2d, x, "", {.kernel = 3, .padding = 2}); }) == rule::padding_too_large);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .stride = 0}); }) ==
+          rule::window_not_positive);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .kernel = 0}); }) ==
+          rule::window_not_positive);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .padding = -1}); }) ==
+          rule::window_not_positive);
+    CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .dilation = 0}); }) ==
+          rule::window_not_positive);
+    CHECK(broken_by([](auto& b, int x) { b.pool2d(zp::op::max_pool2d, x, "", {.kernel = 3, .padding = 2}); }) ==
+          rule::padding_too_large);
     CHECK(broken_by([](auto& b, int x) { b.adaptive_avg_pool2d(x, "", {0, 1}); }) == rule::empty_output);
     CHECK(broken_by([](auto& b, int x) { b.linear(x, "l", 4); }) == rule::linear_needs_flatten);
     CHECK(broken_by([](auto& b, int x) { b.linear(b.flatten(x), "l", 0); }) == rule::out_channels_missing);
-    CHECK(broken_by([](auto& b, int x) { b.add(x, b.conv2d(x, "c", {.out_channels = 5})); }) == rule::branch_shapes_differ);
+    CHECK(broken_by([](auto& b, int x) { b.add(x, b.conv2d(x, "c", {.out_channels = 5})); }) ==
+          rule::branch_shapes_differ);
     CHECK(broken_by([](auto& b, int x) {
               const int xs[] = {x, b.conv2d(x, "c", {.out_channels = 6, .kernel = 3})};
               b.concat(xs);
@@ -184,7 +195,9 @@ TEST_CASE("builder: what a flatten was made of reaches the linear layer behind i
     CHECK(bench.broken() == zp::rule::none);
 }
 
-TEST_CASE("builder: a flattened image, whose values stand in another order than in PyTorch, goes nowhere but into a linear layer") {
+TEST_CASE(
+    "builder: a flattened image, whose values stand in another order than in PyTorch, goes nowhere but into a linear "
+    "layer") {
     const auto broken_by = [](auto make) {
         workbench bench;
         const int x = bench.b.input({2, 2, 3});
@@ -196,7 +209,8 @@ TEST_CASE("builder: a flattened image, whose values stand in another order than 
               const int xs[] = {image, vector};
               b.concat(xs);
           }) == rule::flattened_image);
-    CHECK(broken_by([](auto& b, int image, int vector) { b.add(image, b.linear(vector, "l", 12)); }) == rule::flattened_image);
+    CHECK(broken_by([](auto& b, int image, int vector) { b.add(image, b.linear(vector, "l", 12)); }) ==
+          rule::flattened_image);
     CHECK(broken_by([](auto& b, int image, int) { b.batch_norm(image, "n", 1e-5f, true); }) == rule::flattened_image);
     CHECK(broken_by([](auto& b, int image, int) { b.add(image, image); }) == rule::none);
     CHECK(broken_by([](auto& b, int, int vector) { b.batch_norm(vector, "n", 1e-5f, true); }) == rule::none);

@@ -16,8 +16,9 @@
 
 namespace {
 
-struct net : zp::model<zp::input<4, 3, 2>, zp::conv2d<"conv", zp::conv{.out_channels = 5, .kernel = 3, .padding = 1}>, zp::relu,
-                       zp::max_pool2d<zp::pool{.kernel = 2, .stride = 1}>, zp::flatten, zp::linear<"fc", 3>> {};
+struct net : zp::model<zp::input<4, 3, 2>, zp::conv2d<"conv", zp::conv{.out_channels = 5, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::max_pool2d<zp::pool{.kernel = 2, .stride = 1}>, zp::flatten, zp::linear<"fc", 3>> {
+};
 using network = zp::float_model<net>;
 using array_in = std::array<float, 24>;
 using array_out = std::array<float, 3>;
@@ -49,8 +50,7 @@ struct fixture {
     }
 };
 
-template <class Call>
-std::string shape_error_of(Call call) {
+template <class Call> std::string shape_error_of(Call call) {
     try {
         call();
     } catch (const zp::shape_error& error) { return error.what(); }
@@ -104,12 +104,16 @@ TEST_CASE_FIXTURE(fixture, "network: zp::nchw takes an image with its channels o
           "the model's input is 4x3x2, that is 24 floats, but a range of 23 came");
 }
 
-TEST_CASE_FIXTURE(fixture, "network: a range of the wrong size is a shape_error that says what was expected and what came") {
+TEST_CASE_FIXTURE(fixture,
+                  "network: a range of the wrong size is a shape_error that says what was expected and what came") {
     std::vector<float> y(3);
-    CHECK(shape_error_of([&] { model(std::vector<float>(25), y); }) == "the model's input is 4x3x2, that is 24 floats, but a range of 25 came");
-    CHECK(shape_error_of([&] { model(std::vector<float>(), y); }) == "the model's input is 4x3x2, that is 24 floats, but a range of 0 came");
+    CHECK(shape_error_of([&] { model(std::vector<float>(25), y); }) ==
+          "the model's input is 4x3x2, that is 24 floats, but a range of 25 came");
+    CHECK(shape_error_of([&] { model(std::vector<float>(), y); }) ==
+          "the model's input is 4x3x2, that is 24 floats, but a range of 0 came");
     std::vector<float> wrong(4);
-    CHECK(shape_error_of([&] { model(x, wrong); }) == "the model's output is 1x1x3, that is 3 floats, but a range of 4 came");
+    CHECK(shape_error_of([&] { model(x, wrong); }) ==
+          "the model's output is 1x1x3, that is 3 floats, but a range of 4 came");
     CHECK(shape_error_of([&] { model(x, y); }) == "no error");
 }
 

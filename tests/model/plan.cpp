@@ -26,7 +26,8 @@ graph<capacity> random_graph(made_up::generator& next) {
         row.scratch_bytes = next.integer(0, 1) * next.integer(0, 3000);
         row.parameter_bytes = next.integer(0, 1) * next.integer(0, 500);
         row.input_count = i == 0 ? std::int8_t{0} : static_cast<std::int8_t>(next.integer(1, 3));
-        for (int k = 0; k != row.input_count; ++k) row.inputs[k] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
+        for (int k = 0; k != row.input_count; ++k)
+            row.inputs[k] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
     }
     g.nodes[g.size - 1].type = zp::scalar_type::float32;
     return g;
@@ -78,7 +79,8 @@ TEST_CASE("plan: values that are alive together never overlap, and everything is
         for (int i = 0; i != g.size; ++i) {
             int alive = 0;
             for (const block& x : blocks)
-                if (x.first <= i && i <= x.last) alive += static_cast<int>(zp::align_up(static_cast<std::size_t>(x.end - x.begin)));
+                if (x.first <= i && i <= x.last)
+                    alive += static_cast<int>(zp::align_up(static_cast<std::size_t>(x.end - x.begin)));
             most_alive = std::max(most_alive, alive);
         }
         CHECK_FALSE(overlap);

@@ -30,13 +30,27 @@ std::uint64_t signature(const zp::graph<3>& g) { return zp::signature_of(g, "nea
 TEST_CASE("signature: every property that gives integers their meaning changes it") {
     using change = void (*)(zp::node&);
     const change changes[] = {
-        [](zp::node& n) { n.kind = zp::op::linear; }, [](zp::node& n) { n.activation = zp::op::relu; }, [](zp::node& n) { n.name = "conw"; },
-        [](zp::node& n) { n.name = "con"; }, [](zp::node& n) { n.out.channels = 9; }, [](zp::node& n) { n.window.kernel_height = 3; },
-        [](zp::node& n) { n.window.stride_width = 2; }, [](zp::node& n) { n.window.padding_top = 1; }, [](zp::node& n) { n.window.dilation_width = 2; },
-        [](zp::node& n) { n.window.groups = 8; }, [](zp::node& n) { n.type = zp::scalar_type::int8; }, [](zp::node& n) { n.weight_type = zp::scalar_type::int8; },
-        [](zp::node& n) { n.affine_weights = true; }, [](zp::node& n) { n.slot = 3; }, [](zp::node& n) { n.table_slot = 3; },
-        [](zp::node& n) { n.quant_min = -1; }, [](zp::node& n) { n.quant_max = 127; }, [](zp::node& n) { n.weight_min = -127; },
-        [](zp::node& n) { n.weight_max = 7; }, [](zp::node& n) { n.count_include_pad = false; }, [](zp::node& n) { n.parameter = 1e-3f; },
+        [](zp::node& n) { n.kind = zp::op::linear; },
+        [](zp::node& n) { n.activation = zp::op::relu; },
+        [](zp::node& n) { n.name = "conw"; },
+        [](zp::node& n) { n.name = "con"; },
+        [](zp::node& n) { n.out.channels = 9; },
+        [](zp::node& n) { n.window.kernel_height = 3; },
+        [](zp::node& n) { n.window.stride_width = 2; },
+        [](zp::node& n) { n.window.padding_top = 1; },
+        [](zp::node& n) { n.window.dilation_width = 2; },
+        [](zp::node& n) { n.window.groups = 8; },
+        [](zp::node& n) { n.type = zp::scalar_type::int8; },
+        [](zp::node& n) { n.weight_type = zp::scalar_type::int8; },
+        [](zp::node& n) { n.affine_weights = true; },
+        [](zp::node& n) { n.slot = 3; },
+        [](zp::node& n) { n.table_slot = 3; },
+        [](zp::node& n) { n.quant_min = -1; },
+        [](zp::node& n) { n.quant_max = 127; },
+        [](zp::node& n) { n.weight_min = -127; },
+        [](zp::node& n) { n.weight_max = 7; },
+        [](zp::node& n) { n.count_include_pad = false; },
+        [](zp::node& n) { n.parameter = 1e-3f; },
     };
     std::vector<std::uint64_t> all{signature(some_graph())};
     for (const change make : changes) {

@@ -14,42 +14,42 @@ using zp::conv;
 using zp::op;
 using zp::shape;
 
-template <class Net>
-constexpr const auto& table = zp::source<Net>::table;
-template <class Net>
-zp::rule broken() { return table<Net>.error.broken; }
+template <class Net> constexpr const auto& table = zp::source<Net>::table;
+template <class Net> zp::rule broken() { return table<Net>.error.broken; }
 
-template <class Net>
-std::vector<op> kinds() {
+template <class Net> std::vector<op> kinds() {
     std::vector<op> all;
     for (const zp::node& row : table<Net>) all.push_back(row.kind);
     return all;
 }
-template <class Net>
-std::vector<shape> shapes() {
+template <class Net> std::vector<shape> shapes() {
     std::vector<shape> all;
     for (const zp::node& row : table<Net>) all.push_back(row.out);
     return all;
 }
-template <class Net>
-std::vector<int> inputs(int i) {
+template <class Net> std::vector<int> inputs(int i) {
     const zp::node& row = table<Net>.nodes[i];
     return {row.inputs, row.inputs + row.input_count};
 }
 
 struct every_layer
-    : zp::model<zp::input<16, 12, 3>, zp::quant_stub, zp::conv2d<"conv", conv{.out_channels = 8, .kernel = 3, .stride = 2, .padding = 1}>,
+    : zp::model<zp::input<16, 12, 3>, zp::quant_stub,
+                zp::conv2d<"conv", conv{.out_channels = 8, .kernel = 3, .stride = 2, .padding = 1}>,
                 zp::batch_norm2d<"bn", zp::norm{.epsilon_millionths = 1000, .affine = false}>, zp::relu,
-                zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 2, .dilation = 2, .groups = zp::depthwise, .bias = false}>, zp::relu6,
-                zp::conv2d<"grouped", conv{.out_channels = 4, .kernel = {1, 3}, .groups = 4}>, zp::leaky_relu<200>,
-                zp::max_pool2d<zp::pool{.kernel = 3, .stride = 2, .ceil_mode = true}>, zp::sigmoid, zp::avg_pool2d<2>, zp::tanh,
-                zp::adaptive_avg_pool2d<2, 1>, zp::hardswish, zp::flatten, zp::dropout, zp::linear<"fc", 10, zp::with_bias::no>,
-                zp::batch_norm1d<"bn1d">, zp::dequant_stub> {};
+                zp::conv2d<"depthwise",
+                           conv{.kernel = 3, .padding = 2, .dilation = 2, .groups = zp::depthwise, .bias = false}>,
+                zp::relu6, zp::conv2d<"grouped", conv{.out_channels = 4, .kernel = {1, 3}, .groups = 4}>,
+                zp::leaky_relu<200>, zp::max_pool2d<zp::pool{.kernel = 3, .stride = 2, .ceil_mode = true}>, zp::sigmoid,
+                zp::avg_pool2d<2>, zp::tanh, zp::adaptive_avg_pool2d<2, 1>, zp::hardswish, zp::flatten, zp::dropout,
+                zp::linear<"fc", 10, zp::with_bias::no>, zp::batch_norm1d<"bn1d">, zp::dequant_stub> {};
 
-struct nested : zp::model<zp::input<4, 4, 2>,
-                          zp::residual<zp::conv2d<"a", conv{.out_channels = 2}>, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>, zp::relu>,
-                          zp::concat<zp::identity, zp::sequential<zp::conv2d<"c", conv{.out_channels = 3}>, zp::relu>, zp::conv2d<"d", conv{.out_channels = 1}>>,
-                          zp::add_relu<zp::conv2d<"e", conv{.out_channels = 5}>, zp::conv2d<"f", conv{.out_channels = 5}>>> {};
+struct nested
+    : zp::model<zp::input<4, 4, 2>,
+                zp::residual<zp::conv2d<"a", conv{.out_channels = 2}>,
+                             zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>, zp::relu>,
+                zp::concat<zp::identity, zp::sequential<zp::conv2d<"c", conv{.out_channels = 3}>, zp::relu>,
+                           zp::conv2d<"d", conv{.out_channels = 1}>>,
+                zp::add_relu<zp::conv2d<"e", conv{.out_channels = 5}>, zp::conv2d<"f", conv{.out_channels = 5}>>> {};
 
 /// A free-form graph: a value that two layers read, and a layer over three values, in a loop.
 struct free_form {
@@ -58,7 +58,8 @@ struct free_form {
         const int x = b.input({5, 5, 3});
         int values[3] = {x, x, x};
         const char* names[] = {"one", "two", "three"};
-        for (int i = 0; i != 3; ++i) values[i] = b.elementwise(op::relu, b.conv2d(i == 2 ? values[0] : x, names[i], {.out_channels = i + 2}));
+        for (int i = 0; i != 3; ++i)
+            values[i] = b.elementwise(op::relu, b.conv2d(i == 2 ? values[0] : x, names[i], {.out_channels = i + 2}));
         const int all = b.concat(values, "all");
         b.add(all, all, "twice");
     }
@@ -82,21 +83,25 @@ struct two_outputs {
 };
 struct too_many {
     static constexpr int nodes = 2;
-    static constexpr void lower(zp::builder& b) { b.elementwise(op::relu, b.elementwise(op::relu, b.input({1, 1, 4}))); }
+    static constexpr void lower(zp::builder& b) {
+        b.elementwise(op::relu, b.elementwise(op::relu, b.input({1, 1, 4})));
+    }
 };
 
-template <class... Layers>
-struct small : zp::model<zp::input<4, 4, 6>, Layers...> {};
+template <class... Layers> struct small : zp::model<zp::input<4, 4, 6>, Layers...> {};
 
 }  // namespace
 
 TEST_CASE("source: every layer becomes a row with its deduced shape") {
-    CHECK(kinds<every_layer>() == std::vector{op::input, op::quant_stub, op::conv2d, op::batch_norm, op::relu, op::conv2d, op::relu6, op::conv2d,
-                                              op::leaky_relu, op::max_pool2d, op::sigmoid, op::avg_pool2d, op::tanh, op::adaptive_avg_pool2d,
-                                              op::hardswish, op::flatten, op::dropout, op::linear, op::batch_norm, op::dequant_stub});
-    CHECK(shapes<every_layer>() == std::vector<shape>{{16, 12, 3}, {16, 12, 3}, {8, 6, 8}, {8, 6, 8}, {8, 6, 8}, {8, 6, 8}, {8, 6, 8}, {8, 4, 4},
-                                                      {8, 4, 4}, {4, 2, 4}, {4, 2, 4}, {2, 1, 4}, {2, 1, 4}, {2, 1, 4}, {2, 1, 4}, {1, 1, 8},
-                                                      {1, 1, 8}, {1, 1, 10}, {1, 1, 10}, {1, 1, 10}});
+    CHECK(kinds<every_layer>() ==
+          std::vector{op::input,   op::quant_stub, op::conv2d, op::batch_norm,          op::relu,
+                      op::conv2d,  op::relu6,      op::conv2d, op::leaky_relu,          op::max_pool2d,
+                      op::sigmoid, op::avg_pool2d, op::tanh,   op::adaptive_avg_pool2d, op::hardswish,
+                      op::flatten, op::dropout,    op::linear, op::batch_norm,          op::dequant_stub});
+    CHECK(shapes<every_layer>() == std::vector<shape>{{16, 12, 3}, {16, 12, 3}, {8, 6, 8},  {8, 6, 8},  {8, 6, 8},
+                                                      {8, 6, 8},   {8, 6, 8},   {8, 4, 4},  {8, 4, 4},  {4, 2, 4},
+                                                      {4, 2, 4},   {2, 1, 4},   {2, 1, 4},  {2, 1, 4},  {2, 1, 4},
+                                                      {1, 1, 8},   {1, 1, 8},   {1, 1, 10}, {1, 1, 10}, {1, 1, 10}});
     const auto& rows = table<every_layer>.nodes;
     CHECK(broken<every_layer>() == zp::rule::none);
     CHECK(table<every_layer>.size == every_layer::nodes);
@@ -122,15 +127,16 @@ TEST_CASE("source: rows carry the names of their layers") {
     CHECK(zp::row_named(table<every_layer>, "grouped") == 7);
     CHECK(zp::row_named(table<every_layer>, "group") == -1);
     CHECK(zp::row_named(table<every_layer>, "groupedd") == -1);
-    struct with_named : zp::model<zp::input<2, 2, 2>, zp::named<"pool", zp::max_pool2d<2>>, zp::named<"sum", zp::residual<zp::relu>>> {};
+    struct with_named : zp::model<zp::input<2, 2, 2>, zp::named<"pool", zp::max_pool2d<2>>,
+                                  zp::named<"sum", zp::residual<zp::relu>>> {};
     CHECK(zp::row_named(table<with_named>, "pool") == 1);
     CHECK(zp::row_named(table<with_named>, "sum") == 3);
     CHECK(table<with_named>.nodes[3].kind == op::add);
 }
 
 TEST_CASE("source: nested residuals, concat and add_relu read the right rows") {
-    CHECK(kinds<nested>() == std::vector{op::input, op::conv2d, op::conv2d, op::add, op::relu, op::add, op::conv2d, op::relu, op::conv2d, op::concat,
-                                         op::conv2d, op::conv2d, op::add, op::relu});
+    CHECK(kinds<nested>() == std::vector{op::input, op::conv2d, op::conv2d, op::add, op::relu, op::add, op::conv2d,
+                                         op::relu, op::conv2d, op::concat, op::conv2d, op::conv2d, op::add, op::relu});
     CHECK(inputs<nested>(3) == std::vector{2, 1});
     CHECK(inputs<nested>(5) == std::vector{4, 0});
     CHECK(inputs<nested>(6) == std::vector{5});
@@ -150,11 +156,13 @@ TEST_CASE("source: a model may be a function over the builder") {
 }
 
 TEST_CASE("source: a name may be used once in a model") {
-    using twice = small<zp::conv2d<"a", conv{.out_channels = 6}>, zp::residual<zp::conv2d<"b", conv{.out_channels = 6}>, zp::batch_norm2d<"a">>>;
+    using twice = small<zp::conv2d<"a", conv{.out_channels = 6}>,
+                        zp::residual<zp::conv2d<"b", conv{.out_channels = 6}>, zp::batch_norm2d<"a">>>;
     CHECK(broken<twice>() == zp::rule::duplicate_name);
     CHECK(table<twice>.error.row == 3);
     CHECK(broken<small<zp::conv2d<"input", conv{.out_channels = 6}>>>() == zp::rule::duplicate_name);
-    CHECK(broken<small<zp::conv2d<"a", conv{.out_channels = 6}>, zp::conv2d<"ab", conv{.out_channels = 6}>>>() == zp::rule::none);
+    CHECK(broken<small<zp::conv2d<"a", conv{.out_channels = 6}>, zp::conv2d<"ab", conv{.out_channels = 6}>>>() ==
+          zp::rule::none);
     CHECK(broken<small<zp::relu, zp::relu>>() == zp::rule::none);
 }
 

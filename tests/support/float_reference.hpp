@@ -15,8 +15,7 @@ namespace float_reference {
 using row_values = std::vector<double>;
 
 /// Calls f(iy, ix, ky, kx) for the positions of one window, those in the padding included.
-template <class F>
-void for_each_tap(const zp::node& row, int y, int x, F f) {
+template <class F> void for_each_tap(const zp::node& row, int y, int x, F f) {
     const auto& w = row.window;
     for (int ky = 0; ky != w.kernel_height; ++ky)
         for (int kx = 0; kx != w.kernel_width; ++kx)
@@ -42,7 +41,8 @@ inline double convolved(const zp::node& row, const row_values& in, const float* 
     for_each_tap(row, y, x, [&](int iy, int ix, int ky, int kx) {
         if (iy < 0 || iy >= row.in.height || ix < 0 || ix >= row.in.width) return;
         for (int i = 0; i != group_in; ++i)
-            sum += in[static_cast<std::size_t>((iy * row.in.width + ix) * row.in.channels + c / group_out * group_in + i)] *
+            sum += in[static_cast<std::size_t>((iy * row.in.width + ix) * row.in.channels + c / group_out * group_in +
+                                               i)] *
                    double{weights[((c * row.window.kernel_height + ky) * row.window.kernel_width + kx) * group_in + i]};
     });
     return sum;
@@ -69,7 +69,8 @@ inline double adaptively_pooled(const zp::node& row, const row_values& in, int y
     double sum = 0;
     int count = 0;
     for (int iy = first(y, row.in.height, row.out.height); iy != behind(y, row.in.height, row.out.height); ++iy)
-        for (int ix = first(x, row.in.width, row.out.width); ix != behind(x, row.in.width, row.out.width); ++ix, ++count)
+        for (int ix = first(x, row.in.width, row.out.width); ix != behind(x, row.in.width, row.out.width);
+             ++ix, ++count)
             sum += in[static_cast<std::size_t>((iy * row.in.width + ix) * row.in.channels + c)];
     return sum / count;
 }
@@ -93,16 +94,19 @@ inline row_values row_output(const zp::node& row, const std::vector<row_values>&
                 const std::size_t i = out.size();
                 double value = 0;
                 switch (row.kind) {
-                    case zp::op::conv2d: case zp::op::linear: value = convolved(row, input(0), block, y, x, c); break;
+                    case zp::op::conv2d:
+                    case zp::op::linear: value = convolved(row, input(0), block, y, x, c); break;
                     case zp::op::batch_norm: {
                         const auto bn = zp::view_of_batch_norm(row, block);
                         const auto k = static_cast<std::size_t>(c);
                         value = (input(0)[i] - double{bn.running_mean[k]}) /
-                                    std::sqrt(double{bn.running_var[k]} + double{row.parameter}) * double{bn.weight[k]} +
+                                    std::sqrt(double{bn.running_var[k]} + double{row.parameter}) *
+                                    double{bn.weight[k]} +
                                 double{bn.bias[k]};
                         break;
                     }
-                    case zp::op::max_pool2d: case zp::op::avg_pool2d: value = pooled(row, input(0), y, x, c); break;
+                    case zp::op::max_pool2d:
+                    case zp::op::avg_pool2d: value = pooled(row, input(0), y, x, c); break;
                     case zp::op::adaptive_avg_pool2d: value = adaptively_pooled(row, input(0), y, x, c); break;
                     case zp::op::add: value = input(0)[i] + input(1)[i]; break;
                     default: value = activate(row.kind, row.parameter, input(0)[i]);
@@ -115,8 +119,7 @@ inline row_values row_output(const zp::node& row, const std::vector<row_values>&
 }
 
 /// The outputs of all rows of a float network (as written, or fused). Custom rows are not computed.
-template <class Network>
-std::vector<row_values> run(const Network& model, std::span<const float> input) {
+template <class Network> std::vector<row_values> run(const Network& model, std::span<const float> input) {
     std::vector<row_values> rows{row_values(input.begin(), input.end())};
     for (std::size_t i = 1; i != model.rows().size(); ++i)
         rows.push_back(row_output(model.rows()[i], rows, model.parameters()));
@@ -124,8 +127,7 @@ std::vector<row_values> run(const Network& model, std::span<const float> input) 
 }
 
 /// The largest |a - b| / max(1, |b|).
-template <class A, class B>
-double difference(const A& a, const B& b) {
+template <class A, class B> double difference(const A& a, const B& b) {
     double worst = a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i != std::min(a.size(), b.size()); ++i) {
         const auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);

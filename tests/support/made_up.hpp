@@ -39,8 +39,7 @@ inline std::vector<float> values(std::size_t count, std::uint64_t seed, float lo
 }
 
 /// The float network of a model, its parameters of a size that keeps activations near 1.
-template <class Net>
-zp::float_model<Net> network(std::uint64_t seed = 1) {
+template <class Net> zp::float_model<Net> network(std::uint64_t seed = 1) {
     zp::float_model<Net> model;
     generator next(seed);
     for (const zp::node& row : model.rows()) {
@@ -66,7 +65,8 @@ template <class Net>
 std::vector<std::vector<float>> inputs(std::size_t count, std::uint64_t seed = 2, float low = -1, float high = 1) {
     std::vector<std::vector<float>> all;
     for (std::size_t i = 0; i != count; ++i)
-        all.push_back(values(static_cast<std::size_t>(zp::float_model<Net>::input_shape.size()), seed * 1000 + i, low, high));
+        all.push_back(
+            values(static_cast<std::size_t>(zp::float_model<Net>::input_shape.size()), seed * 1000 + i, low, high));
     return all;
 }
 
@@ -74,12 +74,12 @@ std::vector<std::vector<float>> inputs(std::size_t count, std::uint64_t seed = 2
 struct layer_floats {
     std::vector<float> weights, bias;
 };
-template <class Network>
-layer_floats parameters_of(const Network& model, const char* name) {
+template <class Network> layer_floats parameters_of(const Network& model, const char* name) {
     for (const zp::node& row : model.rows()) {
         if (std::string_view(row.name) != name) continue;
         const auto* block = reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
-        return {{block, block + row.weights}, {block + zp::bias_offset(row), block + zp::bias_offset(row) + row.channels}};
+        return {{block, block + row.weights},
+                {block + zp::bias_offset(row), block + zp::bias_offset(row) + row.channels}};
     }
     return {};
 }

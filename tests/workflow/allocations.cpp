@@ -30,10 +30,18 @@ void* allocate(std::size_t size, std::size_t alignment) {
 }  // namespace
 
 // For the whole test program; sizes and alignments of all forms arrive here.
-[[gnu::noinline]] void* operator new(std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new[](std::size_t size) { return allocate(size == 0 ? 1 : size, alignof(std::max_align_t)); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) { return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment)); }
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    return allocate(size == 0 ? 1 : size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](std::size_t size) {
+    return allocate(size == 0 ? 1 : size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
+    return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) {
+    return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment));
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
@@ -48,31 +56,38 @@ namespace {
 using zp::conv;
 
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, zp::keep_float<"late">> {};
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                            zp::keep_float<"late">> {};
 
 /// Every kind of row there is.
-struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"a", conv{.out_channels = 8, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn">, zp::relu,
-                       zp::residual<zp::conv2d<"b", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::hardswish>, zp::max_pool2d<2>,
-                       zp::concat<zp::identity, zp::sigmoid, zp::conv2d<"c", conv{.out_channels = 2, .groups = 2}>>, zp::relu6, zp::avg_pool2d<2>, zp::batch_norm2d<"late">, zp::tanh,
-                       zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"d", 5>, zp::leaky_relu<>> {};
+struct net
+    : zp::model<zp::input<8, 8, 3>, zp::conv2d<"a", conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                zp::batch_norm2d<"bn">, zp::relu,
+                zp::residual<zp::conv2d<"b", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::hardswish>,
+                zp::max_pool2d<2>,
+                zp::concat<zp::identity, zp::sigmoid, zp::conv2d<"c", conv{.out_channels = 2, .groups = 2}>>, zp::relu6,
+                zp::avg_pool2d<2>, zp::batch_norm2d<"late">, zp::tanh, zp::adaptive_avg_pool2d<1>, zp::flatten,
+                zp::linear<"d", 5>, zp::leaky_relu<>> {};
 using int8 = zp::quantized<net, config>;
 using float32 = zp::float_model<net>;
 using input = std::array<float, 192>;
 using output = std::array<float, 5>;
 
-template <class Network, class X, class Y>
-constexpr bool runs_noexcept = noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>())) &&
-                               noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>(), std::declval<typename Network::workspace&>()));
-static_assert(runs_noexcept<int8, input, output> && runs_noexcept<float32, input, output> && runs_noexcept<zp::fused<net>, input, output>);
+template <class Network, class X, class Y> constexpr bool runs_noexcept = noexcept(std::declval<const Network&>()(
+    std::declval<const X&>(),
+    std::declval<Y&>())) && noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>(),
+                                                                    std::declval<typename Network::workspace&>()));
+static_assert(runs_noexcept<int8, input, output> && runs_noexcept<float32, input, output> &&
+              runs_noexcept<zp::fused<net>, input, output>);
 static_assert(runs_noexcept<int8, zp::nchw_values<input>, output>);
-static_assert(noexcept(std::declval<const int8&>().run(std::declval<const float*>(), std::declval<float*>(), std::declval<std::byte*>())));
+static_assert(noexcept(std::declval<const int8&>().run(std::declval<const float*>(), std::declval<float*>(),
+                                                       std::declval<std::byte*>())));
 static_assert(std::integral_constant<int, int8::arena_bytes>::value > 0 && int8::arena_bytes < float32::arena_bytes);
 static_assert(std::integral_constant<int, int8::parameter_bytes>::value > 0);
 static_assert(sizeof(int8::workspace) == int8::arena_bytes);
 static_assert(std::is_trivially_destructible_v<int8::workspace>);
 
-template <class Network>
-long allocations_of(const Network& model, const input& x) {
+template <class Network> long allocations_of(const Network& model, const input& x) {
     output y{};
     typename Network::workspace memory;
     const std::vector<float> vector_x(x.begin(), x.end());

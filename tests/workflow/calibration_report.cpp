@@ -17,7 +17,12 @@ using zp::conv;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
 
-struct net : zp::model<zp::input<2, 2, 3>, zp::conv2d<"conv", conv{.out_channels = 4}>, zp::relu, zp::max_pool2d<zp::pool{.kernel = 1}>, zp::concat<zp::identity, zp::sequential<zp::conv2d<"branch", conv{.out_channels = 2}>, zp::max_pool2d<1>>>, zp::flatten, zp::linear<"fc", 2>> {};
+struct net
+    : zp::model<
+          zp::input<2, 2, 3>, zp::conv2d<"conv", conv{.out_channels = 4}>, zp::relu,
+          zp::max_pool2d<zp::pool{.kernel = 1}>,
+          zp::concat<zp::identity, zp::sequential<zp::conv2d<"branch", conv{.out_channels = 2}>, zp::max_pool2d<1>>>,
+          zp::flatten, zp::linear<"fc", 2>> {};
 
 /// The identity in the first three channels, the fourth always zero.
 zp::float_model<net> trained() {
@@ -83,7 +88,10 @@ TEST_CASE("report: too few samples and constant data are warned about") {
 }
 
 TEST_CASE("report: values that the codes do not reach are counted") {
-    struct narrow : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_qparams_observer<zp::qparams{1.0f / 255, 0}>>, weights> {};
+    struct narrow
+        : zp::qconfig<
+              zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_qparams_observer<zp::qparams{1.0f / 255, 0}>>,
+              weights> {};
     const auto report = zp::report(zp::calibrate(zp::prepare<narrow>(trained()), made_up::inputs<net>(100, 2, -1, 1)));
     CHECK(report.activations[0].clipped_share == doctest::Approx(0.5).epsilon(0.05));
     CHECK(warns(report, "input: "));
@@ -91,5 +99,6 @@ TEST_CASE("report: values that the codes do not reach are counted") {
 }
 
 TEST_CASE("report: a network that has seen nothing has no report") {
-    CHECK_THROWS_AS(zp::report(zp::calibrate(zp::prepare<config>(trained()), std::vector<std::vector<float>>{})), zp::calibration_error);
+    CHECK_THROWS_AS(zp::report(zp::calibrate(zp::prepare<config>(trained()), std::vector<std::vector<float>>{})),
+                    zp::calibration_error);
 }

@@ -18,15 +18,19 @@ using zp::conv;
 
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
-struct net : zp::model<zp::input<3, 3, 2>, zp::conv2d<"conv1", conv{.out_channels = 16}>, zp::relu, zp::flatten, zp::linear<"fc", 3>> {};
+struct net : zp::model<zp::input<3, 3, 2>, zp::conv2d<"conv1", conv{.out_channels = 16}>, zp::relu, zp::flatten,
+                       zp::linear<"fc", 3>> {};
 
-template <class Net>
-float* floats_of(zp::float_model<Net>& model, int row) { return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].parameter_offset); }
+template <class Net> float* floats_of(zp::float_model<Net>& model, int row) {
+    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].parameter_offset);
+}
 
-void check_against_script(const zp::float_model<net>& trained, const std::vector<std::vector<float>>& calibration, const zp::quantized<net, config>& int8) {
+void check_against_script(const zp::float_model<net>& trained, const std::vector<std::vector<float>>& calibration,
+                          const zp::quantized<net, config>& int8) {
     simulation::script<net, config> s(trained, calibration);
     for (const auto& image : made_up::inputs<net>(4, 90, -2, 2)) {
-        auto conv1 = s.convolve("conv1", s.quantize(s.input(image), s.range("input")), square(1), s.range("conv1"), simulation::activation::relu);
+        auto conv1 = s.convolve("conv1", s.quantize(s.input(image), s.range("input")), square(1), s.range("conv1"),
+                                simulation::activation::relu);
         conv1.extents = {1, 1, conv1.extents.size()};
         s.dequantize(s.convolve("fc", conv1, square(1), s.range("fc")));
         CHECK(simulation::differences(int8, s, image) == "");
@@ -43,7 +47,8 @@ TEST_CASE("convert: a constant input is legal and exactly representable") {
         const zp::qparams input = int8.ranges()[0];
         INFO("constant ", constant, ", scale ", input.scale, ", zero point ", input.zero_point);
         CHECK(input.scale > 0);
-        CHECK(std::fabs(zp::fake_quantize<zp::quint8>(constant, input) - constant) <= 2e-7f * std::fabs(constant) + 1e-7f);
+        CHECK(std::fabs(zp::fake_quantize<zp::quint8>(constant, input) - constant) <=
+              2e-7f * std::fabs(constant) + 1e-7f);
         check_against_script(trained, calibration, int8);
     }
 }
@@ -82,11 +87,15 @@ TEST_CASE("convert: weights that are no numbers are an error that names them") {
     const auto message = [&] {
         try {
             // Zeros in, so that calibration itself sees 0 * NaN only where the data reach it.
-            zp::quantize_filters<config::weight, zp::default_architecture>(std::span(floats_of(trained, 1), 32), std::vector<float>(16), 1.0f, false, "conv1", *std::make_unique<std::vector<std::string>>());
+            zp::quantize_filters<config::weight, zp::default_architecture>(
+                std::span(floats_of(trained, 1), 32), std::vector<float>(16), 1.0f, false, "conv1",
+                *std::make_unique<std::vector<std::string>>());
         } catch (const zp::calibration_error& error) { return std::string(error.what()); }
         return std::string("no error");
     }();
-    CHECK(message == "conv1.weight: expected finite values, but value 5 of 32 (channel 2) is nan: clean the calibration data, or the weights before this layer");
+    CHECK(message ==
+          "conv1.weight: expected finite values, but value 5 of 32 (channel 2) is nan: clean the calibration data, or "
+          "the weights before this layer");
 }
 
 TEST_CASE("convert: all weights zero is a network of its biases") {
@@ -102,9 +111,11 @@ TEST_CASE("convert: values far outside of the calibrated range saturate") {
     const auto calibration = made_up::inputs<net>(4, 5);
     const auto int8 = simulation::converted<config>(trained, calibration);
     simulation::script<net, config> s(trained, calibration);
-    for (const float extreme : {1e30f, -1e30f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
+    for (const float extreme :
+         {1e30f, -1e30f, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()}) {
         const std::vector<float> image(18, extreme);
-        auto conv1 = s.convolve("conv1", s.quantize(s.input(image), s.range("input")), square(1), s.range("conv1"), simulation::activation::relu);
+        auto conv1 = s.convolve("conv1", s.quantize(s.input(image), s.range("input")), square(1), s.range("conv1"),
+                                simulation::activation::relu);
         conv1.extents = {1, 1, conv1.extents.size()};
         s.dequantize(s.convolve("fc", conv1, square(1), s.range("fc")));
         CHECK(simulation::differences(int8, s, image) == "");
@@ -120,4 +131,43 @@ TEST_CASE("convert: the same network converts to the same integers") {
     const auto calibrated = zp::calibrate(zp::prepare<config>(made_up::network<net>(6)), made_up::inputs<net>(4, 6));
     const auto a = zp::convert(calibrated), b = zp::convert(calibrated);
     CHECK(std::equal(a.parameters(), a.parameters() + a.parameter_bytes, b.parameters()));
+}
+
+namespace {
+// 255 * 128 * 32896 products and a bias of the same size again: all that 32 bits hold.
+struct deepest : zp::model<zp::input<1, 1, 32896>, zp::linear<"fc", 3>> {};
+struct deepest_convolution : zp::model<zp::input<3, 3, 3655>, zp::conv2d<"fc", conv{.out_channels = 3, .kernel = 3}>> {
+};
+
+template <class Net> void check_extremes(float low, float high) {
+    auto trained = made_up::network<Net>(7);
+    const zp::node& row = trained.rows()[1];
+    const int depth = row.weights / 3;
+    float* weights = floats_of(trained, 1);
+    for (int k = 0; k != depth; ++k) {
+        weights[k] = -1;
+        weights[depth + k] = 1;
+        weights[2 * depth + k] = k % 2 == 0 ? 1.0f : -1.0f;
+    }
+    // Steps of the accumulator are 1/255 * 1/127.5: these biases are just below half of int32.
+    for (int c = 0; c != 3; ++c) weights[zp::bias_offset(row) + c] = c == 1 ? 33024.0f : -33024.0f;
+    const auto size = static_cast<std::size_t>(row.in.size());
+    std::vector<std::vector<float>> inputs{std::vector<float>(size, low), std::vector<float>(size, high),
+                                           std::vector<float>(size)};
+    for (std::size_t i = 0; i != size; ++i) inputs[2][i] = i % 2 == 0 ? low : high;
+    const auto int8 = simulation::converted<config>(trained, inputs);
+    simulation::script<Net, config> s(trained, inputs);
+    for (const auto& image : inputs) {
+        const int side = row.window.kernel_height;
+        s.dequantize(s.convolve("fc", s.quantize(s.input(image), s.range("input")), square(side), s.range("fc")));
+        CHECK(simulation::differences(int8, s, image) == "");
+    }
+}
+}  // namespace
+
+TEST_CASE("convert: the deepest layers with the largest biases stay within 32 bits, the zero point at either end") {
+    check_extremes<deepest>(0, 1);
+    check_extremes<deepest>(-1, 0);
+    check_extremes<deepest_convolution>(0, 1);
+    check_extremes<deepest_convolution>(-1, 0);
 }

@@ -15,16 +15,22 @@ using simulation::square;
 using zp::conv;
 
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
-struct unsigned_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+struct unsigned_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {
+};
 struct signed_config : zp::qconfig<zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
-struct reduced_config : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+struct reduced_config
+    : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
 
 /// Fused behind conv2d and linear; on their own behind a pool, an add and each other; in front of a concat.
-struct net : zp::model<zp::input<5, 5, 3>, zp::conv2d<"a", conv{.out_channels = 6}>, zp::named<"leaky", zp::leaky_relu<100>>, zp::conv2d<"b", conv{.out_channels = 6}>, zp::named<"hard", zp::hardswish>,
-                       zp::max_pool2d<2>, zp::named<"tanh", zp::tanh>, zp::named<"leaky again", zp::leaky_relu<>>,
-                       zp::concat<zp::sequential<zp::conv2d<"c", conv{.out_channels = 4}>, zp::named<"gate", zp::sigmoid>>, zp::sequential<zp::conv2d<"d", conv{.out_channels = 5}>, zp::named<"hard too", zp::hardswish>>,
-                                  zp::named<"gate of input", zp::sigmoid>>,
-                       zp::flatten, zp::linear<"e", 8>, zp::named<"last", zp::tanh>> {};
+struct net
+    : zp::model<
+          zp::input<5, 5, 3>, zp::conv2d<"a", conv{.out_channels = 6}>, zp::named<"leaky", zp::leaky_relu<100>>,
+          zp::conv2d<"b", conv{.out_channels = 6}>, zp::named<"hard", zp::hardswish>, zp::max_pool2d<2>,
+          zp::named<"tanh", zp::tanh>, zp::named<"leaky again", zp::leaky_relu<>>,
+          zp::concat<zp::sequential<zp::conv2d<"c", conv{.out_channels = 4}>, zp::named<"gate", zp::sigmoid>>,
+                     zp::sequential<zp::conv2d<"d", conv{.out_channels = 5}>, zp::named<"hard too", zp::hardswish>>,
+                     zp::named<"gate of input", zp::sigmoid>>,
+          zp::flatten, zp::linear<"e", 8>, zp::named<"last", zp::tanh>> {};
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double tanh(double x) { return std::tanh(x); }
@@ -34,8 +40,7 @@ auto leaky(float slope) {
     return [slope](double x) { return x > 0 ? x : x * double{slope}; };
 }
 
-template <class Config>
-void check(zp::qparams of_sigmoid, zp::qparams of_tanh) {
+template <class Config> void check(zp::qparams of_sigmoid, zp::qparams of_tanh) {
     const auto trained = made_up::network<net>(6);
     const auto calibration = made_up::inputs<net>(5, 6, -2, 2);
     const auto int8 = simulation::converted<Config>(trained, calibration);

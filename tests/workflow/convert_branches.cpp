@@ -17,23 +17,37 @@ struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp:
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
 
 /// As the demo: convolutions with batch norms and relu, a residual block, a depthwise-separable one, pools, linear layers.
-struct digits : zp::model<zp::input<8, 8, 1>, zp::conv2d<"conv1", conv{.out_channels = 10, .kernel = 3, .padding = 1, .bias = false}>, zp::batch_norm2d<"bn1">, zp::relu,
-                          zp::residual<zp::conv2d<"a", conv{.out_channels = 10, .kernel = 3, .padding = 1, .bias = false}>, zp::batch_norm2d<"bn_a">, zp::relu,
-                                       zp::conv2d<"b", conv{.out_channels = 10, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn_b">>,
-                          zp::relu, zp::max_pool2d<2>, zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::batch_norm2d<"bn2">, zp::relu6,
-                          zp::conv2d<"pointwise", conv{.out_channels = 7}>, zp::relu, zp::avg_pool2d<2>, zp::flatten, zp::dropout, zp::linear<"fc1", 9>, zp::relu,
-                          zp::linear<"fc2", 10>> {};
+struct digits
+    : zp::model<
+          zp::input<8, 8, 1>, zp::conv2d<"conv1", conv{.out_channels = 10, .kernel = 3, .padding = 1, .bias = false}>,
+          zp::batch_norm2d<"bn1">, zp::relu,
+          zp::residual<zp::conv2d<"a", conv{.out_channels = 10, .kernel = 3, .padding = 1, .bias = false}>,
+                       zp::batch_norm2d<"bn_a">, zp::relu,
+                       zp::conv2d<"b", conv{.out_channels = 10, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn_b">>,
+          zp::relu, zp::max_pool2d<2>,
+          zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::batch_norm2d<"bn2">,
+          zp::relu6, zp::conv2d<"pointwise", conv{.out_channels = 7}>, zp::relu, zp::avg_pool2d<2>, zp::flatten,
+          zp::dropout, zp::linear<"fc1", 9>, zp::relu, zp::linear<"fc2", 10>> {};
 
 /// The scale of a concat is pulled into its branches, through the pools; a value with a reader besides keeps it too.
-struct inception : zp::model<zp::input<6, 6, 3>, zp::conv2d<"stem", conv{.out_channels = 5}>, zp::relu,
-                             zp::concat<zp::conv2d<"one", conv{.out_channels = 4}>, zp::sequential<zp::conv2d<"two", conv{.out_channels = 6, .kernel = 3, .padding = 1}>, zp::relu>,
-                                        zp::sequential<zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>, zp::conv2d<"three", conv{.out_channels = 2}>>,
-                                        zp::sequential<zp::conv2d<"four", conv{.out_channels = 3}>, zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>>,
-                             zp::relu, zp::conv2d<"last", conv{.out_channels = 3}>, zp::adaptive_avg_pool2d<1>, zp::flatten> {};
+struct inception
+    : zp::model<
+          zp::input<6, 6, 3>, zp::conv2d<"stem", conv{.out_channels = 5}>, zp::relu,
+          zp::concat<zp::conv2d<"one", conv{.out_channels = 4}>,
+                     zp::sequential<zp::conv2d<"two", conv{.out_channels = 6, .kernel = 3, .padding = 1}>, zp::relu>,
+                     zp::sequential<zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>,
+                                    zp::conv2d<"three", conv{.out_channels = 2}>>,
+                     zp::sequential<zp::conv2d<"four", conv{.out_channels = 3}>,
+                                    zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>>,
+          zp::relu, zp::conv2d<"last", conv{.out_channels = 3}>, zp::adaptive_avg_pool2d<1>, zp::flatten> {};
 
 /// Layers that are not fused: a relu behind a pool, an add of the input itself, a relu behind a value with two readers.
-struct loose : zp::model<zp::input<4, 4, 4>, zp::max_pool2d<zp::pool{.kernel = 2, .stride = 1}>, zp::relu, zp::conv2d<"a", conv{.out_channels = 4}>,
-                         zp::residual<zp::relu6>, zp::residual<zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1, .count_include_pad = false}>>> {};
+struct loose
+    : zp::model<
+          zp::input<4, 4, 4>, zp::max_pool2d<zp::pool{.kernel = 2, .stride = 1}>, zp::relu,
+          zp::conv2d<"a", conv{.out_channels = 4}>, zp::residual<zp::relu6>,
+          zp::residual<zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1, .count_include_pad = false}>>> {
+};
 
 }  // namespace
 
@@ -49,7 +63,8 @@ TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and l
         const auto b = s.convolve("b", a, square(3, 1, 1), s.range("b"), activation::none, "bn_b");
         const auto sum = s.add(b, stem, s.range("add_4"), activation::relu);
         const auto pooled = s.pool(pooling::max, sum, square(2, 2));
-        const auto depthwise = s.convolve("depthwise", pooled, square(3, 1, 1, 1, 10), s.range("depthwise"), activation::relu6, "bn2");
+        const auto depthwise =
+            s.convolve("depthwise", pooled, square(3, 1, 1, 1, 10), s.range("depthwise"), activation::relu6, "bn2");
         const auto pointwise = s.convolve("pointwise", depthwise, square(1), s.range("pointwise"), activation::relu);
         auto averaged = s.pool(pooling::average, pointwise, square(2, 2));
         averaged.extents = {1, 1, averaged.extents.size()};

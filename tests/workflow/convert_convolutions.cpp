@@ -15,15 +15,21 @@ using zp::conv;
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
 
-struct convolutions : zp::model<zp::input<11, 9, 4>, zp::conv2d<"strided", conv{.out_channels = 18, .kernel = 3, .stride = 2, .padding = 1}>,
-                                zp::conv2d<"dilated", conv{.out_channels = 12, .kernel = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}}>, zp::relu,
-                                zp::conv2d<"grouped", conv{.out_channels = 6, .kernel = 2, .groups = 3, .bias = false}>,
-                                zp::conv2d<"depthwise", conv{.kernel = 3, .stride = {2, 1}, .padding = 1, .groups = zp::depthwise}>, zp::relu6,
-                                zp::conv2d<"multiplier", conv{.out_channels = 12, .kernel = 3, .padding = 1, .groups = zp::depthwise}>,
-                                zp::conv2d<"wide", conv{.out_channels = 5, .kernel = {1, 2}}>> {};
+struct convolutions
+    : zp::model<
+          zp::input<11, 9, 4>, zp::conv2d<"strided", conv{.out_channels = 18, .kernel = 3, .stride = 2, .padding = 1}>,
+          zp::conv2d<"dilated", conv{.out_channels = 12, .kernel = {3, 2}, .padding = {2, 1}, .dilation = {2, 3}}>,
+          zp::relu, zp::conv2d<"grouped", conv{.out_channels = 6, .kernel = 2, .groups = 3, .bias = false}>,
+          zp::conv2d<"depthwise", conv{.kernel = 3, .stride = {2, 1}, .padding = 1, .groups = zp::depthwise}>,
+          zp::relu6,
+          zp::conv2d<"multiplier", conv{.out_channels = 12, .kernel = 3, .padding = 1, .groups = zp::depthwise}>,
+          zp::conv2d<"wide", conv{.out_channels = 5, .kernel = {1, 2}}>> {};
 
-struct perceptron : zp::model<zp::input<3, 2, 4>, zp::flatten, zp::linear<"a", 37, zp::with_bias::no>, zp::batch_norm1d<"bn_a">, zp::relu, zp::dropout,
-                              zp::linear<"b", 5>, zp::batch_norm1d<"bn_b", zp::norm{.epsilon_millionths = 100000, .affine = false}>, zp::linear<"c", 1>> {};
+struct perceptron
+    : zp::model<zp::input<3, 2, 4>, zp::flatten, zp::linear<"a", 37, zp::with_bias::no>, zp::batch_norm1d<"bn_a">,
+                zp::relu, zp::dropout, zp::linear<"b", 5>,
+                zp::batch_norm1d<"bn_b", zp::norm{.epsilon_millionths = 100000, .affine = false}>, zp::linear<"c", 1>> {
+};
 
 }  // namespace
 
@@ -35,9 +41,11 @@ TEST_CASE("convert: strided, dilated, grouped, depthwise and pointwise convoluti
     for (const auto& image : made_up::inputs<convolutions>(3, 80, -1.2f, 1.2f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto strided = s.convolve("strided", x, square(3, 2, 1), s.range("strided"));
-        const auto dilated = s.convolve("dilated", strided, {3, 2, 1, 1, 2, 1, 2, 3, 1}, s.range("dilated"), activation::relu);
+        const auto dilated =
+            s.convolve("dilated", strided, {3, 2, 1, 1, 2, 1, 2, 3, 1}, s.range("dilated"), activation::relu);
         const auto grouped = s.convolve("grouped", dilated, square(2, 1, 0, 1, 3), s.range("grouped"));
-        const auto depthwise = s.convolve("depthwise", grouped, {3, 3, 2, 1, 1, 1, 1, 1, 6}, s.range("depthwise"), activation::relu6);
+        const auto depthwise =
+            s.convolve("depthwise", grouped, {3, 3, 2, 1, 1, 1, 1, 1, 6}, s.range("depthwise"), activation::relu6);
         const auto multiplier = s.convolve("multiplier", depthwise, square(3, 1, 1, 1, 6), s.range("multiplier"));
         s.dequantize(s.convolve("wide", multiplier, {1, 2}, s.range("wide")));
         CHECK(simulation::differences(int8, s, image) == "");

@@ -14,17 +14,20 @@ using simulation::square;
 using zp::conv;
 using per_tensor_observer = zp::min_max_observer;
 using per_channel_observer = zp::per_channel_min_max_observer;
-template <class DType, class QScheme, class Rule = zp::pytorch_rule>
-using activations = zp::quantizer<DType, QScheme, per_tensor_observer, Rule>;
-template <class DType, class QScheme, class Rule = zp::pytorch_rule>
-using weights = zp::quantizer<DType, QScheme, std::conditional_t<QScheme::is_per_tensor, per_tensor_observer, per_channel_observer>, Rule>;
+template <class DType, class QScheme, class Rule = zp::pytorch_rule> using activations =
+    zp::quantizer<DType, QScheme, per_tensor_observer, Rule>;
+template <class DType, class QScheme, class Rule = zp::pytorch_rule> using weights =
+    zp::quantizer<DType, QScheme, std::conditional_t<QScheme::is_per_tensor, per_tensor_observer, per_channel_observer>,
+                  Rule>;
 
-struct net : zp::model<zp::input<5, 4, 3>, zp::conv2d<"a", conv{.out_channels = 20, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn">, zp::relu,
-                       zp::conv2d<"b", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::residual<zp::conv2d<"c", conv{.out_channels = 20}>>,
-                       zp::max_pool2d<2>, zp::flatten, zp::linear<"d", 4>> {};
+struct net
+    : zp::model<
+          zp::input<5, 4, 3>, zp::conv2d<"a", conv{.out_channels = 20, .kernel = 3, .padding = 1}>,
+          zp::batch_norm2d<"bn">, zp::relu, zp::conv2d<"b", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>,
+          zp::residual<zp::conv2d<"c", conv{.out_channels = 20}>>, zp::max_pool2d<2>, zp::flatten, zp::linear<"d", 4>> {
+};
 
-template <class Config>
-void check() {
+template <class Config> void check() {
     const auto trained = made_up::network<net>(7);
     const auto calibration = made_up::inputs<net>(4, 7, -1, 2);
     const auto int8 = simulation::converted<Config>(trained, calibration);
@@ -45,18 +48,25 @@ using affine_quint8 = activations<zp::quint8, zp::per_tensor_affine>;
 using usual_weights = weights<zp::qint8, zp::per_channel_symmetric>;
 
 struct int8_affine : zp::qconfig<activations<zp::qint8, zp::per_tensor_affine>, usual_weights> {};
-struct int8_symmetric : zp::qconfig<activations<zp::qint8, zp::per_tensor_symmetric>, weights<zp::qint8_narrow, zp::per_channel_symmetric>> {};
-struct uint8_symmetric : zp::qconfig<activations<zp::quint8, zp::per_tensor_symmetric>, weights<zp::qint8, zp::per_tensor_symmetric>> {};
+struct int8_symmetric : zp::qconfig<activations<zp::qint8, zp::per_tensor_symmetric>,
+                                    weights<zp::qint8_narrow, zp::per_channel_symmetric>> {};
+struct uint8_symmetric
+    : zp::qconfig<activations<zp::quint8, zp::per_tensor_symmetric>, weights<zp::qint8, zp::per_tensor_symmetric>> {};
 struct reduced : zp::qconfig<activations<zp::quint8_reduced, zp::per_tensor_affine>, usual_weights> {};
-struct reduced_signed : zp::qconfig<activations<zp::qint8_reduced, zp::per_tensor_affine>, weights<zp::qint8_reduced, zp::per_tensor_affine>> {};
+struct reduced_signed : zp::qconfig<activations<zp::qint8_reduced, zp::per_tensor_affine>,
+                                    weights<zp::qint8_reduced, zp::per_tensor_affine>> {};
 struct affine_weights : zp::qconfig<affine_quint8, weights<zp::qint8, zp::per_channel_affine>> {};
 struct unsigned_weights : zp::qconfig<affine_quint8, weights<zp::quint8, zp::per_tensor_affine>> {};
-struct unsigned_symmetric_weights : zp::qconfig<activations<zp::qint8, zp::per_tensor_affine>, weights<zp::quint8, zp::per_channel_symmetric>> {};
+struct unsigned_symmetric_weights
+    : zp::qconfig<activations<zp::qint8, zp::per_tensor_affine>, weights<zp::quint8, zp::per_channel_symmetric>> {};
 struct int4_weights : zp::qconfig<affine_quint8, weights<zp::qint4, zp::per_channel_symmetric>> {};
 struct uint4_weights : zp::qconfig<affine_quint8, weights<zp::quint4, zp::per_channel_affine>> {};
-struct tflite_rules : zp::qconfig<activations<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>, weights<zp::qint8_narrow, zp::per_channel_symmetric, zp::tflite_rule>> {};
-struct onnxruntime_rules : zp::qconfig<activations<zp::quint8, zp::per_tensor_affine, zp::onnxruntime_rule>, weights<zp::qint8_narrow, zp::per_tensor_symmetric, zp::onnxruntime_rule>> {};
-struct five_bits : zp::qconfig<activations<zp::custom_range<std::uint8_t, 0, 31>, zp::per_tensor_affine>, weights<zp::custom_range<std::int8_t, -16, 15>, zp::per_channel_symmetric>> {};
+struct tflite_rules : zp::qconfig<activations<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>,
+                                  weights<zp::qint8_narrow, zp::per_channel_symmetric, zp::tflite_rule>> {};
+struct onnxruntime_rules : zp::qconfig<activations<zp::quint8, zp::per_tensor_affine, zp::onnxruntime_rule>,
+                                       weights<zp::qint8_narrow, zp::per_tensor_symmetric, zp::onnxruntime_rule>> {};
+struct five_bits : zp::qconfig<activations<zp::custom_range<std::uint8_t, 0, 31>, zp::per_tensor_affine>,
+                               weights<zp::custom_range<std::int8_t, -16, 15>, zp::per_channel_symmetric>> {};
 
 }  // namespace
 

@@ -15,12 +15,11 @@ using simulation::square;
 using zp::conv;
 using zp::op;
 
-template <class DType>
-using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
+template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
-struct signed_codes : zp::qconfig<activations<zp::qint8>, zp::quantizer<zp::qint4, zp::per_tensor_symmetric, zp::min_max_observer>> {};
-template <class... Options>
-struct with : zp::qconfig<activations<zp::quint8>, weights, Options...> {};
+struct signed_codes
+    : zp::qconfig<activations<zp::qint8>, zp::quantizer<zp::qint4, zp::per_tensor_symmetric, zp::min_max_observer>> {};
+template <class... Options> struct with : zp::qconfig<activations<zp::quint8>, weights, Options...> {};
 
 /// A layer of the user's own: the square of each value, times a parameter a channel.
 struct squares {
@@ -32,14 +31,17 @@ struct squares {
     }
 };
 
-struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"a", conv{.out_channels = 6, .kernel = 3, .padding = 1}>, zp::batch_norm2d<"bn_a">, zp::relu,
-                       zp::concat<zp::sequential<zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu>, zp::conv2d<"c", conv{.out_channels = 5}>>, zp::max_pool2d<2>,
-                       zp::batch_norm2d<"late">, zp::conv2d<"d", conv{.out_channels = 3}>, zp::flatten, zp::linear<"e", 4>> {};
-struct with_custom : zp::model<zp::input<2, 2, 3>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::custom<"own", squares>, zp::conv2d<"b", conv{.out_channels = 2}>> {};
+struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"a", conv{.out_channels = 6, .kernel = 3, .padding = 1}>,
+                       zp::batch_norm2d<"bn_a">, zp::relu,
+                       zp::concat<zp::sequential<zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu>,
+                                  zp::conv2d<"c", conv{.out_channels = 5}>>,
+                       zp::max_pool2d<2>, zp::batch_norm2d<"late">, zp::conv2d<"d", conv{.out_channels = 3}>,
+                       zp::flatten, zp::linear<"e", 4>> {};
+struct with_custom : zp::model<zp::input<2, 2, 3>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::custom<"own", squares>,
+                               zp::conv2d<"b", conv{.out_channels = 2}>> {};
 
 /// What the int8 network leaves at its float rows, each checked against its definition over the row in front of it.
-template <class Int8>
-std::vector<std::vector<float>> float_rows(const Int8& model, const std::vector<float>& x) {
+template <class Int8> std::vector<std::vector<float>> float_rows(const Int8& model, const std::vector<float>& x) {
     std::vector<std::vector<float>> all;
     std::vector<float_reference::row_values> exact;
     typename Int8::workspace memory;
@@ -47,9 +49,11 @@ std::vector<std::vector<float>> float_rows(const Int8& model, const std::vector<
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         std::vector<float> found;
-        if (row.type == zp::scalar_type::float32) found.assign(static_cast<const float*>(values), static_cast<const float*>(values) + row.out.size());
+        if (row.type == zp::scalar_type::float32)
+            found.assign(static_cast<const float*>(values), static_cast<const float*>(values) + row.out.size());
         if (!found.empty() && row.kind != op::input && row.kind != op::dequantize && row.kind != op::custom)
-            CHECK(float_reference::difference(found, float_reference::row_output(row, exact, model.parameters())) < 3e-6);
+            CHECK(float_reference::difference(found, float_reference::row_output(row, exact, model.parameters())) <
+                  3e-6);
         exact.emplace_back(found.begin(), found.end());
         all.push_back(found);
     });
@@ -69,7 +73,8 @@ TEST_CASE("convert: a batch norm that nothing folds stays float, quantize and de
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
         const auto all = s.range("concat_4");
-        const auto joined = s.concat({s.convolve("b", a, square(1), all, activation::relu), s.convolve("c", a, square(1), all)});
+        const auto joined =
+            s.concat({s.convolve("b", a, square(1), all, activation::relu), s.convolve("c", a, square(1), all)});
         s.dequantize(s.pool(pooling::max, joined, square(2, 2)));
         const auto late = s.quantize(s.floats({2, 2, 9}, floats[8]), s.range("late"));
         auto d = s.convolve("d", late, square(1), s.range("d"));
@@ -80,7 +85,8 @@ TEST_CASE("convert: a batch norm that nothing folds stays float, quantize and de
 }
 
 TEST_CASE("convert: a float branch of a concat, a layer of other dtypes, and a float end") {
-    using config = with<zp::keep_float<"late">, zp::keep_float<"b">, zp::for_layer<"d", signed_codes>, zp::keep_float_type<op::linear>>;
+    using config = with<zp::keep_float<"late">, zp::keep_float<"b">, zp::for_layer<"d", signed_codes>,
+                        zp::keep_float_type<op::linear>>;
     const auto trained = made_up::network<net>(10);
     const auto calibration = made_up::inputs<net>(5, 10);
     const auto int8 = simulation::converted<config>(trained, calibration);
@@ -125,7 +131,9 @@ TEST_CASE("convert: a layer of the user's runs in float32") {
 }
 
 TEST_CASE("convert: between stubs codes, outside floats") {
-    struct partly : zp::model<zp::input<3, 3, 2>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu, zp::quant_stub, zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu, zp::dequant_stub, zp::conv2d<"c", conv{.out_channels = 4}>> {};
+    struct partly : zp::model<zp::input<3, 3, 2>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu, zp::quant_stub,
+                              zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu, zp::dequant_stub,
+                              zp::conv2d<"c", conv{.out_channels = 4}>> {};
     const auto trained = made_up::network<partly>(12);
     const auto calibration = made_up::inputs<partly>(5, 12);
     const auto int8 = simulation::converted<with<>>(trained, calibration);

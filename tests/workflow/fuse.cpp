@@ -16,8 +16,7 @@ namespace {
 using zp::conv;
 
 /// "conv2d(conv1)+relu<0 ": kinds, names, fused activations and inputs of the fused rows.
-template <class Net>
-std::string rows_of() {
+template <class Net> std::string rows_of() {
     std::string text;
     for (const zp::node& row : zp::fused_stage<Net>::table) {
         text += text.empty() ? "" : " ";
@@ -31,8 +30,7 @@ std::string rows_of() {
 }
 
 /// The fused network against the trained one, in double.
-template <class Net>
-double difference(std::uint64_t seed = 1) {
+template <class Net> double difference(std::uint64_t seed = 1) {
     const auto trained = made_up::network<Net>(seed);
     const auto fused = zp::fuse(trained);
     double worst = 0;
@@ -44,25 +42,37 @@ double difference(std::uint64_t seed = 1) {
         const auto exact = float_reference::run(trained, x).back();
         for (std::size_t i = 0; i != a.size(); ++i) {
             largest = std::fmax(largest, std::fabs(exact[i]));
-            gap = std::fmax(gap, std::fmax(std::fabs(static_cast<double>(b[i]) - exact[i]), std::fabs(static_cast<double>(a[i] - b[i]))));
+            gap = std::fmax(gap, std::fmax(std::fabs(static_cast<double>(b[i]) - exact[i]),
+                                           std::fabs(static_cast<double>(a[i] - b[i]))));
         }
         worst = std::fmax(worst, gap / largest);
     }
     return worst;
 }
 
-struct usual : zp::model<zp::input<6, 6, 3>, zp::conv2d<"conv1", conv{.out_channels = 8, .kernel = 3, .bias = false}>, zp::batch_norm2d<"bn1">, zp::relu,
-                         zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::batch_norm2d<"bn2", zp::norm{.affine = false}>, zp::relu6,
-                         zp::flatten, zp::linear<"fc", 12, zp::with_bias::no>, zp::batch_norm1d<"bn3", zp::norm{.epsilon_millionths = 1000}>, zp::relu, zp::linear<"out", 3>> {};
-struct branches : zp::model<zp::input<5, 5, 4>, zp::residual<zp::conv2d<"a", conv{.out_channels = 4}>, zp::batch_norm2d<"bn_a">>, zp::relu,
-                            zp::concat<zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>, zp::batch_norm2d<"bn_b">, zp::relu>, zp::sequential<zp::conv2d<"c", conv{.out_channels = 3}>, zp::relu6>>,
-                            zp::add_relu<zp::conv2d<"d", conv{.out_channels = 3}>, zp::conv2d<"e", conv{.out_channels = 3}>>> {};
-struct identities : zp::model<zp::input<2, 2, 3>, zp::quant_stub, zp::dropout, zp::conv2d<"a", conv{.out_channels = 4}>, zp::dropout, zp::relu, zp::flatten, zp::dropout,
-                              zp::linear<"b", 4>, zp::dropout, zp::dequant_stub> {};
-struct kept_flatten : zp::model<zp::input<2, 2, 3>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::flatten, zp::relu, zp::linear<"b", 4>> {};
+struct usual
+    : zp::model<zp::input<6, 6, 3>, zp::conv2d<"conv1", conv{.out_channels = 8, .kernel = 3, .bias = false}>,
+                zp::batch_norm2d<"bn1">, zp::relu,
+                zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>,
+                zp::batch_norm2d<"bn2", zp::norm{.affine = false}>, zp::relu6, zp::flatten,
+                zp::linear<"fc", 12, zp::with_bias::no>, zp::batch_norm1d<"bn3", zp::norm{.epsilon_millionths = 1000}>,
+                zp::relu, zp::linear<"out", 3>> {};
+struct branches
+    : zp::model<zp::input<5, 5, 4>, zp::residual<zp::conv2d<"a", conv{.out_channels = 4}>, zp::batch_norm2d<"bn_a">>,
+                zp::relu,
+                zp::concat<zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>, zp::batch_norm2d<"bn_b">, zp::relu>,
+                           zp::sequential<zp::conv2d<"c", conv{.out_channels = 3}>, zp::relu6>>,
+                zp::add_relu<zp::conv2d<"d", conv{.out_channels = 3}>, zp::conv2d<"e", conv{.out_channels = 3}>>> {};
+struct identities
+    : zp::model<zp::input<2, 2, 3>, zp::quant_stub, zp::dropout, zp::conv2d<"a", conv{.out_channels = 4}>, zp::dropout,
+                zp::relu, zp::flatten, zp::dropout, zp::linear<"b", 4>, zp::dropout, zp::dequant_stub> {};
+struct kept_flatten : zp::model<zp::input<2, 2, 3>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::flatten, zp::relu,
+                                zp::linear<"b", 4>> {};
 struct flat_output : zp::model<zp::input<2, 2, 3>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::flatten> {};
-struct stacked : zp::model<zp::input<3, 3, 4>, zp::batch_norm2d<"first">, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu, zp::batch_norm2d<"late">, zp::relu6, zp::conv2d<"b", conv{.out_channels = 4}>,
-                           zp::batch_norm2d<"one">, zp::batch_norm2d<"two">, zp::relu, zp::relu6, zp::max_pool2d<2>, zp::relu> {};
+struct stacked
+    : zp::model<zp::input<3, 3, 4>, zp::batch_norm2d<"first">, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu,
+                zp::batch_norm2d<"late">, zp::relu6, zp::conv2d<"b", conv{.out_channels = 4}>, zp::batch_norm2d<"one">,
+                zp::batch_norm2d<"two">, zp::relu, zp::relu6, zp::max_pool2d<2>, zp::relu> {};
 struct only_dropouts : zp::model<zp::input<1, 1, 5>, zp::dropout, zp::quant_stub, zp::dequant_stub, zp::dropout> {};
 
 /// The convolution is read by its batch norm and by the add; the add by its relu and by the last add.
@@ -80,18 +90,22 @@ struct shared_relu {
     static constexpr int nodes = 8;
     static constexpr void lower(zp::builder& b) {
         const int r = b.elementwise(zp::op::relu, b.conv2d(b.input({4, 4, 3}), "a", {.out_channels = 5}));
-        b.add(b.elementwise(zp::op::relu6, b.conv2d(r, "b", {.out_channels = 2})), b.conv2d(r, "c", {.out_channels = 2}));
+        b.add(b.elementwise(zp::op::relu6, b.conv2d(r, "b", {.out_channels = 2})),
+              b.conv2d(r, "c", {.out_channels = 2}));
     }
 };
 
 }  // namespace
 
 TEST_CASE("fuse: conv and linear take the batch norm and the activation behind them") {
-    CHECK(rows_of<usual>() == "input(input) conv2d(conv1)+relu*<0 conv2d(depthwise)+relu6*<1 linear(fc)+relu*<2 linear(out)<3");
+    CHECK(rows_of<usual>() ==
+          "input(input) conv2d(conv1)+relu*<0 conv2d(depthwise)+relu6*<1 linear(fc)+relu*<2 linear(out)<3");
     CHECK(difference<usual>() < 1e-5);
 }
 TEST_CASE("fuse: through branches, residuals and concats") {
-    CHECK(rows_of<branches>() == "input(input) conv2d(a)*<0 add+relu<1,0 conv2d(b)+relu*<2 conv2d(c)+relu6<2 concat<3,4 conv2d(d)<5 conv2d(e)<5 add+relu<6,7");
+    CHECK(rows_of<branches>() ==
+          "input(input) conv2d(a)*<0 add+relu<1,0 conv2d(b)+relu*<2 conv2d(c)+relu6<2 concat<3,4 conv2d(d)<5 "
+          "conv2d(e)<5 add+relu<6,7");
     CHECK(difference<branches>() < 1e-5);
 }
 TEST_CASE("fuse: dropout, stubs and a flatten in front of linear layers go") {
@@ -110,11 +124,14 @@ TEST_CASE("fuse: a model of identities keeps one, which copies") {
     CHECK(y == x);
 }
 TEST_CASE("fuse: a second batch norm, a batch norm behind a relu and a second activation stay") {
-    CHECK(rows_of<stacked>() == "input(input) batch_norm(first)<0 conv2d(a)+relu<1 batch_norm(late)<2 relu6<3 conv2d(b)*<4 batch_norm(two)<5 relu<6 relu6<7 max_pool2d<8 relu<9");
+    CHECK(rows_of<stacked>() ==
+          "input(input) batch_norm(first)<0 conv2d(a)+relu<1 batch_norm(late)<2 relu6<3 conv2d(b)*<4 batch_norm(two)<5 "
+          "relu<6 relu6<7 max_pool2d<8 relu<9");
     CHECK(difference<stacked>() < 1e-5);
 }
 TEST_CASE("fuse: a value with two readers is not fused away") {
-    CHECK(rows_of<two_readers>() == "input(input) conv2d(a)<0 batch_norm(bn)<1 add(sum)<2,1 relu<3 conv2d(c)<4 add(last)<5,3");
+    CHECK(rows_of<two_readers>() ==
+          "input(input) conv2d(a)<0 batch_norm(bn)<1 add(sum)<2,1 relu<3 conv2d(c)<4 add(last)<5,3");
     CHECK(difference<two_readers>() < 1e-5);
 }
 TEST_CASE("fuse: what two layers read is the fused value") {
@@ -123,8 +140,9 @@ TEST_CASE("fuse: what two layers read is the fused value") {
 }
 
 TEST_CASE("fuse: rows between stubs are to be quantized, those outside stay float") {
-    struct partly : zp::model<zp::input<3, 3, 2>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu, zp::quant_stub, zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu, zp::dequant_stub,
-                              zp::relu6, zp::conv2d<"c", conv{.out_channels = 4}>> {};
+    struct partly : zp::model<zp::input<3, 3, 2>, zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu, zp::quant_stub,
+                              zp::conv2d<"b", conv{.out_channels = 4}>, zp::relu, zp::dequant_stub, zp::relu6,
+                              zp::conv2d<"c", conv{.out_channels = 4}>> {};
     CHECK(rows_of<partly>() == "input(input) conv2d(a)+relu<0 conv2d(b)+relu<1 relu6<2 conv2d(c)<3");
     std::vector<bool> floats;
     for (const zp::node& row : zp::fused_stage<partly>::table) floats.push_back(row.keep_float);
@@ -132,11 +150,13 @@ TEST_CASE("fuse: rows between stubs are to be quantized, those outside stay floa
 }
 
 TEST_CASE("fuse: the folded numbers are those of the formula, rounded once") {
-    struct one : zp::model<zp::input<1, 1, 2>, zp::conv2d<"a", conv{.out_channels = 1}>, zp::batch_norm2d<"bn", zp::norm{.epsilon_millionths = 500000}>> {};
+    struct one : zp::model<zp::input<1, 1, 2>, zp::conv2d<"a", conv{.out_channels = 1}>,
+                           zp::batch_norm2d<"bn", zp::norm{.epsilon_millionths = 500000}>> {};
     zp::float_model<one> trained;
     auto* weights = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].parameter_offset);
     weights[0] = 3, weights[1] = -0.25f, weights[zp::bias_offset(trained.rows()[1])] = 2;
-    const auto bn = zp::view_of_batch_norm(trained.rows()[2], reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].parameter_offset));
+    const auto bn = zp::view_of_batch_norm(
+        trained.rows()[2], reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].parameter_offset));
     bn.weight[0] = 5, bn.bias[0] = 0.5f, bn.running_mean[0] = -1, bn.running_var[0] = 6;
     const auto fused = zp::fuse(trained);
     const auto* folded = reinterpret_cast<const float*>(fused.parameters() + fused.rows()[1].parameter_offset);

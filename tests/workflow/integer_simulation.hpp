@@ -62,7 +62,8 @@ struct fixed_point {
 };
 
 /// One accumulator to a code, before zero point and clamp; floor divisions are written as std::floor.
-inline double requantized(policy how, std::int64_t sum, float float_bias, float x_scale, float weight_scale, float y_scale) {
+inline double requantized(policy how, std::int64_t sum, float float_bias, float x_scale, float weight_scale,
+                          float y_scale) {
     if (how == policy::nearest_even) {
         const auto multiplier = static_cast<float>(double{x_scale} * double{weight_scale} / double{y_scale});
         const float real = static_cast<float>(sum) * multiplier;
@@ -89,12 +90,12 @@ inline double requantized(policy how, std::int64_t sum, float float_bias, float 
 
 /// A network that is simulated under one qconfig. `Config` gives dtypes, qschemes and rules; other entries of a qconfig
 /// are named by calls that take one.
-template <class Net, class Config>
-class script {
+template <class Net, class Config> class script {
 public:
     using activation_dtype = typename Config::activation::dtype;
 
-    script(const zp::float_model<Net>& trained, const std::vector<std::vector<float>>& calibration, policy how = policy::nearest_even)
+    script(const zp::float_model<Net>& trained, const std::vector<std::vector<float>>& calibration,
+           policy how = policy::nearest_even)
         : trained_(trained), fused_(zp::fuse(trained)), how_(how), ranges_(fused_.rows().size()) {
         typename zp::fused<Net>::workspace memory;
         std::vector<float> y(static_cast<std::size_t>(fused_.output_shape.size()));
@@ -116,8 +117,7 @@ public:
     }
 
     // Scales. A layer is called by its name, or its kind and number in the fused network.
-    template <class C = Config>
-    zp::qparams range(std::initializer_list<std::string_view> layers) const {
+    template <class C = Config> zp::qparams range(std::initializer_list<std::string_view> layers) const {
         float low = std::numeric_limits<float>::infinity(), high = -low;
         for (const std::string_view name : layers) {
             bool found = false;
@@ -132,14 +132,13 @@ public:
             return {};
         }
         using quantizer = typename C::activation;
-        return zp::choose_qparams<typename quantizer::dtype, typename quantizer::qscheme, typename quantizer::rule>(low, high);
+        return zp::choose_qparams<typename quantizer::dtype, typename quantizer::qscheme, typename quantizer::rule>(
+            low, high);
     }
-    template <class C = Config>
-    zp::qparams range(std::string_view layer) const { return range<C>({layer}); }
+    template <class C = Config> zp::qparams range(std::string_view layer) const { return range<C>({layer}); }
 
     // Rows.
-    template <class C = Config>
-    value quantize(const value& x, const zp::qparams& range) {
+    template <class C = Config> value quantize(const value& x, const zp::qparams& range) {
         value y = like<C>(x.extents, range);
         for (const float real : x.floats) {
             const double steps = static_cast<double>(real * (1.0f / range.scale));
@@ -149,24 +148,27 @@ public:
     }
     value dequantize(const value& x) {
         value y{x.extents, {}, 0, 0, {}, {}};
-        for (const int code : x.codes) y.floats.push_back(x.range.scale * static_cast<float>(code - x.range.zero_point));
+        for (const int code : x.codes)
+            y.floats.push_back(x.range.scale * static_cast<float>(code - x.range.zero_point));
         return push(y);
     }
     /// conv2d and linear, with the batch norm of name `norm` folded in where one is given.
-    template <class C = Config>
-    value convolve(const char* name, const value& x, const window& w, const zp::qparams& range, activation act = activation::none,
-                   const char* norm = nullptr) {
+    template <class C = Config> value convolve(const char* name, const value& x, const window& w,
+                                               const zp::qparams& range, activation act = activation::none,
+                                               const char* norm = nullptr) {
         return push(convolved<C>(name, x, w, range, act, norm));
     }
     /// The same with a function behind it, in one row: the layer's codes go through a table.
-    template <class C = Config>
-    value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before, const zp::qparams& after,
-                        const std::function<double(double)>& function) {
+    template <class C = Config> value convolve_then(const char* name, const value& x, const window& w,
+                                                    const zp::qparams& before, const zp::qparams& after,
+                                                    const std::function<double(double)>& function) {
         return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr), after, function));
     }
     /// A function of its own, and with the identity the change of scale in front of a concat.
     template <class C = Config>
-    value table(const value& x, const zp::qparams& range, const std::function<double(double)>& function) { return push(mapped<C>(x, range, function)); }
+    value table(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
+        return push(mapped<C>(x, range, function));
+    }
     value clamp(const value& x, activation act) {
         value y = x;
         for (int& code : y.codes) code = activated(code, y, act);
@@ -175,7 +177,8 @@ public:
     template <class C = Config>
     value add(const value& a, const value& b, const zp::qparams& range, activation act = activation::none) {
         value y = like<C>(a.extents, range);
-        const double ratio_a = double{a.range.scale} / double{range.scale}, ratio_b = double{b.range.scale} / double{range.scale};
+        const double ratio_a = double{a.range.scale} / double{range.scale},
+                     ratio_b = double{b.range.scale} / double{range.scale};
         double power = 1;
         for (int shift = 0; shift < 30 && std::max(ratio_a, ratio_b) * power < 2097152; ++shift) power *= 2;
         for (std::size_t i = 0; i != a.codes.size(); ++i) {
@@ -192,7 +195,8 @@ public:
         for (const value& part : parts) y.extents.channels += part.extents.channels;
         for (int pixel = 0; pixel != y.extents.pixels(); ++pixel)
             for (const value& part : parts)
-                for (int c = 0; c != part.extents.channels; ++c) y.codes.push_back(part.codes[static_cast<std::size_t>(pixel * part.extents.channels + c)]);
+                for (int c = 0; c != part.extents.channels; ++c)
+                    y.codes.push_back(part.codes[static_cast<std::size_t>(pixel * part.extents.channels + c)]);
         return push(y);
     }
     value flatten(const value& x) {
@@ -212,7 +216,9 @@ public:
                 sum += code_at(x, iy, ix, c) - x.range.zero_point;
             });
             const int count = kind == pooling::average ? padded : inside;
-            y.codes.push_back(kind == pooling::max ? largest : static_cast<int>(nearest(static_cast<double>(sum) / count)) + x.range.zero_point);
+            y.codes.push_back(kind == pooling::max
+                                  ? largest
+                                  : static_cast<int>(nearest(static_cast<double>(sum) / count)) + x.range.zero_point);
         });
         return push(y);
     }
@@ -222,8 +228,10 @@ public:
         y.extents = {1, 1, x.extents.channels};
         for_each_output(y, [&](int, int, int c) {
             int sum = 0;
-            for (int pixel = 0; pixel != x.extents.pixels(); ++pixel) sum += x.codes[static_cast<std::size_t>(pixel * x.extents.channels + c)] - x.range.zero_point;
-            y.codes.push_back(static_cast<int>(nearest(static_cast<double>(sum) / x.extents.pixels())) + x.range.zero_point);
+            for (int pixel = 0; pixel != x.extents.pixels(); ++pixel)
+                sum += x.codes[static_cast<std::size_t>(pixel * x.extents.channels + c)] - x.range.zero_point;
+            y.codes.push_back(static_cast<int>(nearest(static_cast<double>(sum) / x.extents.pixels())) +
+                              x.range.zero_point);
         });
         return push(y);
     }
@@ -241,8 +249,7 @@ private:
         rows.push_back(v);
         return v;
     }
-    template <class C>
-    static value like(zp::shape extents, const zp::qparams& range) {
+    template <class C> static value like(zp::shape extents, const zp::qparams& range) {
         using dtype = typename C::activation::dtype;
         return {extents, range, dtype::quant_min, dtype::quant_max, {}, {}};
     }
@@ -253,21 +260,23 @@ private:
     static int activated(int code, const value& v, activation act) {
         if (act == activation::none) return code;
         code = std::max(code, v.range.zero_point);
-        if (act == activation::relu6) code = std::min(code, clamped(std::nearbyint(static_cast<double>(6.0f * (1.0f / v.range.scale))), v));
+        if (act == activation::relu6)
+            code = std::min(code, clamped(std::nearbyint(static_cast<double>(6.0f * (1.0f / v.range.scale))), v));
         return code;
     }
-    static bool contains(const value& x, int iy, int ix) { return iy >= 0 && iy < x.extents.height && ix >= 0 && ix < x.extents.width; }
+    static bool contains(const value& x, int iy, int ix) {
+        return iy >= 0 && iy < x.extents.height && ix >= 0 && ix < x.extents.width;
+    }
     static int code_at(const value& x, int iy, int ix, int c) {
         return x.codes[static_cast<std::size_t>((iy * x.extents.width + ix) * x.extents.channels + c)];
     }
-    template <class F>
-    static void for_each_tap(const window& w, int row, int column, F f) {
+    template <class F> static void for_each_tap(const window& w, int row, int column, F f) {
         for (int ky = 0; ky != w.kernel_height; ++ky)
             for (int kx = 0; kx != w.kernel_width; ++kx)
-                f(row * w.stride_height - w.padding_height + ky * w.dilation_height, column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
+                f(row * w.stride_height - w.padding_height + ky * w.dilation_height,
+                  column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
     }
-    template <class F>
-    static void for_each_output(const value& y, F f) {
+    template <class F> static void for_each_output(const value& y, F f) {
         for (int row = 0; row != y.extents.height; ++row)
             for (int column = 0; column != y.extents.width; ++column)
                 for (int c = 0; c != y.extents.channels; ++c) f(row, column, c);
@@ -275,8 +284,11 @@ private:
     static value shrunk(const value& x, const window& w, int channels) {
         value y = x;
         y.codes.clear();
-        y.extents.height = (x.extents.height + 2 * w.padding_height - w.dilation_height * (w.kernel_height - 1) - 1) / w.stride_height + 1;
-        y.extents.width = (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
+        y.extents.height = (x.extents.height + 2 * w.padding_height - w.dilation_height * (w.kernel_height - 1) - 1) /
+                               w.stride_height +
+                           1;
+        y.extents.width =
+            (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
         y.extents.channels = channels;
         return y;
     }
@@ -297,16 +309,18 @@ private:
             const auto* block = reinterpret_cast<const float*>(trained_.parameters() + row.parameter_offset);
             const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
             for (std::size_t c = 0; c != channels; ++c) {
-                const double gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c], variance = block[3 * channels + c];
+                const double gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c],
+                             variance = block[3 * channels + c];
                 const double factor = gamma / std::sqrt(variance + double{row.parameter});
-                for (std::size_t k = 0; k != depth; ++k) floats.weights[c * depth + k] = static_cast<float>(double{floats.weights[c * depth + k]} * factor);
+                for (std::size_t k = 0; k != depth; ++k)
+                    floats.weights[c * depth + k] = static_cast<float>(double{floats.weights[c * depth + k]} * factor);
                 floats.bias[c] = static_cast<float>((double{floats.bias[c]} - mean) * factor + beta);
             }
         }
         return floats;
     }
-    template <class C>
-    value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act, const char* norm) const {
+    template <class C> value convolved(const char* name, const value& x, const window& w, const zp::qparams& range,
+                                       activation act, const char* norm) const {
         using quantizer = typename C::weight;
         using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);
@@ -320,9 +334,12 @@ private:
         std::vector<zp::qparams> scales(channels);
         std::vector<std::int64_t> bias(channels);
         for (std::size_t c = 0; c != channels; ++c) {
-            const std::size_t first = quantizer::qscheme::is_per_tensor ? 0 : c * depth, count = quantizer::qscheme::is_per_tensor ? weights.size() : depth;
-            const auto begin = floats.weights.begin() + static_cast<std::ptrdiff_t>(first), end = begin + static_cast<std::ptrdiff_t>(count);
-            scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(*std::min_element(begin, end), *std::max_element(begin, end));
+            const std::size_t first = quantizer::qscheme::is_per_tensor ? 0 : c * depth,
+                              count = quantizer::qscheme::is_per_tensor ? weights.size() : depth;
+            const auto begin = floats.weights.begin() + static_cast<std::ptrdiff_t>(first),
+                       end = begin + static_cast<std::ptrdiff_t>(count);
+            scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
+                *std::min_element(begin, end), *std::max_element(begin, end));
             if (how_ != policy::float_bias) {
                 // A bias may take half of int32, else the channel's scale is raised.
                 const double step = double{x.range.scale} * double{scales[c].scale}, limit = 2147483647.0 / 2;
@@ -332,7 +349,9 @@ private:
                 }
                 bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
             }
-            for (std::size_t k = 0; k != depth; ++k) weights[c * depth + k] = zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
+            for (std::size_t k = 0; k != depth; ++k)
+                weights[c * depth + k] =
+                    zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
         }
         const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
         for_each_output(y, [&](int row, int column, int c) {
@@ -341,9 +360,11 @@ private:
                 if (!contains(x, iy, ix)) return;
                 for (int i = 0; i != group_in; ++i)
                     sum += std::int64_t{code_at(x, iy, ix, c / group_out * group_in + i) - x.range.zero_point} *
-                           weights[static_cast<std::size_t>(((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
+                           weights[static_cast<std::size_t>(
+                               ((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
             });
-            const double steps = requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale, scales[static_cast<std::size_t>(c)].scale, range.scale);
+            const double steps = requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale,
+                                             scales[static_cast<std::size_t>(c)].scale, range.scale);
             y.codes.push_back(activated(clamped(steps, y), y, act));
         });
         return y;
@@ -360,7 +381,8 @@ template <class Int8, class Script>
 std::string differences(const Int8& model, const Script& expected, const std::vector<float>& x) {
     std::string text = expected.missing.empty() ? "" : "no layers of these names: " + expected.missing;
     if (model.rows().size() != expected.rows.size())
-        return text + "the network has " + std::to_string(model.rows().size()) + " rows, the script " + std::to_string(expected.rows.size());
+        return text + "the network has " + std::to_string(model.rows().size()) + " rows, the script " +
+               std::to_string(expected.rows.size());
     typename Int8::workspace memory;
     std::vector<float> y(static_cast<std::size_t>(model.output_shape.size()));
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
@@ -382,7 +404,8 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
                                                                       : static_cast<const std::int8_t*>(values)[at];
             const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
             if (found == due) continue;
-            text += where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " + std::to_string(due) + "\n";
+            text += where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " +
+                    std::to_string(due) + "\n";
             return;
         }
     });
@@ -391,7 +414,8 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
 
 /// Calibrates and converts.
 template <class Config, class Net>
-zp::quantized<Net, Config> converted(const zp::float_model<Net>& trained, const std::vector<std::vector<float>>& calibration) {
+zp::quantized<Net, Config> converted(const zp::float_model<Net>& trained,
+                                     const std::vector<std::vector<float>>& calibration) {
     return zp::convert(zp::calibrate(zp::prepare<Config>(trained), calibration));
 }
 

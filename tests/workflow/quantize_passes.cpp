@@ -13,26 +13,22 @@ namespace {
 using zp::conv;
 using zp::op;
 
-template <class DType>
-using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
-template <class DType>
-using weights = zp::quantizer<DType, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
-template <class... Options>
-struct with : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, Options...> {};
+template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
+template <class DType> using weights =
+    zp::quantizer<DType, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+template <class... Options> struct with : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, Options...> {};
 struct int8 : zp::qconfig<activations<zp::qint8>, weights<zp::qint8_narrow>> {};
 struct reduced : zp::qconfig<activations<zp::quint8_reduced>, weights<zp::qint4>> {};
 
 /// The slots of the prepared rows, an asterisk where the row is observed: "0* 1* 1".
-template <class Net, class Config = with<>>
-std::string slots_of() {
+template <class Net, class Config = with<>> std::string slots_of() {
     std::string text;
     for (const zp::node& row : zp::prepared_stage<Net, Config>::table)
         text += (text.empty() ? "" : " ") + std::to_string(row.slot) + (row.observed ? "*" : "");
     return text;
 }
 /// The rows of the int8 model: kind, fused activation, type by its letter, inputs and slot.
-template <class Net, class Config = with<>>
-std::string rows_of() {
+template <class Net, class Config = with<>> std::string rows_of() {
     std::string text;
     for (const zp::node& row : zp::quantized_stage<Net, Config>::table) {
         text += text.empty() ? "" : " ";
@@ -44,8 +40,7 @@ std::string rows_of() {
     return text;
 }
 /// Which entry of the qconfig each fused row has; -1 is float32.
-template <class Net, class Config>
-std::vector<int> entries_of() {
+template <class Net, class Config> std::vector<int> entries_of() {
     std::vector<int> all;
     for (const zp::node& row : zp::prepared_stage<Net, Config>::table) all.push_back(row.keep_float ? -1 : row.config);
     return all;
@@ -69,81 +64,115 @@ struct many_concats {
     }
 };
 
-struct three_convolutions : zp::model<zp::input<4, 4, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::relu, zp::max_pool2d<2>, zp::conv2d<"b", conv{.out_channels = 2}>, zp::flatten, zp::linear<"c", 2>> {};
+struct three_convolutions
+    : zp::model<zp::input<4, 4, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::relu, zp::max_pool2d<2>,
+                zp::conv2d<"b", conv{.out_channels = 2}>, zp::flatten, zp::linear<"c", 2>> {};
 
 }  // namespace
 
 TEST_CASE("qconfig: a name goes before a type, the first of several options wins, keep_float is one of them") {
     CHECK(entries_of<three_convolutions, with<>>() == std::vector{0, 0, 0, 0, 0});
     CHECK(entries_of<three_convolutions, with<zp::for_layer<"b", int8>>>() == std::vector{0, 0, 0, 1, 0});
-    CHECK(entries_of<three_convolutions, with<zp::for_type<op::conv2d, int8>, zp::for_layer<"b", reduced>>>() == std::vector{0, 1, 1, 2, 0});
-    CHECK(entries_of<three_convolutions, with<zp::for_type<op::conv2d, int8>, zp::for_type<op::conv2d, reduced>>>() == std::vector{0, 1, 1, 1, 0});
+    CHECK(entries_of<three_convolutions, with<zp::for_type<op::conv2d, int8>, zp::for_layer<"b", reduced>>>() ==
+          std::vector{0, 1, 1, 2, 0});
+    CHECK(entries_of<three_convolutions, with<zp::for_type<op::conv2d, int8>, zp::for_type<op::conv2d, reduced>>>() ==
+          std::vector{0, 1, 1, 1, 0});
     CHECK(entries_of<three_convolutions, with<zp::keep_float<"b">>>() == std::vector{0, 0, 0, -1, 0});
-    CHECK(entries_of<three_convolutions, with<zp::keep_float_type<op::conv2d>, zp::for_layer<"a", int8>>>() == std::vector{0, 2, 2, -1, 0});
-    CHECK(entries_of<three_convolutions, with<zp::for_type<op::linear, int8>, zp::keep_float<"c">>>() == std::vector{0, 0, 0, 0, -1});
-    CHECK(entries_of<three_convolutions, with<zp::requantize_with<zp::float_bias>, zp::for_type<op::linear, int8>>>() == std::vector{0, 0, 0, 0, 2});
+    CHECK(entries_of<three_convolutions, with<zp::keep_float_type<op::conv2d>, zp::for_layer<"a", int8>>>() ==
+          std::vector{0, 2, 2, -1, 0});
+    CHECK(entries_of<three_convolutions, with<zp::for_type<op::linear, int8>, zp::keep_float<"c">>>() ==
+          std::vector{0, 0, 0, 0, -1});
+    CHECK(entries_of<three_convolutions, with<zp::requantize_with<zp::float_bias>, zp::for_type<op::linear, int8>>>() ==
+          std::vector{0, 0, 0, 0, 2});
 }
 
 TEST_CASE("qconfig: the requantization policy is the model's") {
     using std::is_same_v;
     CHECK(is_same_v<zp::qconfig_entries<with<>>::requantization, zp::nearest_even>);
-    CHECK(is_same_v<zp::qconfig_entries<with<zp::keep_float<"a">, zp::requantize_with<zp::float_bias>>>::requantization, zp::float_bias>);
+    CHECK(is_same_v<zp::qconfig_entries<with<zp::keep_float<"a">, zp::requantize_with<zp::float_bias>>>::requantization,
+                    zp::float_bias>);
 }
 
 TEST_CASE("slots: pools, clamps and flattens share their input's") {
     CHECK(slots_of<three_convolutions>() == "0* 1* 1 2* 3*");
-    struct chain : zp::model<zp::input<8, 8, 2>, zp::max_pool2d<2>, zp::relu, zp::avg_pool2d<2>, zp::sigmoid, zp::adaptive_avg_pool2d<1>, zp::flatten, zp::relu6> {};
+    struct chain : zp::model<zp::input<8, 8, 2>, zp::max_pool2d<2>, zp::relu, zp::avg_pool2d<2>, zp::sigmoid,
+                             zp::adaptive_avg_pool2d<1>, zp::flatten, zp::relu6> {};
     CHECK(slots_of<chain>() == "0* 0 0 0 1* 1 1 1");
 }
 TEST_CASE("slots: a row that stays float has one of its own") {
     CHECK(slots_of<three_convolutions, with<zp::keep_float_type<op::max_pool2d>>>() == "0* 1* 2* 3* 4*");
 }
 TEST_CASE("slots: a concat pulls its branches into its own") {
-    struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>, zp::max_pool2d<zp::pool{.kernel = 1}>>, zp::sigmoid>> {};
+    struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>,
+                                                          zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>,
+                                                                         zp::max_pool2d<zp::pool{.kernel = 1}>>,
+                                                          zp::sigmoid>> {};
     // input, a, b (observed: its pool's codes are its own), pool, sigmoid (fixed), concat
     CHECK(slots_of<net>() == "0* 1 1* 1 2* 1*");
     CHECK(slots_of<net, with<zp::for_layer<"a", int8>>>() == "0* 1* 2* 2 3* 2*");
     CHECK(slots_of<net, with<zp::keep_float<"a">>>() == "0* 1* 2* 2 3* 2*");
-    struct of_input : zp::model<zp::input<4, 4, 2>, zp::concat<zp::identity, zp::relu>, zp::concat<zp::conv2d<"c", conv{.out_channels = 2}>, zp::identity>> {};
+    struct of_input : zp::model<zp::input<4, 4, 2>, zp::concat<zp::identity, zp::relu>,
+                                zp::concat<zp::conv2d<"c", conv{.out_channels = 2}>, zp::identity>> {};
     CHECK(slots_of<of_input>() == "0 0 0 0 0*");
 }
 
 TEST_CASE("rows: an int8 model quantizes its input and dequantizes its output") {
-    CHECK(rows_of<three_convolutions>() == "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:u<3 linear:u<4 dequantize:f<5");
+    CHECK(rows_of<three_convolutions>() ==
+          "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:u<3 linear:u<4 dequantize:f<5");
 }
 TEST_CASE("rows: float islands are entered and left once") {
     CHECK(rows_of<three_convolutions, with<zp::keep_float<"b">>>() ==
-          "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 dequantize:f<3 conv2d:f<4 quantize:u<5 linear:u<6 dequantize:f<7");
+          "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 dequantize:f<3 conv2d:f<4 quantize:u<5 linear:u<6 "
+          "dequantize:f<7");
     CHECK(rows_of<three_convolutions, with<zp::keep_float<"a">>>() ==
           "input:f conv2d+relu:f<0 quantize:u<1 max_pool2d:u<2 conv2d:u<3 linear:u<4 dequantize:f<5");
     CHECK(rows_of<three_convolutions, with<zp::keep_float<"c">>>() ==
           "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:u<3 dequantize:f<4 linear:f<5");
-    CHECK(rows_of<three_convolutions, with<zp::keep_float_type<op::conv2d>, zp::keep_float<"c">, zp::keep_float_type<op::max_pool2d>>>() ==
+    CHECK(rows_of<three_convolutions,
+                  with<zp::keep_float_type<op::conv2d>, zp::keep_float<"c">, zp::keep_float_type<op::max_pool2d>>>() ==
           "input:f conv2d+relu:f<0 max_pool2d:f<1 conv2d:f<2 linear:f<3");
     // Two float readers of one value share its dequantize, two quantized readers its quantize.
-    struct shared : zp::model<zp::input<2, 2, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::add<zp::conv2d<"b", conv{.out_channels = 2}>, zp::conv2d<"c", conv{.out_channels = 2}>>,
-                              zp::add<zp::conv2d<"d", conv{.out_channels = 2}>, zp::conv2d<"e", conv{.out_channels = 2}>>> {};
+    struct shared
+        : zp::model<zp::input<2, 2, 2>, zp::conv2d<"a", conv{.out_channels = 2}>,
+                    zp::add<zp::conv2d<"b", conv{.out_channels = 2}>, zp::conv2d<"c", conv{.out_channels = 2}>>,
+                    zp::add<zp::conv2d<"d", conv{.out_channels = 2}>, zp::conv2d<"e", conv{.out_channels = 2}>>> {};
     CHECK(rows_of<shared, with<zp::keep_float<"b">, zp::keep_float<"c">, zp::keep_float_type<op::add>>>() ==
-          "input:f quantize:u<0 conv2d:u<1 dequantize:f<2 conv2d:f<3 conv2d:f<3 add:f<4,5 quantize:u<6 conv2d:u<7 conv2d:u<7 dequantize:f<8 dequantize:f<9 add:f<10,11");
+          "input:f quantize:u<0 conv2d:u<1 dequantize:f<2 conv2d:f<3 conv2d:f<3 add:f<4,5 quantize:u<6 conv2d:u<7 "
+          "conv2d:u<7 dequantize:f<8 dequantize:f<9 add:f<10,11");
 }
 TEST_CASE("rows: layers of another dtype read and write codes directly") {
-    CHECK(rows_of<three_convolutions, with<zp::for_layer<"b", int8>>>() == "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:s<3 linear:u<4 dequantize:f<5");
-    CHECK(rows_of<three_convolutions, with<zp::for_layer<"a", int8>>>() == "input:f quantize:u<0 conv2d+relu:s<1 max_pool2d:s<2 conv2d:u<3 linear:u<4 dequantize:f<5");
+    CHECK(rows_of<three_convolutions, with<zp::for_layer<"b", int8>>>() ==
+          "input:f quantize:u<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:s<3 linear:u<4 dequantize:f<5");
+    CHECK(rows_of<three_convolutions, with<zp::for_layer<"a", int8>>>() ==
+          "input:f quantize:u<0 conv2d+relu:s<1 max_pool2d:s<2 conv2d:u<3 linear:u<4 dequantize:f<5");
+    CHECK(rows_of<three_convolutions, with<zp::for_layer<"input", int8>>>() ==
+          "input:f quantize:s<0 conv2d+relu:u<1 max_pool2d:u<2 conv2d:u<3 linear:u<4 dequantize:f<5");
 }
 TEST_CASE("rows: activations that are tables go into the layer in front of them") {
-    struct net : zp::model<zp::input<2, 2, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::hardswish, zp::max_pool2d<2>, zp::tanh, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>, zp::relu, zp::sigmoid>,
-                           zp::flatten, zp::linear<"c", 2>, zp::leaky_relu<>> {};
-    CHECK(rows_of<net>() == "input:f quantize:u<0 conv2d+hardswish:u<1 max_pool2d:u<2 tanh:u<3 conv2d+relu:u<4 sigmoid:u<5 add:u<6,4 linear+leaky_relu:u<7 dequantize:f<8");
+    struct net
+        : zp::model<zp::input<2, 2, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::hardswish, zp::max_pool2d<2>,
+                    zp::tanh, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>, zp::relu, zp::sigmoid>,
+                    zp::flatten, zp::linear<"c", 2>, zp::leaky_relu<>> {};
+    CHECK(rows_of<net>() ==
+          "input:f quantize:u<0 conv2d+hardswish:u<1 max_pool2d:u<2 tanh:u<3 conv2d+relu:u<4 sigmoid:u<5 add:u<6,4 "
+          "linear+leaky_relu:u<7 dequantize:f<8");
     // Not where another layer reads the value, nor where the activation has another entry of the qconfig.
     CHECK(rows_of<net, with<zp::for_type<op::hardswish, int8>>>() ==
-          "input:f quantize:u<0 conv2d:u<1 hardswish:s<2 max_pool2d:s<3 tanh:u<4 conv2d+relu:u<5 sigmoid:u<6 add:u<7,5 linear+leaky_relu:u<8 dequantize:f<9");
+          "input:f quantize:u<0 conv2d:u<1 hardswish:s<2 max_pool2d:s<3 tanh:u<4 conv2d+relu:u<5 sigmoid:u<6 add:u<7,5 "
+          "linear+leaky_relu:u<8 dequantize:f<9");
     CHECK(rows_of<read_twice>() == "input:f quantize:u<0 conv2d:u<1 sigmoid:u<2 add:u<2,3 dequantize:f<4");
 }
 TEST_CASE("rows: a concat rescales what could not take its scale") {
-    struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::sigmoid, zp::conv2d<"b", conv{.out_channels = 2}>>> {};
-    CHECK(rows_of<net>() == "input:f quantize:u<0 conv2d:u<1 sigmoid:u<1 conv2d:u<1 requantize:u<3 concat:u<2,5,4 dequantize:f<6");
-    CHECK(rows_of<net, with<zp::for_layer<"b", int8>>>() == "input:f quantize:u<0 conv2d:u<1 sigmoid:u<1 conv2d:s<1 requantize:u<3 requantize:u<4 concat:u<2,5,6 dequantize:f<7");
-    CHECK(rows_of<net, with<zp::keep_float<"a">>>() == "input:f conv2d:f<0 quantize:u<0 sigmoid:u<2 conv2d:u<2 quantize:u<1 requantize:u<5 requantize:u<3 concat:u<6,7,4 dequantize:f<8");
+    struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::sigmoid,
+                                                          zp::conv2d<"b", conv{.out_channels = 2}>>> {};
+    CHECK(rows_of<net>() ==
+          "input:f quantize:u<0 conv2d:u<1 sigmoid:u<1 conv2d:u<1 requantize:u<3 concat:u<2,5,4 dequantize:f<6");
+    CHECK(rows_of<net, with<zp::for_layer<"b", int8>>>() ==
+          "input:f quantize:u<0 conv2d:u<1 sigmoid:u<1 conv2d:s<1 requantize:u<3 requantize:u<4 concat:u<2,5,6 "
+          "dequantize:f<7");
+    CHECK(rows_of<net, with<zp::keep_float<"a">>>() ==
+          "input:f conv2d:f<0 quantize:u<0 sigmoid:u<2 conv2d:u<2 quantize:u<1 requantize:u<5 requantize:u<3 "
+          "concat:u<6,7,4 dequantize:f<8");
 }
 TEST_CASE("rows: many concats over many fixed scales fit the table") {
     CHECK(zp::quantized_stage<many_concats, with<>>::table.size == 1 + 1 + 8 + 8 * (8 + 1) + 1 + 1);
@@ -160,8 +189,13 @@ TEST_CASE("rows: the ranges of codes come from the entry") {
 }
 
 namespace {
-template <class Net, class Config>
-zp::rule broken() { return zp::quantize_rows<64>(zp::assign_slots(zp::fused_stage<Net>::table, [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }), zp::describe_entry<Config>).error.broken; }
+template <class Net, class Config> zp::rule broken() {
+    return zp::quantize_rows<64>(
+               zp::assign_slots(zp::fused_stage<Net>::table,
+                                [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }),
+               zp::describe_entry<Config>)
+        .error.broken;
+}
 }  // namespace
 
 TEST_CASE("rows: what cannot be quantized is a broken rule, unless it stays float") {
@@ -169,11 +203,13 @@ TEST_CASE("rows: what cannot be quantized is a broken rule, unless it stays floa
     CHECK(broken<late_norm, with<>>() == zp::rule::no_quantized_form);
     CHECK(broken<late_norm, with<zp::keep_float<"bn">>>() == zp::rule::none);
     CHECK(broken<late_norm, with<zp::keep_float_type<op::batch_norm>>>() == zp::rule::none);
-    struct sum : zp::model<zp::input<4, 4, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::named<"sum", zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>>> {};
+    struct sum : zp::model<zp::input<4, 4, 2>, zp::conv2d<"a", conv{.out_channels = 2}>,
+                           zp::named<"sum", zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>>> {};
     CHECK(broken<sum, with<>>() == zp::rule::none);
     CHECK(broken<sum, with<zp::for_layer<"a", int8>>>() == zp::rule::operand_types_differ);
     CHECK(broken<sum, with<zp::for_layer<"sum", int8>>>() == zp::rule::operand_types_differ);
-    CHECK(broken<sum, with<zp::for_layer<"a", int8>, zp::for_layer<"b", int8>, zp::for_layer<"sum", int8>>>() == zp::rule::none);
+    CHECK(broken<sum, with<zp::for_layer<"a", int8>, zp::for_layer<"b", int8>, zp::for_layer<"sum", int8>>>() ==
+          zp::rule::none);
     CHECK(broken<sum, with<zp::for_layer<"a", reduced>>>() == zp::rule::none);
     // 255 * 128 * depth must stay below half of int32: 32896 products.
     struct deep : zp::model<zp::input<1, 1, 32896>, zp::linear<"a", 1>> {};
