@@ -34,7 +34,7 @@ public:
         return *this;
     }
     ~aligned_buffer() {
-        if (data_ != nullptr) ::operator delete(data_, std::align_val_t{buffer_alignment});
+        if (data_ != nullptr) ::operator delete (data_, std::align_val_t{buffer_alignment});
     }
 
     std::byte* data() noexcept { return data_; }
@@ -44,7 +44,7 @@ public:
 private:
     static std::byte* allocate(std::size_t size) {
         if (size == 0) return nullptr;
-        return static_cast<std::byte*>(::operator new(size, std::align_val_t{buffer_alignment}));
+        return static_cast<std::byte*>(::operator new (size, std::align_val_t{buffer_alignment}));
     }
 
     std::byte* data_ = nullptr;

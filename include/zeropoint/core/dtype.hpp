@@ -12,8 +12,10 @@ inline namespace v0 {
 /// The run-time name of a storage type: what a table row or a file header holds.
 enum class scalar_type : std::uint8_t { float32, uint8, int8, int16, int32 };
 
-template <class T> inline constexpr scalar_type scalar_type_of = [] {
-    static_assert(sizeof(T) == 0, "scalar_type_of<T>: T must be float, std::uint8_t, std::int8_t, std::int16_t or std::int32_t");
+template <class T>
+inline constexpr scalar_type scalar_type_of = [] {
+    static_assert(sizeof(T) == 0,
+                  "scalar_type_of<T>: T must be float, std::uint8_t, std::int8_t, std::int16_t or std::int32_t");
     return scalar_type::float32;
 }();
 template <> inline constexpr scalar_type scalar_type_of<float> = scalar_type::float32;
@@ -49,15 +51,18 @@ struct float32 : dtype_tag {
 
 /// An integer dtype whose values lie in [Min, Max], stored one a `Storage`. Kernels choose faster instruction
 /// sequences from a narrower range, so a range is a promise: quantize() clamps to it, files are checked against it.
-template <class Storage, std::int64_t Min, std::int64_t Max>
-struct integer_dtype : dtype_tag {
+template <class Storage, std::int64_t Min, std::int64_t Max> struct integer_dtype : dtype_tag {
     static_assert(std::is_integral_v<Storage> && sizeof(Storage) <= 4,
-                  "integer_dtype<Storage, Min, Max>: Storage must be an integer of at most 32 bits, such as std::uint8_t or std::int8_t");
+                  "integer_dtype<Storage, Min, Max>: Storage must be an integer of at most 32 bits, such as "
+                  "std::uint8_t or std::int8_t");
     static_assert(Min < Max, "integer_dtype<Storage, Min, Max>: the range is empty, Min must be less than Max");
-    static_assert(Min >= std::int64_t{std::numeric_limits<Storage>::min()} && Max <= std::int64_t{std::numeric_limits<Storage>::max()},
-                  "integer_dtype<Storage, Min, Max>: the range does not fit Storage: take a wider Storage or a narrower range");
-    static_assert(Min <= 0 && Max >= 0 ,
-                  "integer_dtype<Storage, Min, Max>: 0 must lie in the range, so that symmetric quantization has its zero point");
+    static_assert(
+        Min >= std::int64_t{std::numeric_limits<Storage>::min()} &&
+            Max <= std::int64_t{std::numeric_limits<Storage>::max()},
+        "integer_dtype<Storage, Min, Max>: the range does not fit Storage: take a wider Storage or a narrower range");
+    static_assert(
+        Min <= 0 && Max >= 0,
+        "integer_dtype<Storage, Min, Max>: 0 must lie in the range, so that symmetric quantization has its zero point");
     using storage = Storage;
     static constexpr bool quantized = true;
     static constexpr bool is_signed = std::is_signed_v<Storage>;
@@ -65,6 +70,7 @@ struct integer_dtype : dtype_tag {
     static constexpr std::int32_t quant_max = static_cast<std::int32_t>(Max);
 };
 
+// clang-format off
 struct quint8 : integer_dtype<std::uint8_t, 0, 255> { static constexpr const char* name = "quint8"; };
 struct qint8 : integer_dtype<std::int8_t, -128, 127> { static constexpr const char* name = "qint8"; };
 /// [-127, 127]: symmetric about zero, as TFLite and TensorRT keep their weights.
@@ -75,13 +81,16 @@ struct qint8_reduced : integer_dtype<std::int8_t, -64, 63> { static constexpr co
 struct qint4 : integer_dtype<std::int8_t, -8, 7> { static constexpr const char* name = "qint4"; };
 struct quint4 : integer_dtype<std::uint8_t, 0, 15> { static constexpr const char* name = "quint4"; };
 struct qint16 : integer_dtype<std::int16_t, -32768, 32767> { static constexpr const char* name = "qint16"; };
+// clang-format on
 /// Accumulators and biases: always symmetric.
-struct qint32 : integer_dtype<std::int32_t, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()> {
+struct qint32
+    : integer_dtype<std::int32_t, std::numeric_limits<std::int32_t>::min(), std::numeric_limits<std::int32_t>::max()> {
     static constexpr const char* name = "qint32";
 };
 /// Any other range, by its storage: `custom_range<std::int8_t, -16, 15>` is a 5-bit dtype.
-template <class Storage, std::int64_t Min, std::int64_t Max>
-struct custom_range : integer_dtype<Storage, Min, Max> { static constexpr const char* name = "custom_range"; };
+template <class Storage, std::int64_t Min, std::int64_t Max> struct custom_range : integer_dtype<Storage, Min, Max> {
+    static constexpr const char* name = "custom_range";
+};
 
 template <class D> concept quantized_dtype = dtype<D> && D::quantized;
 

@@ -21,17 +21,28 @@ public:
     using std::runtime_error::runtime_error;
 };
 /// An argument outside its domain: an empty range, a scale of zero, a bin count of none.
-class value_error : public error { public: using error::error; };
+class value_error : public error {
+public:
+    using error::error;
+};
 /// Extents that do not fit: a batch of the wrong size, a tensor of the wrong rank.
-class shape_error : public error { public: using error::error; };
+class shape_error : public error {
+public:
+    using error::error;
+};
 /// Calibration that cannot be trusted: no samples, NaN, infinity.
-class calibration_error : public error { public: using error::error; };
+class calibration_error : public error {
+public:
+    using error::error;
+};
 /// A file that cannot be read, or whose content is not what the model needs.
-class file_error : public error { public: using error::error; };
+class file_error : public error {
+public:
+    using error::error;
+};
 
 /// The one way errors leave the library.
-template <class Error>
-[[noreturn]] void raise(std::string message) { throw Error(std::move(message)); }
+template <class Error> [[noreturn]] void raise(std::string message) { throw Error(std::move(message)); }
 #else
 class error {};
 class value_error : public error {};
@@ -40,8 +51,7 @@ class calibration_error : public error {};
 class file_error : public error {};
 
 /// Without exceptions an error ends the program, with its message on stderr.
-template <class Error>
-[[noreturn]] void raise(std::string message) {
+template <class Error> [[noreturn]] void raise(std::string message) {
     std::fprintf(stderr, "zeropoint: %s\n", message.c_str());
     std::abort();
 }

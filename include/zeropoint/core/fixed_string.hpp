@@ -9,8 +9,7 @@ inline namespace v0 {
 
 /// Characters as a value of structural type; `N` counts the terminating zero, as the literal does.
 /// Compilers print it as text when `N` is exact, so never pad one.
-template <std::size_t N>
-struct fixed_string {
+template <std::size_t N> struct fixed_string {
     char text[N]{};
 
     constexpr fixed_string() = default;

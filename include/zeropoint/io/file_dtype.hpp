@@ -73,7 +73,8 @@ constexpr bool is_floating(file_dtype type) {
 }
 
 /// The dtype under which a file holds values of the C++ type `T`.
-template <class T> inline constexpr file_dtype file_dtype_of = [] {
+template <class T>
+inline constexpr file_dtype file_dtype_of = [] {
     static_assert(sizeof(T) == 0,
                   "file_dtype_of<T>: T must be float, double or a fixed-width integer such as std::int8_t");
     return file_dtype::F32;

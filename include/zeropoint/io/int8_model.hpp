@@ -138,7 +138,8 @@ private:
 
     [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
         const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind));
-        file_.fail(file_.expect(slot_scales), rule + " at " + at, "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
+        file_.fail(file_.expect(slot_scales), rule + " at " + at,
+                   "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
     }
 
     const safetensors_file& file_;
@@ -187,8 +188,7 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
             detail::read_float_parameters(file, row, model.parameters(), reader.known());
         } else if (is_weighted(row.kind)) {
             const node& producer = rows[static_cast<std::size_t>(row.inputs[0])];
-            const quantized_weights weights =
-                reader.read_weighted(row, kernels::requantization_policy::has_float_bias);
+            const quantized_weights weights = reader.read_weighted(row, kernels::requantization_policy::has_float_bias);
             const int slot = is_table(row.activation) ? row.table_slot : row.slot;
             reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
             kernels::write_weighted(row, producer, weights, model.ranges(), block);

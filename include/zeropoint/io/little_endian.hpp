@@ -10,13 +10,13 @@ namespace zp {
 inline namespace v0 {
 
 /// The unsigned integer whose bits are those of `T`.
-template <class T> using bits_of =
-    std::conditional_t<(sizeof(T) <= 2), std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>,
-                       std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
+template <class T>
+using bits_of = std::conditional_t<(sizeof(T) <= 2), std::conditional_t<sizeof(T) == 1, std::uint8_t, std::uint16_t>,
+                                   std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>;
 
 /// A number that a file can hold: an integer or floating-point type of 1, 2, 4 or 8 bytes.
-template <class T> inline constexpr bool is_file_number =
-    std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
+template <class T>
+inline constexpr bool is_file_number = std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8;
 
 /// The number in `sizeof(T)` bytes at `source`, which need no alignment. Shifts see values, not memory, so this one
 /// path is right on hosts of either order; compilers turn it into one load.

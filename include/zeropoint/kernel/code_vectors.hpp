@@ -21,12 +21,14 @@ template <class T, class Arch> using batch_quad = std::array<xsimd::batch<T, Arc
 
 /// The architecture with vectors half as wide that `Arch` includes, or `portable` where there is none. Kernels that
 /// vectorize over channels use it for layers with fewer channels than a vector has lanes.
-template <class Arch> using narrower_architecture =
+template <class Arch>
+using narrower_architecture =
     std::conditional_t<std::is_base_of_v<xsimd::avx512f, Arch>, xsimd::fma3<xsimd::avx2>,
                        std::conditional_t<std::is_base_of_v<xsimd::avx, Arch>, xsimd::sse4_2, portable>>;
 
 /// How many values of type `T` a vector holds; 1 without vectors.
-template <class T, class Arch> inline constexpr std::size_t vector_size = [] {
+template <class T, class Arch>
+inline constexpr std::size_t vector_size = [] {
     if constexpr (has_vectors<Arch>) return std::size_t{xsimd::batch<T, Arch>::size};
     else return std::size_t{1};
 }();
@@ -46,7 +48,8 @@ template <class Arch, code8 T>
 }
 
 /// The parts of load_interleaved as one vector of codes. Every lane must lie in the range of `T`.
-template <class T, class Arch> [[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
+template <class T, class Arch>
+[[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
     const batch_quad<std::int32_t, Arch>& parts) noexcept {
     const xsimd::batch<std::int32_t, Arch> low_byte(255);
     return xsimd::bitwise_cast<T>((parts[0] & low_byte) | ((parts[1] & low_byte) << 8) | ((parts[2] & low_byte) << 16) |

@@ -38,9 +38,9 @@ void copy_channels(const T* x, std::size_t pixels, std::size_t in_channels, T* y
 
 /// The same for an input on another grid than the output: every code goes through `table` (lookup_table.hpp), made with
 /// the identity as its function.
-template <class Arch, code8 In, class Out> void copy_channels(const In* x, std::size_t pixels, std::size_t in_channels,
-                                                              const Out* table, Out* y,
-                                                              std::size_t out_channels) noexcept {
+template <class Arch, code8 In, class Out>
+void copy_channels(const In* x, std::size_t pixels, std::size_t in_channels, const Out* table, Out* y,
+                   std::size_t out_channels) noexcept {
     for (std::size_t pixel = 0; pixel != pixels; ++pixel)
         lookup_table<Arch>(x + pixel * in_channels, in_channels, table, y + pixel * out_channels);
 }

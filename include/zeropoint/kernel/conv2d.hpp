@@ -60,9 +60,9 @@ template <class Arch> constexpr std::size_t conv2d_scratch_bytes(const conv2d_ge
 
 /// Packs weights and bias into conv2d_packed_bytes bytes at a 64-byte boundary. The kernel of each panel is chosen
 /// from its weights and from `codes`, which conv2d must then be called with.
-template <class Arch, class Weight> void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm,
-                                                     const conv2d_weights<Weight>& weights, activation_codes codes,
-                                                     std::byte* packed) {
+template <class Arch, class Weight>
+void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const conv2d_weights<Weight>& weights,
+                 activation_codes codes, std::byte* packed) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return pack_depthwise<Arch>(g, weights, packed);
         case conv2d_algorithm::direct: return pack_direct<Arch>(g, weights, packed);
@@ -72,10 +72,10 @@ template <class Arch, class Weight> void pack_conv2d(const conv2d_geometry& g, c
 
 /// The exact inverse of pack_conv2d, given the same arguments: OHWI weights, and one bias a channel (zeros where none
 /// was given). `affine_weights` and the zero points are those of the weights that were packed.
-template <class Arch, class Weight> void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm,
-                                                       [[maybe_unused]] bool affine_weights,
-                                                       const std::int32_t* zero_points, activation_codes codes,
-                                                       const std::byte* packed, Weight* values, std::int32_t* bias) {
+template <class Arch, class Weight>
+void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, [[maybe_unused]] bool affine_weights,
+                   const std::int32_t* zero_points, activation_codes codes, const std::byte* packed, Weight* values,
+                   std::int32_t* bias) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return unpack_depthwise<Arch>(g, zero_points, packed, values, bias);
         case conv2d_algorithm::direct: return unpack_direct<Arch>(g, zero_points, packed, values, bias);

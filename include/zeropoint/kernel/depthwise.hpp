@@ -70,8 +70,9 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
 }
 
 /// The exact inverse of pack_depthwise.
-template <class Arch, class Weight> void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
-                                                          const std::byte* packed, Weight* values, std::int32_t* bias) {
+template <class Arch, class Weight>
+void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points, const std::byte* packed,
+                      Weight* values, std::int32_t* bias) {
     const depthwise_layout<Arch> layout(g);
     auto* packed_bias = reinterpret_cast<const std::int32_t*>(packed);
     auto* from = reinterpret_cast<const std::int16_t*>(packed + layout.weights_begin);

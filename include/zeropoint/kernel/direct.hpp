@@ -38,8 +38,9 @@ void pack_direct(const conv2d_geometry& g, const conv2d_weights<Weight>& weights
 }
 
 /// The exact inverse of pack_direct.
-template <class Arch, class Weight> void unpack_direct(const conv2d_geometry& g, const std::int32_t* zero_points,
-                                                       const std::byte* packed, Weight* values, std::int32_t* bias) {
+template <class Arch, class Weight>
+void unpack_direct(const conv2d_geometry& g, const std::int32_t* zero_points, const std::byte* packed, Weight* values,
+                   std::int32_t* bias) {
     std::copy_n(reinterpret_cast<const std::int32_t*>(packed), g.out.channels, bias);
     auto* from = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
     for (int channel = 0; channel != g.out.channels; ++channel) {

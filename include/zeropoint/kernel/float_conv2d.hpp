@@ -155,8 +155,9 @@ template <class Arch> void conv2d_float_depthwise(const float_conv2d_arguments<A
 }
 
 /// Dot products: for each pixel, `Outputs` filters at a time share the loads of the input.
-template <class Arch, int Outputs> void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, int row,
-                                                                  int column, int channel, float* y) noexcept {
+template <class Arch, int Outputs>
+void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, int row, int column, int channel,
+                               float* y) noexcept {
     const conv2d_geometry& g = a.g;
     const window_span rows = a.rows(row), columns = a.columns(column);
     const auto depth = static_cast<std::size_t>(g.depth());
@@ -241,9 +242,9 @@ void transpose_panel(const float* weights, std::size_t depth, std::size_t channe
 }
 
 /// One register tile: outputs [first, first + count) of the pixels, in row order, times the channels of one panel.
-template <class Arch> void conv2d_float_tile(const float_conv2d_arguments<Arch>& a, const float* panel,
-                                             const float* zeros, int first, int count, int channel,
-                                             int channels) noexcept {
+template <class Arch>
+void conv2d_float_tile(const float_conv2d_arguments<Arch>& a, const float* panel, const float* zeros, int first,
+                       int count, int channel, int channels) noexcept {
     using floats = xsimd::batch<float, Arch>;
     using tile = float_tile<Arch>;
     constexpr std::size_t size = floats::size;
@@ -330,9 +331,9 @@ template <class Arch> void conv2d_float_panels(const float_conv2d_arguments<Arch
 /// 1x1 (see conv2d_geometry). `bias` may be null: zero. No clamp: -infinity and infinity. `scratch` has
 /// conv2d_float_scratch<Arch>(g) floats. x, y and scratch do not overlap. Sums are rounded in an order that depends on
 /// Arch.
-template <class Arch> void conv2d_float(const conv2d_geometry& g, const float* x, const float* weights,
-                                        const float* bias, float clamp_min, float clamp_max, float* y,
-                                        float* scratch) noexcept {
+template <class Arch>
+void conv2d_float(const conv2d_geometry& g, const float* x, const float* weights, const float* bias, float clamp_min,
+                  float clamp_max, float* y, float* scratch) noexcept {
     const float_conv2d_arguments<Arch> arguments{g, x, weights, bias, clamp_min, clamp_max, y};
     switch (choose_float_algorithm<Arch>(g)) {
         case float_algorithm::depthwise: conv2d_float_depthwise<Arch>(arguments, scratch); break;

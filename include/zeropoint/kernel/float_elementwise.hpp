@@ -89,9 +89,9 @@ void add_float(const float* a, const float* b, std::size_t count, float low, flo
 /// Batch normalization at inference as one multiplication and one addition a channel: multiplier = gamma /
 /// sqrt(variance + epsilon) and offset = beta - mean * multiplier, computed in double. gamma and beta may be null: 1
 /// and 0.
-template <class Arch> void make_batch_norm(std::size_t channels, const float* gamma, const float* beta,
-                                           const float* mean, const float* variance, float epsilon, float* multiplier,
-                                           float* offset) noexcept {
+template <class Arch>
+void make_batch_norm(std::size_t channels, const float* gamma, const float* beta, const float* mean,
+                     const float* variance, float epsilon, float* multiplier, float* offset) noexcept {
     for (std::size_t c = 0; c != channels; ++c) {
         const double factor =
             (gamma == nullptr ? 1.0 : double{gamma[c]}) / std::sqrt(double{variance[c]} + double{epsilon});
@@ -101,8 +101,9 @@ template <class Arch> void make_batch_norm(std::size_t channels, const float* ga
 }
 
 /// y[pixel][c] = x[pixel][c] * multiplier[c] + offset[c] for NHWC values; y may be x.
-template <class Arch> void batch_norm(const float* x, std::size_t pixels, std::size_t channels, const float* multiplier,
-                                      const float* offset, float* y) noexcept {
+template <class Arch>
+void batch_norm(const float* x, std::size_t pixels, std::size_t channels, const float* multiplier, const float* offset,
+                float* y) noexcept {
     for (std::size_t pixel = 0; pixel != pixels; ++pixel, x += channels, y += channels) {
         std::size_t c = 0;
         if constexpr (has_vectors<Arch>) {

@@ -138,9 +138,9 @@ constexpr bool pair_fits_int16(std::int32_t low, std::int32_t high, std::int32_t
 }
 
 /// The fastest kernel that is exact for a panel whose int8 weights are packed as byte_quads.
-template <class Arch> panel_kernel choose_panel_kernel([[maybe_unused]] const std::int8_t* quads,
-                                                       [[maybe_unused]] std::size_t count,
-                                                       [[maybe_unused]] activation_codes codes) {
+template <class Arch>
+panel_kernel choose_panel_kernel([[maybe_unused]] const std::int8_t* quads, [[maybe_unused]] std::size_t count,
+                                 [[maybe_unused]] activation_codes codes) {
     if constexpr (!operations<Arch>::has_dot4) {
         return panel_kernel::widened_pairs;
     } else if constexpr (operations<Arch>::pair_sums_saturate) {
@@ -167,8 +167,9 @@ void for_each_weight(const panel_layout<Arch>& layout, int channel, int lane, in
 }
 
 /// Packs weights and bias for implicit GEMM. `packed` has panel_layout::bytes bytes, 64-byte aligned.
-template <class Arch, class Weight> void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights,
-                                                     activation_codes codes, std::byte* packed) {
+template <class Arch, class Weight>
+void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights, activation_codes codes,
+                 std::byte* packed) {
     using layout_type = panel_layout<Arch>;
     const layout_type layout(g, weights.affine());
     const auto count = static_cast<std::size_t>(layout.width) * static_cast<std::size_t>(layout.runs.depth());
@@ -217,9 +218,9 @@ template <class Arch, class Weight> void pack_panels(const conv2d_geometry& g, c
 }
 
 /// The exact inverse of pack_panels, given the same zero points and codes. `bias` receives zeros where there was none.
-template <class Arch, class Weight> void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points,
-                                                       activation_codes codes, const std::byte* packed, Weight* values,
-                                                       std::int32_t* bias) {
+template <class Arch, class Weight>
+void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, activation_codes codes,
+                   const std::byte* packed, Weight* values, std::int32_t* bias) {
     using layout_type = panel_layout<Arch>;
     const packed_panels<Arch> panels(g, packed);
     panels.layout.for_each_panel(g, [&](typename layout_type::panel_position panel) {

@@ -157,9 +157,9 @@ template <class Arch, code8 T>
 }
 
 /// The same for floats, summed row by row; there is no zero point.
-template <class Arch> [[gnu::always_inline]] inline void average_window(const pool_window<float>& window,
-                                                                        std::int32_t divisor, std::int32_t,
-                                                                        std::size_t channels, float* y) noexcept {
+template <class Arch>
+[[gnu::always_inline]] inline void average_window(const pool_window<float>& window, std::int32_t divisor, std::int32_t,
+                                                  std::size_t channels, float* y) noexcept {
     if constexpr (has_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         for_each_overlapping(channels, floats::size, [&](std::size_t c) {

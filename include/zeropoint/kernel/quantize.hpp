@@ -17,8 +17,9 @@ namespace kernel {
 /// The definition, for one value: clamp(rne(x * inverse_scale) + zero_point, quant_min, quant_max), NaN gives
 /// zero_point. The clamp comes before the rounding, in a floating point type that holds every bound exactly: the result
 /// is the same, because the bounds are integers, and no value is out of range when it becomes an integer.
-template <class Arch, class Q> Q quantize_one(float x, float inverse_scale, std::int32_t zero_point,
-                                              std::int32_t quant_min, std::int32_t quant_max) noexcept {
+template <class Arch, class Q>
+Q quantize_one(float x, float inverse_scale, std::int32_t zero_point, std::int32_t quant_min,
+               std::int32_t quant_max) noexcept {
     using wide = std::conditional_t<sizeof(Q) <= 2, float, double>;
     const wide low = static_cast<wide>(quant_min) - static_cast<wide>(zero_point);
     const wide high = static_cast<wide>(quant_max) - static_cast<wide>(zero_point);
@@ -32,8 +33,9 @@ template <class Arch, class Q> Q quantize_one(float x, float inverse_scale, std:
 /// and an infinity the end of the range. scale > 0; quant_min <= zero_point <= quant_max, within the range of `Q` (8,
 /// 16 or 32 bits, the latter without vectors). The product is a float's, as in FBGEMM. Assumes the default rounding
 /// mode.
-template <class Arch, class Q> void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_point,
-                                             std::int32_t quant_min, std::int32_t quant_max, Q* q) noexcept {
+template <class Arch, class Q>
+void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_point, std::int32_t quant_min,
+              std::int32_t quant_max, Q* q) noexcept {
     const float inverse_scale = 1.0f / scale;
     std::size_t i = 0;
     if constexpr (has_vectors<Arch> && code8<Q>) {
@@ -80,19 +82,19 @@ void dequantize(const Q* q, std::size_t count, float scale, std::int32_t zero_po
 
 /// quantize() with a scale and a zero point for each of `channels` runs of `inner` values: weights as
 /// [out_channels][everything else]. `zero_points` may be null: all zero.
-template <class Arch, class Q> void quantize_per_channel(const float* x, std::size_t channels, std::size_t inner,
-                                                         const float* scales, const std::int32_t* zero_points,
-                                                         std::int32_t quant_min, std::int32_t quant_max,
-                                                         Q* q) noexcept {
+template <class Arch, class Q>
+void quantize_per_channel(const float* x, std::size_t channels, std::size_t inner, const float* scales,
+                          const std::int32_t* zero_points, std::int32_t quant_min, std::int32_t quant_max,
+                          Q* q) noexcept {
     for (std::size_t c = 0; c != channels; ++c)
         quantize<Arch, Q>(x + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c], quant_min,
                           quant_max, q + c * inner);
 }
 
 /// dequantize() with a scale and a zero point for each of `channels` runs of `inner` codes; `zero_points` may be null.
-template <class Arch, class Q> void dequantize_per_channel(const Q* q, std::size_t channels, std::size_t inner,
-                                                           const float* scales, const std::int32_t* zero_points,
-                                                           float* y) noexcept {
+template <class Arch, class Q>
+void dequantize_per_channel(const Q* q, std::size_t channels, std::size_t inner, const float* scales,
+                            const std::int32_t* zero_points, float* y) noexcept {
     for (std::size_t c = 0; c != channels; ++c)
         dequantize<Arch, Q>(q + c * inner, inner, scales[c], zero_points == nullptr ? 0 : zero_points[c],
                             y + c * inner);

@@ -101,8 +101,9 @@ void min_max_rows(const float* x, std::size_t count, std::size_t row, float* low
 /// inner = everything behind the first axis for weights. Widens mins[c] and maxs[c] (start them at +infinity and
 /// -infinity) by the values before the first NaN or infinity, and returns its index, or `count` where all are finite. A
 /// zero is +0.
-template <class Arch> std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t channels,
-                                                      std::size_t inner, float* mins, float* maxs) noexcept {
+template <class Arch>
+std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t channels, std::size_t inner, float* mins,
+                                float* maxs) noexcept {
     const std::size_t finite = first_not_finite<Arch>(x, count);
     if (inner != 1) {
         std::size_t c = 0;
@@ -173,9 +174,9 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
 
 /// Whether floats become doubles in vectors. Not below AVX, where xsimd 14.3 gets the upper half wrong (SSE4.1) or goes
 /// through memory.
-template <class Arch> inline constexpr bool widens_floats = std::is_base_of_v<xsimd::avx, Arch> ||
-                                                            std::is_base_of_v<xsimd::avx512f, Arch> ||
-                                                            std::is_base_of_v<xsimd::neon64, Arch>;
+template <class Arch>
+inline constexpr bool widens_floats = std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch> ||
+                                      std::is_base_of_v<xsimd::neon64, Arch>;
 
 /// Powers behind a signal to quantization noise ratio: sqnr = 10 log10(signal / error) decibels.
 struct signal_power {

@@ -89,9 +89,9 @@ constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_la
 constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min < 0 ? 128 : 0; }
 
 /// Codes as the int16 difference from the zero point, in [-255, 255].
-template <class Arch, class In> [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count,
-                                                                                activation_codes codes,
-                                                                                std::int16_t* to) {
+template <class Arch, class In>
+[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
+                                                std::int16_t* to) {
     operations<Arch>::widen(from, count, codes.zero_point, to);
 }
 template <class Arch>
@@ -100,9 +100,9 @@ template <class Arch>
 }
 
 /// Codes as unsigned bytes; signed ones are shifted by 128, which is their sign bit flipped.
-template <class Arch, class In> [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count,
-                                                                                activation_codes codes,
-                                                                                std::uint8_t* to) {
+template <class Arch, class In>
+[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
+                                                std::uint8_t* to) {
     if (unsigned_shift(codes) == 0) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
         return;
@@ -158,8 +158,9 @@ template <class Arch, class In, class Staged>
 }
 
 /// Where the window of each output pixel of a band begins, row by row.
-template <class Arch> void list_windows(const conv2d_geometry& g, const band_layout& layout, int output_rows,
-                                        std::int32_t* offsets) noexcept {
+template <class Arch>
+void list_windows(const conv2d_geometry& g, const band_layout& layout, int output_rows,
+                  std::int32_t* offsets) noexcept {
     for (int row = 0; row != output_rows; ++row) {
         const std::ptrdiff_t begin = row * layout.row_stride * layout.row_pitch;
         const std::ptrdiff_t step = layout.column_stride * layout.pixel_pitch;

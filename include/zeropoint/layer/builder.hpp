@@ -62,7 +62,8 @@ public:
     constexpr int conv2d(int x, const char* name, const conv& options) {
         node row = unary(op::conv2d, x, name);
         const int groups = options.groups == depthwise ? row.in.channels : options.groups;
-        const int channels = options.out_channels == 0 && options.groups == depthwise ? row.in.channels : options.out_channels;
+        const int channels =
+            options.out_channels == 0 && options.groups == depthwise ? row.in.channels : options.out_channels;
         if (channels <= 0) fail(rule::out_channels_missing, row.in);
         if (groups <= 0 || row.in.channels % groups != 0 || channels % groups != 0)
             fail(rule::channels_not_divisible, row.in, {1, 1, channels});
@@ -168,7 +169,8 @@ private:
         row.input_count = 1;
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
-        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
+        const bool elementwise_kind =
+            is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
         if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
     }
@@ -176,14 +178,17 @@ private:
     constexpr shape flattened_of(int x) const {
         return nodes[x].kind == op::linear ? shape{0, 0, 0} : nodes[x].flattened;
     }
-    constexpr void set_window(node& row, extent kernel, extent stride, extent padding, extent dilation, bool ceil_mode) {
+    constexpr void set_window(node& row, extent kernel, extent stride, extent padding, extent dilation,
+                              bool ceil_mode) {
         if (kernel.height < 1 || kernel.width < 1 || stride.height < 1 || stride.width < 1 || padding.height < 0 ||
             padding.width < 0 || dilation.height < 1 || dilation.width < 1) {
             fail(rule::window_not_positive, row.in, {kernel.height, kernel.width, 1});
             return;
         }
-        row.out.height = output_extent(row.in.height, kernel.height, stride.height, padding.height, dilation.height, ceil_mode);
-        row.out.width = output_extent(row.in.width, kernel.width, stride.width, padding.width, dilation.width, ceil_mode);
+        row.out.height =
+            output_extent(row.in.height, kernel.height, stride.height, padding.height, dilation.height, ceil_mode);
+        row.out.width =
+            output_extent(row.in.width, kernel.width, stride.width, padding.width, dilation.width, ceil_mode);
         row.window.kernel_height = kernel.height;
         row.window.kernel_width = kernel.width;
         row.window.stride_height = stride.height;

@@ -14,28 +14,23 @@ struct context {
     const std::byte* parameters;
     const qparams* ranges;  // one per slot; empty in float stages
     std::byte* arena;
-    const float* input;     // height x width x channels
+    const float* input;  // height x width x channels
     float* output;
 
     /// The values that row i has left for its consumers.
-    template <class T>
-    const T* value(int i) const {
+    template <class T> const T* value(int i) const {
         if (rows[i].kind == op::input) return reinterpret_cast<const T*>(input);
         return reinterpret_cast<const T*>(arena + rows[i].arena_offset);
     }
     /// The k-th input of a row.
-    template <class T>
-    const T* in(const node& row, int k = 0) const { return value<T>(row.inputs[k]); }
+    template <class T> const T* in(const node& row, int k = 0) const { return value<T>(row.inputs[k]); }
     /// Where a row writes.
-    template <class T>
-    T* out(const node& row) const {
+    template <class T> T* out(const node& row) const {
         if (row.arena_offset == in_user_output) return reinterpret_cast<T*>(output);
         return reinterpret_cast<T*>(arena + row.arena_offset);
     }
-    template <class T>
-    T* scratch(const node& row) const { return reinterpret_cast<T*>(arena + row.scratch_offset); }
-    template <class T>
-    const T* block(const node& row, int offset = 0) const {
+    template <class T> T* scratch(const node& row) const { return reinterpret_cast<T*>(arena + row.scratch_offset); }
+    template <class T> const T* block(const node& row, int offset = 0) const {
         return reinterpret_cast<const T*>(parameters + row.parameter_offset + offset);
     }
     const qparams& range(const node& row) const { return ranges[row.slot]; }

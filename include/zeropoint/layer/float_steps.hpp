@@ -18,16 +18,14 @@ namespace zp {
 inline namespace v0 {
 
 /// conv2d, linear and custom rows: `weights` floats (out, height, width, in), then from here on one bias an output channel.
-constexpr int bias_offset(const node& row) { return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)) / sizeof(float)); }
+constexpr int bias_offset(const node& row) {
+    return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)) / sizeof(float));
+}
 
 /// A batch_norm row's block: four arrays of one value a channel.
-template <class T>
-struct batch_norm_arrays {
-    std::span<T> weight, bias, running_mean, running_var;
-};
+template <class T> struct batch_norm_arrays { std::span<T> weight, bias, running_mean, running_var; };
 using batch_norm_view = batch_norm_arrays<const float>;
-template <class T>
-batch_norm_arrays<T> view_of_batch_norm(const node& row, T* block) {
+template <class T> batch_norm_arrays<T> view_of_batch_norm(const node& row, T* block) {
     const auto n = static_cast<std::size_t>(row.channels);
     return {{block, n}, {block + n, n}, {block + 2 * n, n}, {block + 3 * n, n}};
 }
@@ -38,8 +36,7 @@ constexpr int float_parameter_bytes(const node& row) {
     if (row.kind == op::batch_norm) return size * 4 * row.channels;
     return size * row.weights;  // custom
 }
-template <class Arch>
-constexpr int float_scratch_bytes(const node& row) {
+template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (row.kind == op::batch_norm) return size * 2 * row.channels;
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
@@ -48,55 +45,79 @@ constexpr int float_scratch_bytes(const node& row) {
 constexpr float lower_bound(op activation) { return is_clamp(activation) ? 0.0f : -infinity; }
 constexpr float upper_bound(op activation) { return activation == op::relu6 ? 6.0f : infinity; }
 
-template <class Arch>
-struct float_steps {
+template <class Arch> struct float_steps {
     static std::size_t count(const node& row) { return static_cast<std::size_t>(row.out.size()); }
 
     static void weighted(const node& row, const context& c) noexcept {
         const float* weights = c.block<float>(row);
-        kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row), lower_bound(row.activation),
-                                   upper_bound(row.activation), c.out<float>(row), c.scratch<float>(row));
+        kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row),
+                                   lower_bound(row.activation), upper_bound(row.activation), c.out<float>(row),
+                                   c.scratch<float>(row));
     }
     static void batch_norm(const node& row, const context& c) noexcept {
         const batch_norm_view bn = view_of_batch_norm(row, c.block<float>(row));
         const auto channels = static_cast<std::size_t>(row.channels);
         float* multiplier = c.scratch<float>(row);
         float* offset = multiplier + channels;
-        kernel::make_batch_norm<Arch>(channels, bn.weight.data(), bn.bias.data(), bn.running_mean.data(), bn.running_var.data(), row.parameter, multiplier, offset);
-        kernel::batch_norm<Arch>(c.in<float>(row), static_cast<std::size_t>(row.out.pixels()), channels, multiplier, offset, c.out<float>(row));
+        kernel::make_batch_norm<Arch>(channels, bn.weight.data(), bn.bias.data(), bn.running_mean.data(),
+                                      bn.running_var.data(), row.parameter, multiplier, offset);
+        kernel::batch_norm<Arch>(c.in<float>(row), static_cast<std::size_t>(row.out.pixels()), channels, multiplier,
+                                 offset, c.out<float>(row));
     }
     static void clamp(const node& row, const context& c) noexcept {
-        kernel::clamp<Arch>(c.in<float>(row), count(row), lower_bound(row.kind), upper_bound(row.kind), c.out<float>(row));
+        kernel::clamp<Arch>(c.in<float>(row), count(row), lower_bound(row.kind), upper_bound(row.kind),
+                            c.out<float>(row));
     }
-    static void leaky_relu(const node& row, const context& c) noexcept { kernel::leaky_relu<Arch>(c.in<float>(row), count(row), row.parameter, c.out<float>(row)); }
-    static void sigmoid(const node& row, const context& c) noexcept { kernel::sigmoid<Arch>(c.in<float>(row), count(row), c.out<float>(row)); }
-    static void tanh(const node& row, const context& c) noexcept { kernel::tanh<Arch>(c.in<float>(row), count(row), c.out<float>(row)); }
-    static void hardswish(const node& row, const context& c) noexcept { kernel::hardswish<Arch>(c.in<float>(row), count(row), c.out<float>(row)); }
+    static void leaky_relu(const node& row, const context& c) noexcept {
+        kernel::leaky_relu<Arch>(c.in<float>(row), count(row), row.parameter, c.out<float>(row));
+    }
+    static void sigmoid(const node& row, const context& c) noexcept {
+        kernel::sigmoid<Arch>(c.in<float>(row), count(row), c.out<float>(row));
+    }
+    static void tanh(const node& row, const context& c) noexcept {
+        kernel::tanh<Arch>(c.in<float>(row), count(row), c.out<float>(row));
+    }
+    static void hardswish(const node& row, const context& c) noexcept {
+        kernel::hardswish<Arch>(c.in<float>(row), count(row), c.out<float>(row));
+    }
     static void add(const node& row, const context& c) noexcept {
-        kernel::add_float<Arch>(c.in<float>(row, 0), c.in<float>(row, 1), count(row), lower_bound(row.activation), upper_bound(row.activation), c.out<float>(row));
+        kernel::add_float<Arch>(c.in<float>(row, 0), c.in<float>(row, 1), count(row), lower_bound(row.activation),
+                                upper_bound(row.activation), c.out<float>(row));
     }
     static void concat(const node& row, const context& c) noexcept {
         float* y = c.out<float>(row);
         for (int k = 0; k != row.input_count; ++k) {
             const auto channels = static_cast<std::size_t>(c.rows[row.inputs[k]].out.channels);
-            kernel::copy_channels<Arch>(c.in<float>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y, static_cast<std::size_t>(row.out.channels));
+            kernel::copy_channels<Arch>(c.in<float>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y,
+                                        static_cast<std::size_t>(row.out.channels));
             y += channels;
         }
     }
-    static void max_pool(const node& row, const context& c) noexcept { kernel::max_pool2d<Arch>(row.window, c.in<float>(row), c.out<float>(row)); }
-    static void avg_pool(const node& row, const context& c) noexcept { kernel::avg_pool2d<Arch>(row.window, row.count_include_pad, 0, c.in<float>(row), c.out<float>(row)); }
-    static void adaptive_avg_pool(const node& row, const context& c) noexcept { kernel::adaptive_avg_pool2d<Arch>(row.in, row.out, 0, c.in<float>(row), c.out<float>(row)); }
-    static void copy(const node& row, const context& c) noexcept { std::memcpy(c.out<float>(row), c.in<float>(row), sizeof(float) * count(row)); }
-    static void custom(const node& row, const context& c) noexcept { row.custom->forward(c.in<float>(row), c.out<float>(row), row, c.block<float>(row)); }
+    static void max_pool(const node& row, const context& c) noexcept {
+        kernel::max_pool2d<Arch>(row.window, c.in<float>(row), c.out<float>(row));
+    }
+    static void avg_pool(const node& row, const context& c) noexcept {
+        kernel::avg_pool2d<Arch>(row.window, row.count_include_pad, 0, c.in<float>(row), c.out<float>(row));
+    }
+    static void adaptive_avg_pool(const node& row, const context& c) noexcept {
+        kernel::adaptive_avg_pool2d<Arch>(row.in, row.out, 0, c.in<float>(row), c.out<float>(row));
+    }
+    static void copy(const node& row, const context& c) noexcept {
+        std::memcpy(c.out<float>(row), c.in<float>(row), sizeof(float) * count(row));
+    }
+    static void custom(const node& row, const context& c) noexcept {
+        row.custom->forward(c.in<float>(row), c.out<float>(row), row, c.block<float>(row));
+    }
 };
 
-template <class Arch>
-constexpr step_function float_step(const node& row) {
+template <class Arch> constexpr step_function float_step(const node& row) {
     using steps = float_steps<Arch>;
     switch (row.kind) {
-        case op::conv2d: case op::linear: return steps::weighted;
+        case op::conv2d:
+        case op::linear: return steps::weighted;
         case op::batch_norm: return steps::batch_norm;
-        case op::relu: case op::relu6: return steps::clamp;
+        case op::relu:
+        case op::relu6: return steps::clamp;
         case op::leaky_relu: return steps::leaky_relu;
         case op::sigmoid: return steps::sigmoid;
         case op::tanh: return steps::tanh;
@@ -107,7 +128,10 @@ constexpr step_function float_step(const node& row) {
         case op::avg_pool2d: return steps::avg_pool;
         case op::adaptive_avg_pool2d: return steps::adaptive_avg_pool;
         case op::custom: return steps::custom;
-        case op::flatten: case op::dropout: case op::quant_stub: case op::dequant_stub: return steps::copy;
+        case op::flatten:
+        case op::dropout:
+        case op::quant_stub:
+        case op::dequant_stub: return steps::copy;
         default: return nothing_step;
     }
 }

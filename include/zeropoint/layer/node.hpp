@@ -10,6 +10,7 @@
 namespace zp {
 inline namespace v0 {
 
+// clang-format off
 enum class op : std::uint8_t {
     none, input, conv2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
@@ -17,11 +18,13 @@ enum class op : std::uint8_t {
 };
 
 constexpr const char* name_of(op kind) {
-    constexpr const char* names[] = {"none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu",
-        "sigmoid", "tanh", "hardswish", "add", "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten",
-        "dropout", "quant_stub", "dequant_stub", "quantize", "dequantize", "requantize", "custom"};
+    constexpr const char* names[] = {
+        "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
+        "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
+        "quantize", "dequantize", "requantize", "custom"};
     return names[static_cast<int>(kind)];
 }
+// clang-format on
 
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
 constexpr bool is_weighted(op kind) { return kind == op::conv2d || kind == op::linear; }
@@ -32,7 +35,9 @@ constexpr bool is_table(op kind) {
     return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish;
 }
 /// Does nothing at inference: the fuse pass removes it.
-constexpr bool is_identity(op kind) { return kind == op::dropout || kind == op::quant_stub || kind == op::dequant_stub; }
+constexpr bool is_identity(op kind) {
+    return kind == op::dropout || kind == op::quant_stub || kind == op::dequant_stub;
+}
 /// The output has the input's scale and zero point, by definition of the operator.
 constexpr bool keeps_qparams(op kind) {
     return is_clamp(kind) || kind == op::max_pool2d || kind == op::avg_pool2d || kind == op::adaptive_avg_pool2d ||
@@ -47,34 +52,34 @@ struct custom_operator;
 /// A row of the table that every stage of a model owns as a static constexpr member. Rows stand in execution order.
 struct node {
     op kind = op::none;
-    op activation = op::none;             // fused into this row; a clamp, or after convert also a table
-    scalar_type type = scalar_type::float32;         // of the output
+    op activation = op::none;                 // fused into this row; a clamp, or after convert also a table
+    scalar_type type = scalar_type::float32;  // of the output
     scalar_type weight_type = scalar_type::float32;
-    bool bias = false;                    // linear, conv2d: the state dict has one
-    bool affine = true;                   // batch_norm: has weight and bias
-    bool affine_weights = false;          // quantized weights have zero points
-    bool count_include_pad = true;        // avg_pool2d
-    bool keep_float = false;              // stays float32 through convert
-    bool observed = false;                // prepared: its output feeds the observer of its slot
+    bool bias = false;              // linear, conv2d: the state dict has one
+    bool affine = true;             // batch_norm: has weight and bias
+    bool affine_weights = false;    // quantized weights have zero points
+    bool count_include_pad = true;  // avg_pool2d
+    bool keep_float = false;        // stays float32 through convert
+    bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
-    std::int8_t config = 0;               // which entry of the qconfig applies
+    std::int8_t config = 0;  // which entry of the qconfig applies
     short inputs[max_inputs] = {};
     shape in, out;
-    shape flattened{0, 0, 0};             // height x width x channels before a flatten; of a linear's input, else of the output
-    kernel::conv2d_geometry window;       // conv2d, linear and pooling
-    float parameter = 0;                  // negative_slope of leaky_relu, epsilon of batch_norm
+    shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
+    kernel::conv2d_geometry window;  // conv2d, linear and pooling
+    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
     const char* name = "";
     const custom_operator* custom = nullptr;
-    short origin = -1, folded = -1;       // rows of the stage before: the row itself, the batch_norm folded into it
-    short table_origin = -1;              // quantized: row of the stage before whose activation the table computes
-    short slot = -1;                      // scale and zero point (and observer) of the output
-    short table_slot = -1;                // of the value before a fused table
-    std::int32_t quant_min = 0, quant_max = 0;       // range of the output's codes
+    short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it
+    short table_origin = -1;         // quantized: row of the stage before whose activation the table computes
+    short slot = -1;                 // scale and zero point (and observer) of the output
+    short table_slot = -1;           // of the value before a fused table
+    std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
-    int weights = 0, channels = 0;        // how many weights, how many output channels
-    int parameter_offset = 0, parameter_bytes = 0;   // in the parameter block, bytes
-    int arena_offset = 0;                 // of the output, bytes; or in_user_input, in_user_output
-    int scratch_offset = 0, scratch_bytes = 0;       // working memory of this row alone, in the same arena
+    int weights = 0, channels = 0;                  // how many weights, how many output channels
+    int parameter_offset = 0, parameter_bytes = 0;  // in the parameter block, bytes
+    int arena_offset = 0;                           // of the output, bytes; or in_user_input, in_user_output
+    int scratch_offset = 0, scratch_bytes = 0;      // working memory of this row alone, in the same arena
 
     /// A linear row whose input vector is an image that was flattened.
     constexpr bool flattened_columns() const { return flattened.size() == in.channels; }
@@ -96,12 +101,14 @@ struct custom_operator {
 };
 
 /// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.
+// clang-format off
 enum class rule : std::uint8_t {
-    none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output, linear_needs_flatten,
-    too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input, window_not_positive, padding_too_large,
-    operand_types_differ, flattened_image, unused_value, no_layers,
+    none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
+    linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
+    window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer
 };
+// clang-format on
 
 /// The first broken rule, the row that broke it, and up to two shapes that explain it.
 struct diagnostic {

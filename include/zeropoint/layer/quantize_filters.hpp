@@ -19,8 +19,8 @@ inline namespace v0 {
 /// the layer's input. Quantizer has `dtype`, `qscheme`, `rule` and `observer_type`. A channel whose bias would not fit gets
 /// a larger weight scale, and the layer a line in `raised`.
 template <class Quantizer, class Arch>
-quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale, bool keep_float_bias,
-                                   std::string_view where, std::vector<std::string>& raised) {
+quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale,
+                                   bool keep_float_bias, std::string_view where, std::vector<std::string>& raised) {
     using dtype = typename Quantizer::dtype;
     using storage = typename dtype::storage;
     using scheme = typename Quantizer::qscheme;
@@ -44,9 +44,12 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
         }
         result.scales.push_back(ranges[c].scale);
         if constexpr (!scheme::is_symmetric || !dtype::is_signed) result.zero_points.push_back(ranges[c].zero_point);
-        quantize<dtype>(weights.subspan(c * depth, depth), ranges[c], std::span(reinterpret_cast<storage*>(result.codes.data()) + c * depth, depth));
+        quantize<dtype>(weights.subspan(c * depth, depth), ranges[c],
+                        std::span(reinterpret_cast<storage*>(result.codes.data()) + c * depth, depth));
     }
-    if (raised_channels != 0) raised.push_back(std::string(where) + ": " + std::to_string(raised_channels) + " of " + std::to_string(channels) + " channels");
+    if (raised_channels != 0)
+        raised.push_back(std::string(where) + ": " + std::to_string(raised_channels) + " of " +
+                         std::to_string(channels) + " channels");
     return result;
 }
 

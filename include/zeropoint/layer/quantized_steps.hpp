@@ -20,38 +20,45 @@ namespace zp {
 inline namespace v0 {
 
 /// Steps over one storage type of activations, T = std::uint8_t or std::int8_t.
-template <class Arch, class T>
-struct code_steps {
+template <class Arch, class T> struct code_steps {
     static void quantize(const node& row, const context& c) noexcept {
         const qparams& range = c.range(row);
-        kernel::quantize<Arch>(c.in<float>(row), static_cast<std::size_t>(row.out.size()), range.scale, range.zero_point, row.quant_min, row.quant_max, c.out<T>(row));
+        kernel::quantize<Arch>(c.in<float>(row), static_cast<std::size_t>(row.out.size()), range.scale,
+                               range.zero_point, row.quant_min, row.quant_max, c.out<T>(row));
     }
     static void dequantize(const node& row, const context& c) noexcept {
         const qparams& range = c.range_in(row);
-        kernel::dequantize<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), range.scale, range.zero_point, c.out<float>(row));
+        kernel::dequantize<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), range.scale, range.zero_point,
+                                 c.out<float>(row));
     }
     static void clamp(const node& row, const context& c) noexcept {
         const kernel::output_codes codes = clamped_codes(row.kind, row.quant_min, row.quant_max, c.range(row));
-        kernel::clamp<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), static_cast<T>(codes.min), static_cast<T>(codes.max), c.out<T>(row));
+        kernel::clamp<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), static_cast<T>(codes.min),
+                            static_cast<T>(codes.max), c.out<T>(row));
     }
     static void add(const node& row, const context& c) noexcept {
         const kernel::output_codes codes = clamped_codes(row.activation, row.quant_min, row.quant_max, c.range(row));
         kernel::add_parameters parameters = *c.block<kernel::add_parameters>(row);
         parameters.quant_min = codes.min;
         parameters.quant_max = codes.max;
-        kernel::add<Arch>(c.in<T>(row, 0), c.in<T>(row, 1), static_cast<std::size_t>(row.out.size()), parameters, c.out<T>(row));
+        kernel::add<Arch>(c.in<T>(row, 0), c.in<T>(row, 1), static_cast<std::size_t>(row.out.size()), parameters,
+                          c.out<T>(row));
     }
     static void concat(const node& row, const context& c) noexcept {
         T* y = c.out<T>(row);
         for (int k = 0; k != row.input_count; ++k) {
             const auto channels = static_cast<std::size_t>(c.rows[row.inputs[k]].out.channels);
-            kernel::copy_channels<Arch>(c.in<T>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y, static_cast<std::size_t>(row.out.channels));
+            kernel::copy_channels<Arch>(c.in<T>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y,
+                                        static_cast<std::size_t>(row.out.channels));
             y += channels;
         }
     }
-    static void max_pool(const node& row, const context& c) noexcept { kernel::max_pool2d<Arch>(row.window, c.in<T>(row), c.out<T>(row)); }
+    static void max_pool(const node& row, const context& c) noexcept {
+        kernel::max_pool2d<Arch>(row.window, c.in<T>(row), c.out<T>(row));
+    }
     static void avg_pool(const node& row, const context& c) noexcept {
-        kernel::avg_pool2d<Arch>(row.window, row.count_include_pad, c.range(row).zero_point, c.in<T>(row), c.out<T>(row));
+        kernel::avg_pool2d<Arch>(row.window, row.count_include_pad, c.range(row).zero_point, c.in<T>(row),
+                                 c.out<T>(row));
     }
     static void adaptive_avg_pool(const node& row, const context& c) noexcept {
         kernel::adaptive_avg_pool2d<Arch>(row.in, row.out, c.range(row).zero_point, c.in<T>(row), c.out<T>(row));
@@ -59,9 +66,9 @@ struct code_steps {
     static void copy(const node& row, const context& c) noexcept {
         std::memcpy(c.out<T>(row), c.in<T>(row), static_cast<std::size_t>(row.out.size()) * sizeof(T));
     }
-    template <class Out>
-    static void table(const node& row, const context& c) noexcept {
-        kernel::lookup_table<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), c.block<Out>(row), c.out<Out>(row));
+    template <class Out> static void table(const node& row, const context& c) noexcept {
+        kernel::lookup_table<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), c.block<Out>(row),
+                                   c.out<Out>(row));
     }
 };
 
@@ -72,8 +79,7 @@ struct kernel_needs {
 };
 
 /// All rows of an int8 model under one requantization policy on one architecture.
-template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}>
-struct quantized_kernels {
+template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}> struct quantized_kernels {
     using convolution = quantized_conv2d_kernels<Requantization, Arch>;
     using requantization_policy = Requantization;
 
@@ -89,19 +95,25 @@ struct quantized_kernels {
     }
 
     /// Filling a row's block from what a conversion or a file gives.
-    static void write_weighted(const node& row, const node& producer, const quantized_weights& weights, const qparams* ranges, std::byte* block) {
-        convolution::write(row, producer, weights, ranges[producer.slot], ranges[is_table(row.activation) ? row.table_slot : row.slot], block);
+    static void write_weighted(const node& row, const node& producer, const quantized_weights& weights,
+                               const qparams* ranges, std::byte* block) {
+        convolution::write(row, producer, weights, ranges[producer.slot],
+                           ranges[is_table(row.activation) ? row.table_slot : row.slot], block);
     }
-    static quantized_weights read_weighted(const node& row, const node& producer, const qparams* ranges, const std::byte* block) {
+    static quantized_weights read_weighted(const node& row, const node& producer, const qparams* ranges,
+                                           const std::byte* block) {
         return convolution::read(row, producer, ranges[producer.slot], block);
     }
-    static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) { std::memcpy(block, table.data(), 256); }
+    static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
+        std::memcpy(block, table.data(), 256);
+    }
     /// What follows from the ranges alone, and no file holds.
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
         if (row.kind != op::add) return;
-        const qparams &a = ranges[rows[row.inputs[0]].slot], &b = ranges[rows[row.inputs[1]].slot], &y = ranges[row.slot];
-        const kernel::add_parameters parameters =
-            kernel::make_add_parameters(a.scale, a.zero_point, b.scale, b.zero_point, y.scale, y.zero_point, row.quant_min, row.quant_max);
+        const qparams &a = ranges[rows[row.inputs[0]].slot], &b = ranges[rows[row.inputs[1]].slot],
+                      &y = ranges[row.slot];
+        const kernel::add_parameters parameters = kernel::make_add_parameters(
+            a.scale, a.zero_point, b.scale, b.zero_point, y.scale, y.zero_point, row.quant_min, row.quant_max);
         std::memcpy(block, &parameters, sizeof parameters);
     }
 
@@ -122,8 +134,7 @@ struct quantized_kernels {
 
 private:
     /// By the storage type of the input's codes (of the output's, for quantize), then by that of the output.
-    template <class In>
-    static constexpr step_function step_from(const node& row) {
+    template <class In> static constexpr step_function step_from(const node& row) {
         if (row.kind == op::dequantize) return code_steps<Arch, In>::dequantize;
         if constexpr (Needs.unsigned_codes)
             if (row.type == scalar_type::uint8) return step_between<In, std::uint8_t>(row);
@@ -131,19 +142,18 @@ private:
             if (row.type == scalar_type::int8) return step_between<In, std::int8_t>(row);
         return nullptr;
     }
-    template <class In, class Out>
-    static constexpr step_function step_between(const node& row) {
+    template <class In, class Out> static constexpr step_function step_between(const node& row) {
         if (is_weighted(row.kind)) return convolution::template run<In, Out>;
         if (is_table_row(row)) return code_steps<Arch, In>::template table<Out>;
         if constexpr (std::is_same_v<In, Out>) return code_step<In>(row);
         else return nullptr;
     }
-    template <class T>
-    static constexpr step_function code_step(const node& row) {
+    template <class T> static constexpr step_function code_step(const node& row) {
         using steps = code_steps<Arch, T>;
         switch (row.kind) {
             case op::quantize: return steps::quantize;
-            case op::relu: case op::relu6: return steps::clamp;
+            case op::relu:
+            case op::relu6: return steps::clamp;
             case op::add: return steps::add;
             case op::concat: return steps::concat;
             case op::max_pool2d: return steps::max_pool;

@@ -10,12 +10,12 @@ inline namespace v0 {
 
 /// The parameters of a quantized convolution as files hold them: integers in the order out, height, width, in.
 struct quantized_weights {
-    std::vector<std::byte> codes;             // one byte a weight, of the row's weight_type
-    std::vector<float> scales;                // one an output channel
-    std::vector<std::int32_t> zero_points;    // one an output channel; empty where symmetric
-    std::vector<std::int32_t> bias;           // one an output channel, in units of input scale * weight scale
-    std::vector<float> float_bias;            // policy float_bias: in real units, instead of `bias`
-    std::vector<std::uint8_t> table;          // 256 entries where an activation is fused that is no clamp
+    std::vector<std::byte> codes;           // one byte a weight, of the row's weight_type
+    std::vector<float> scales;              // one an output channel
+    std::vector<std::int32_t> zero_points;  // one an output channel; empty where symmetric
+    std::vector<std::int32_t> bias;         // one an output channel, in units of input scale * weight scale
+    std::vector<float> float_bias;          // policy float_bias: in real units, instead of `bias`
+    std::vector<std::uint8_t> table;        // 256 entries where an activation is fused that is no clamp
 };
 
 }  // namespace v0

@@ -16,7 +16,9 @@ struct requantization_tag {};
 template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
 
 /// The scales around one output channel.
-struct channel_scales { float input, weight, output; };
+struct channel_scales {
+    float input, weight, output;
+};
 
 /// A float multiplier, one rounding to nearest even, an int32 bias. The default.
 struct nearest_even : requantization_tag {
@@ -24,8 +26,12 @@ struct nearest_even : requantization_tag {
     using first_type = float;
     using second_type = float;
     static constexpr bool has_second = false, has_float_bias = false;
-    static void prepare(const channel_scales& s, float, float& first, float&) { first = requantize_multiplier(s.input, s.weight, s.output); }
-    static kernel::nearest_even epilogue(const float* first, const float*, const kernel::output_codes& codes) { return {first, codes}; }
+    static void prepare(const channel_scales& s, float, float& first, float&) {
+        first = requantize_multiplier(s.input, s.weight, s.output);
+    }
+    static kernel::nearest_even epilogue(const float* first, const float*, const kernel::output_codes& codes) {
+        return {first, codes};
+    }
 };
 
 /// The bias stays a float and is added before the multiplier, in the float arithmetic of FBGEMM and so of PyTorch:
@@ -40,7 +46,9 @@ struct float_bias : requantization_tag {
         first = product / s.output;
         second = bias / product;
     }
-    static kernel::float_bias epilogue(const float* first, const float* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+    static kernel::float_bias epilogue(const float* first, const float* second, const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
 };
 
 /// No float at inference: TFLite's reference kernels with their two roundings.
@@ -54,7 +62,10 @@ struct fixed_point_double_rounding : requantization_tag {
         first = m.multiplier;
         second = m.shift;
     }
-    static kernel::fixed_point_double_rounding epilogue(const std::int32_t* first, const std::int32_t* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+    static kernel::fixed_point_double_rounding epilogue(const std::int32_t* first, const std::int32_t* second,
+                                                        const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
 };
 
 /// TFLite built with TFLITE_SINGLE_ROUNDING, CMSIS-NN's CMSIS_NN_USE_SINGLE_ROUNDING.
@@ -63,8 +74,13 @@ struct fixed_point_single_rounding : requantization_tag {
     using first_type = std::int32_t;
     using second_type = std::int32_t;
     static constexpr bool has_second = true, has_float_bias = false;
-    static void prepare(const channel_scales& s, float bias, std::int32_t& first, std::int32_t& second) { fixed_point_double_rounding::prepare(s, bias, first, second); }
-    static kernel::fixed_point_single_rounding epilogue(const std::int32_t* first, const std::int32_t* second, const kernel::output_codes& codes) { return {first, second, codes}; }
+    static void prepare(const channel_scales& s, float bias, std::int32_t& first, std::int32_t& second) {
+        fixed_point_double_rounding::prepare(s, bias, first, second);
+    }
+    static kernel::fixed_point_single_rounding epilogue(const std::int32_t* first, const std::int32_t* second,
+                                                        const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
 };
 
 }  // namespace v0

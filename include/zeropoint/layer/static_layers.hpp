@@ -25,9 +25,11 @@ inline namespace v0 {
 template <class Input = quint8, class Weight = qint8, class Output = Input, class Requantization = nearest_even>
 struct fused_policy {
     static_assert(quantized_dtype<Input> && quantized_dtype<Weight> && quantized_dtype<Output>,
-                  "fused_policy<Input, Weight, Output, Requantization>: the first three must be quantized dtypes such as zp::quint8, zp::qint8, zp::quint8");
+                  "fused_policy<Input, Weight, Output, Requantization>: the first three must be quantized dtypes such "
+                  "as zp::quint8, zp::qint8, zp::quint8");
     static_assert(requantization<Requantization>,
-                  "fused_policy<Input, Weight, Output, Requantization>: the last must be zp::nearest_even, zp::float_bias, zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
+                  "fused_policy<Input, Weight, Output, Requantization>: the last must be zp::nearest_even, "
+                  "zp::float_bias, zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
     using input = Input;
     using weight = Weight;
     using output = Output;
@@ -47,10 +49,12 @@ struct fused_policy {
 ///     using layer = zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1}, zp::op::relu>;
 ///     const layer conv(weights, bias, x.quantization, y.quantization);   // packs once
 ///     conv(x, y, memory);                                                // layer::workspace memory
-template <shape Input, conv Options, op Activation = op::none, class Policy = fused_policy<>, class Arch = default_architecture>
+template <shape Input, conv Options, op Activation = op::none, class Policy = fused_policy<>,
+          class Arch = default_architecture>
 class quantized_conv2d {
     static_assert(Activation == op::none || is_clamp(Activation),
-                  "quantized_conv2d<Input, Options, Activation, ...>: Activation must be zp::op::none, zp::op::relu or zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
+                  "quantized_conv2d<Input, Options, Activation, ...>: Activation must be zp::op::none, zp::op::relu or "
+                  "zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
     using kernels = quantized_conv2d_kernels<typename Policy::requantization_policy, Arch>;
     using input_storage = typename Policy::input::storage;
     using output_storage = typename Policy::output::storage;
@@ -83,12 +87,17 @@ class quantized_conv2d {
     }();
     static constexpr const node& producer = lowered.rows[0];
     static constexpr const node& row = lowered.rows[1];
-    static_assert(lowered.error.broken == rule::none,
-                  "quantized_conv2d<Input, Options, ...>: these options do not fit the input: check that out_channels is set, that groups divides both channel counts, and that the kernel is no larger than the padded input");
-    static constexpr std::int64_t largest_product = std::int64_t{Policy::input::quant_max - Policy::input::quant_min} *
-                                                    (Policy::weight::quant_max > -Policy::weight::quant_min ? Policy::weight::quant_max : -Policy::weight::quant_min);
+    static_assert(
+        lowered.error.broken == rule::none,
+        "quantized_conv2d<Input, Options, ...>: these options do not fit the input: check that out_channels is set, "
+        "that groups divides both channel counts, and that the kernel is no larger than the padded input");
+    static constexpr std::int64_t largest_product =
+        std::int64_t{Policy::input::quant_max - Policy::input::quant_min} *
+        (Policy::weight::quant_max > -Policy::weight::quant_min ? Policy::weight::quant_max
+                                                                : -Policy::weight::quant_min);
     static_assert(row.window.depth() * largest_product <= INT32_MAX / 2,
-                  "quantized_conv2d<Input, Options, ...>: an int32 accumulator can overflow at this depth: split the input channels, or take narrower dtypes");
+                  "quantized_conv2d<Input, Options, ...>: an int32 accumulator can overflow at this depth: split the "
+                  "input channels, or take narrower dtypes");
 
 public:
     static constexpr shape input_shape = Input;
@@ -101,7 +110,8 @@ public:
 
     /// `weights` as PyTorch has them: out_channels x in_channels/groups x height x width floats. `bias`: one an output
     /// channel, or none at all. Raises shape_error for other counts, and what observers and quantize_bias raise.
-    quantized_conv2d(std::span<const float> weights, std::span<const float> bias, const qparams& input, const qparams& output)
+    quantized_conv2d(std::span<const float> weights, std::span<const float> bias, const qparams& input,
+                     const qparams& output)
         : parameters_(static_cast<std::size_t>(parameter_bytes)), ranges_{input, output} {
         check_count("weights", static_cast<std::size_t>(row.weights), weights.size());
         if (!bias.empty()) check_count("bias", static_cast<std::size_t>(row.channels), bias.size());
@@ -119,27 +129,39 @@ public:
 
     /// y = layer(x). Raises shape_error or value_error where the extents or the scale and zero point of x or y are not those
     /// that the layer was made for.
-    void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y, workspace& memory) const {
+    void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y,
+                    workspace& memory) const {
         check_view("input", Input, ranges_[0], x.shape(), x.quantization);
         check_view("output", output_shape, ranges_[1], y.shape(), y.quantization);
         run(x.data(), y.data(), memory);
     }
     /// The same over plain pointers, unchecked.
     void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept {
-        const context c{lowered.rows, parameters_.data(), ranges_.data(), memory.bytes, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(y)};
+        const context c{lowered.rows,
+                        parameters_.data(),
+                        ranges_.data(),
+                        memory.bytes,
+                        reinterpret_cast<const float*>(x),
+                        reinterpret_cast<float*>(y)};
         kernels::template run<input_storage, output_storage>(row, c);
     }
 
 private:
     static void check_count(const char* what, std::size_t expected, std::size_t found) {
         if (expected != found)
-            raise<shape_error>(std::string("quantized_conv2d: expected ") + std::to_string(expected) + " " + what + ", found " + std::to_string(found));
+            raise<shape_error>(std::string("quantized_conv2d: expected ") + std::to_string(expected) + " " + what +
+                               ", found " + std::to_string(found));
     }
-    static void check_view(const char* which, const shape& expected, const qparams& range, const shape& found, const qparams& found_range) {
-        if (found != expected) raise<shape_error>(std::string("quantized_conv2d: the ") + which + " is " + to_string(expected) + ", but a tensor of " + to_string(found) + " came");
+    static void check_view(const char* which, const shape& expected, const qparams& range, const shape& found,
+                           const qparams& found_range) {
+        if (found != expected)
+            raise<shape_error>(std::string("quantized_conv2d: the ") + which + " is " + to_string(expected) +
+                               ", but a tensor of " + to_string(found) + " came");
         if (found_range != range)
-            raise<value_error>(std::string("quantized_conv2d: the ") + which + " was made for scale " + std::to_string(range.scale) + " and zero point " + std::to_string(range.zero_point) +
-                               ", but a tensor with " + std::to_string(found_range.scale) + " and " + std::to_string(found_range.zero_point) + " came");
+            raise<value_error>(std::string("quantized_conv2d: the ") + which + " was made for scale " +
+                               std::to_string(range.scale) + " and zero point " + std::to_string(range.zero_point) +
+                               ", but a tensor with " + std::to_string(found_range.scale) + " and " +
+                               std::to_string(found_range.zero_point) + " came");
     }
 
     aligned_buffer parameters_;
@@ -147,12 +169,15 @@ private:
 };
 
 /// linear + bias + activation: `weights` are outputs x inputs floats.
-template <int Inputs, int Outputs, op Activation = op::none, class Policy = fused_policy<>, class Arch = default_architecture>
-class quantized_linear : public quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {
+template <int Inputs, int Outputs, op Activation = op::none, class Policy = fused_policy<>,
+          class Arch = default_architecture>
+class quantized_linear
+    : public quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {
     static_assert(Inputs > 0 && Outputs > 0, "quantized_linear<Inputs, Outputs, ...>: both must be at least 1");
 
 public:
-    using quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch>::quantized_conv2d;
+    using quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy,
+                           Arch>::quantized_conv2d;
 };
 
 }  // namespace v0

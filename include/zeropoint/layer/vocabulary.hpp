@@ -17,8 +17,7 @@ template <class L> concept layer = requires(builder& b, int x) {
 };
 
 /// `zp::conv2d<"conv1", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1}>`; parameters "conv1.weight", "conv1.bias".
-template <fixed_string Name, conv Options>
-struct conv2d {
+template <fixed_string Name, conv Options> struct conv2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.conv2d(x, Name.text, Options); }
 };
@@ -26,8 +25,7 @@ struct conv2d {
 enum class with_bias : bool { no, yes };
 
 /// Fully connected over a vector of 1 x 1 x K; put zp::flatten in front of an image.
-template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes>
-struct linear {
+template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes> struct linear {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.linear(x, Name.text, Outputs, Bias == with_bias::yes); }
 };
@@ -39,8 +37,7 @@ struct norm {
 };
 
 /// y = (x - running_mean) / sqrt(running_var + epsilon) * weight + bias, per channel.
-template <fixed_string Name, norm Options = norm{}>
-struct batch_norm2d {
+template <fixed_string Name, norm Options = norm{}> struct batch_norm2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         const auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
@@ -48,12 +45,10 @@ struct batch_norm2d {
     }
 };
 /// The same arithmetic on a vector, after a linear layer.
-template <fixed_string Name, norm Options = norm{}>
-struct batch_norm1d : batch_norm2d<Name, Options> {};
+template <fixed_string Name, norm Options = norm{}> struct batch_norm1d : batch_norm2d<Name, Options> {};
 
 /// An operator without parameters or options, one value in, one value out.
-template <op Kind>
-struct elementwise {
+template <op Kind> struct elementwise {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.elementwise(Kind, x); }
 };
@@ -70,8 +65,7 @@ struct quant_stub : elementwise<op::quant_stub> {};
 struct dequant_stub : elementwise<op::dequant_stub> {};
 
 /// x for x > 0, negative_slope * x otherwise; the slope in thousandths, PyTorch's default of 0.01 being 10.
-template <int SlopeThousandths = 10>
-struct leaky_relu {
+template <int SlopeThousandths = 10> struct leaky_relu {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         return b.elementwise(op::leaky_relu, x, "", static_cast<float>(SlopeThousandths / 1e3));
@@ -79,13 +73,15 @@ struct leaky_relu {
 };
 
 /// A pooling layer over a window given as `pool{...}`, or as an int for a square window with a stride of the same size.
-template <op Kind, auto Options>
-struct pool2d {
-    static_assert(std::is_same_v<std::remove_const_t<decltype(Options)>, pool> || std::is_same_v<std::remove_const_t<decltype(Options)>, int>,
-                  "max_pool2d / avg_pool2d<Options>: Options must be an int such as 2, or a zp::pool{.kernel = 3, .stride = 2}");
+template <op Kind, auto Options> struct pool2d {
+    static_assert(
+        std::is_same_v<std::remove_const_t<decltype(Options)>, pool> ||
+            std::is_same_v<std::remove_const_t<decltype(Options)>, int>,
+        "max_pool2d / avg_pool2d<Options>: Options must be an int such as 2, or a zp::pool{.kernel = 3, .stride = 2}");
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
-        if constexpr (std::is_same_v<std::remove_const_t<decltype(Options)>, int>) return b.pool2d(Kind, x, "", pool{.kernel = Options});
+        if constexpr (std::is_same_v<std::remove_const_t<decltype(Options)>, int>)
+            return b.pool2d(Kind, x, "", pool{.kernel = Options});
         else return b.pool2d(Kind, x, "", Options);
     }
 };
@@ -93,8 +89,7 @@ template <auto Options> struct max_pool2d : pool2d<op::max_pool2d, Options> {};
 template <auto Options> struct avg_pool2d : pool2d<op::avg_pool2d, Options> {};
 
 /// Pools any input to Height x Width; `adaptive_avg_pool2d<1>` is the global average.
-template <int Height, int Width = Height>
-struct adaptive_avg_pool2d {
+template <int Height, int Width = Height> struct adaptive_avg_pool2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.adaptive_avg_pool2d(x, "", {Height, Width}); }
 };
@@ -108,11 +103,9 @@ struct flatten {
 
 /// A layer of the user's: static members `kind` (its name for printing), `output_shape(shape)`, `parameters(shape)` (how many
 /// floats it owns, "Name.weight" in a file) and `forward(x, y, row, parameters)`. It runs in float32.
-template <class Layer>
-inline constexpr custom_operator operator_of{Layer::kind, &Layer::forward};
+template <class Layer> inline constexpr custom_operator operator_of{Layer::kind, &Layer::forward};
 
-template <fixed_string Name, class Layer>
-struct custom {
+template <fixed_string Name, class Layer> struct custom {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         const shape in = b.nodes[x].out;

@@ -13,24 +13,27 @@ inline namespace v0 {
 
 /// The shape that PyTorch gives the weight of a row: OIHW for a convolution, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
-    if (row.kind == op::conv2d) return {row.channels, row.window.group_in(), row.window.kernel_height, row.window.kernel_width};
+    if (row.kind == op::conv2d)
+        return {row.channels, row.window.group_in(), row.window.kernel_height, row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};
     return {row.weights};
 }
 
 /// Copies weights from a file's order. A linear layer behind a flatten of an image takes its columns pixel by pixel here,
 /// channel by channel in PyTorch.
-template <class T>
-void weights_from_file(const node& row, const T* file, T* inside) {
-    if (row.kind == op::conv2d) kernel::oihw_to_ohwi(file, row.channels, row.window.group_in(), row.window.taps(), inside);
-    else if (row.kind == op::linear && row.flattened_columns()) kernel::chw_columns_to_hwc(file, row.channels, row.flattened, inside);
+template <class T> void weights_from_file(const node& row, const T* file, T* inside) {
+    if (row.kind == op::conv2d)
+        kernel::oihw_to_ohwi(file, row.channels, row.window.group_in(), row.window.taps(), inside);
+    else if (row.kind == op::linear && row.flattened_columns())
+        kernel::chw_columns_to_hwc(file, row.channels, row.flattened, inside);
     else std::copy_n(file, row.weights, inside);
 }
 /// The inverse.
-template <class T>
-void weights_to_file(const node& row, const T* inside, T* file) {
-    if (row.kind == op::conv2d) kernel::ohwi_to_oihw(inside, row.channels, row.window.group_in(), row.window.taps(), file);
-    else if (row.kind == op::linear && row.flattened_columns()) kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);
+template <class T> void weights_to_file(const node& row, const T* inside, T* file) {
+    if (row.kind == op::conv2d)
+        kernel::ohwi_to_oihw(inside, row.channels, row.window.group_in(), row.window.taps(), file);
+    else if (row.kind == op::linear && row.flattened_columns())
+        kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);
     else std::copy_n(inside, row.weights, file);
 }
 

@@ -35,8 +35,7 @@ inline constexpr int nodes_of = [] {
 // make them invalid, and clang would add errors about everything that uses them.
 
 /// One after another.
-template <class... Layers>
-struct sequential {
+template <class... Layers> struct sequential {
     static constexpr int nodes = nodes_of<Layers...>;
     static constexpr int lower(builder& b, int x) {
         if constexpr (first_that_is_no_layer<Layers...> != 0) {
@@ -52,8 +51,7 @@ struct sequential {
 struct identity : sequential<> {};
 
 /// A(x) + B(x).
-template <class A, class B>
-struct add {
+template <class A, class B> struct add {
     static constexpr int nodes = nodes_of<A> + nodes_of<B> + 1;
     static constexpr int lower(builder& b, int x) {
         const int left = sequential<A>::lower(b, x);
@@ -61,16 +59,13 @@ struct add {
     }
 };
 /// relu(A(x) + B(x)).
-template <class A, class B>
-struct add_relu : sequential<add<A, B>, relu> {};
+template <class A, class B> struct add_relu : sequential<add<A, B>, relu> {};
 
 /// Layers(x) + x.
-template <class... Layers>
-struct residual : add<sequential<Layers...>, identity> {};
+template <class... Layers> struct residual : add<sequential<Layers...>, identity> {};
 
 /// The outputs of all branches side by side along the channels.
-template <class... Branches>
-struct concat {
+template <class... Branches> struct concat {
     static_assert(sizeof...(Branches) >= 1, "concat<Branches...>: give it 1 to 8 branches; nest concats for more");
     static constexpr int nodes = (1 + ... + nodes_of<Branches>);
     static constexpr int lower(builder& b, int x) {
@@ -80,8 +75,7 @@ struct concat {
 };
 
 /// Gives the last row of Layer a name, so that a qconfig or a report can speak of an add, a pool, an activation.
-template <fixed_string Name, class Layer>
-struct named {
+template <fixed_string Name, class Layer> struct named {
     static constexpr int nodes = Layer::nodes;
     static constexpr int lower(builder& b, int x) {
         const int y = Layer::lower(b, x);
@@ -91,17 +85,17 @@ struct named {
 };
 
 /// The extents of what goes in.
-template <int Height, int Width, int Channels>
-struct input {
-    static_assert(Height > 0 && Width > 0 && Channels > 0, "input<Height, Width, Channels>: each extent must be at least 1; a vector of K values is input<1, 1, K>");
+template <int Height, int Width, int Channels> struct input {
+    static_assert(
+        Height > 0 && Width > 0 && Channels > 0,
+        "input<Height, Width, Channels>: each extent must be at least 1; a vector of K values is input<1, 1, K>");
     static constexpr shape extents{Height, Width, Channels};
 };
 
 /// A network. Derive a struct of your own from it, so that its short name and not its layers enter every symbol:
 /// `struct digits : zp::model<zp::input<8, 8, 1>, zp::conv2d<"conv1", ...>, ...> {};`
 /// Anything else with a static `nodes` (an upper bound) and `lower(builder&)` is a model too: a free-form graph as a function.
-template <class Input, class... Layers>
-struct model {
+template <class Input, class... Layers> struct model {
     static constexpr int nodes = 1 + nodes_of<Layers...>;
     static constexpr void lower(builder& b) {
         if constexpr (requires { Input::extents; }) sequential<Layers...>::lower(b, b.input(Input::extents));

@@ -12,8 +12,7 @@
 namespace zp {
 inline namespace v0 {
 
-template <class Arch, int N>
-constexpr graph<N> plan_float(graph<N> g) {
+template <class Arch, int N> constexpr graph<N> plan_float(graph<N> g) {
     if (g.error.broken != rule::none) return g;
     for (int i = 0; i != g.size; ++i) {
         g.nodes[i].parameter_bytes = float_parameter_bytes(g.nodes[i]);
@@ -24,16 +23,14 @@ constexpr graph<N> plan_float(graph<N> g) {
     return g;
 }
 
-template <class Arch, int N>
-constexpr auto plan_float_steps(const graph<N>& g) {
+template <class Arch, int N> constexpr auto plan_float_steps(const graph<N>& g) {
     std::array<step_function, N> steps{};
     for (int i = 0; i != g.size; ++i) steps[static_cast<std::size_t>(i)] = float_step<Arch>(g.nodes[i]);
     return steps;
 }
 
 /// As the user wrote it, batch norms and all: the stage that float parameters are loaded into.
-template <class Net, class Arch = default_architecture>
-struct float_stage {
+template <class Net, class Arch = default_architecture> struct float_stage {
     using net = Net;
     using architecture = Arch;
     static_assert(sizeof(verdict<source<Net>>) != 0);
@@ -41,8 +38,7 @@ struct float_stage {
     static constexpr auto steps = plan_float_steps<Arch>(table);
 };
 
-template <class Net, class Arch = default_architecture>
-using float_model = network<float_stage<Net, Arch>>;
+template <class Net, class Arch = default_architecture> using float_model = network<float_stage<Net, Arch>>;
 
 }  // namespace v0
 }  // namespace zp

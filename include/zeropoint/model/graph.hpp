@@ -7,12 +7,11 @@ namespace zp {
 inline namespace v0 {
 
 /// N rows as plain arrays: constant evaluation is an interpreter, and every operator[] of a class is a call to it.
-template <int N>
-struct graph {
+template <int N> struct graph {
     node nodes[N]{};
     int size = 0;
-    int slots = 0;             // pairs of scale and zero point
-    int arena_bytes = 0;       // activations and scratch
+    int slots = 0;        // pairs of scale and zero point
+    int arena_bytes = 0;  // activations and scratch
     int parameter_bytes = 0;
     diagnostic error{};
 
@@ -22,8 +21,7 @@ struct graph {
 };
 
 /// The same graph in a table of exactly its size: what is stored in the program.
-template <int M, int N>
-constexpr graph<M> shrink(const graph<N>& wide) {
+template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
     graph<M> tight;
     for (int i = 0; i != wide.size; ++i) tight.nodes[i] = wide.nodes[i];
     tight.size = wide.size;
@@ -35,8 +33,7 @@ constexpr graph<M> shrink(const graph<N>& wide) {
 }
 
 /// The row of a name, or -1.
-template <int N>
-constexpr int row_named(const graph<N>& g, const char* name) {
+template <int N> constexpr int row_named(const graph<N>& g, const char* name) {
     for (int i = 0; i != g.size; ++i) {
         const char *a = g.nodes[i].name, *b = name;
         while (*a != 0 && *a == *b) ++a, ++b;

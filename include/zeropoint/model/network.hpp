@@ -20,12 +20,8 @@ namespace zp {
 inline namespace v0 {
 
 /// An image with its channels outermost, as PyTorch has it: `model(zp::nchw(pixels), scores)`.
-template <class Range>
-struct nchw_values {
-    const Range& values;
-};
-template <class Range>
-nchw_values<Range> nchw(const Range& values) { return {values}; }
+template <class Range> struct nchw_values { const Range& values; };
+template <class Range> nchw_values<Range> nchw(const Range& values) { return {values}; }
 
 /// The largest workspace that a call without one may put on the stack.
 inline constexpr int stack_workspace_bytes = 128 * 1024;
@@ -37,8 +33,7 @@ inline std::string display_name(std::span<const node> rows, int i) {
 }
 
 namespace detail {
-template <class Range>
-inline constexpr bool is_contiguous = requires(Range& r) { std::span(r); };
+template <class Range> inline constexpr bool is_contiguous = requires(Range& r) { std::span(r); };
 /// Of what is no contiguous range, dynamic_extent: check_range() tells its user.
 template <class Range>
 inline constexpr std::size_t static_extent = [] {
@@ -49,15 +44,16 @@ inline constexpr std::size_t static_extent = [] {
 template <class Range> struct element_of { using type = void; };
 template <class Range>
     requires is_contiguous<Range>
-struct element_of<Range> { using type = typename decltype(std::span(std::declval<Range&>()))::element_type; };
+struct element_of<Range> {
+    using type = typename decltype(std::span(std::declval<Range&>()))::element_type;
+};
 }  // namespace detail
 
 /// The network of a stage. `Stage` has `net` (the user's model), `table` (its graph) and `steps` (one function a row).
 ///
 /// Inference is const, allocates nothing and is safe from many threads at once on one network, each with a workspace of
 /// its own. Inputs are float, height x width x channels; outputs are float.
-template <class Stage>
-class network {
+template <class Stage> class network {
 public:
     using stage = Stage;
     using net = typename Stage::net;
@@ -66,7 +62,9 @@ public:
     static constexpr shape output_shape = Stage::table.output().out;
     static constexpr int arena_bytes = Stage::table.arena_bytes;
     static constexpr int parameter_bytes = Stage::table.parameter_bytes;
-    static constexpr std::span<const node> rows() { return {Stage::table.nodes, static_cast<std::size_t>(Stage::table.size)}; }
+    static constexpr std::span<const node> rows() {
+        return {Stage::table.nodes, static_cast<std::size_t>(Stage::table.size)};
+    }
 
     /// The memory that one call works in. Put it where it suits: on the stack, in a member, on the heap.
     struct workspace {
@@ -85,24 +83,26 @@ public:
     template <class Input, class Output>
     void operator()(const Input& x, Output&& y) const noexcept(is_checked_early<Input, Output>) {
         static_assert(arena_bytes <= stack_workspace_bytes,
-                      "this model's workspace is too large for the stack: pass one, model(x, y, memory), where memory is a decltype(model)::workspace of static or heap storage");
+                      "this model's workspace is too large for the stack: pass one, model(x, y, memory), where memory "
+                      "is a decltype(model)::workspace of static or heap storage");
         workspace memory;
         run(checked_input(x, memory), checked_output(y), memory.bytes);
     }
 
     /// The same over plain pointers, without checks; calls `after(row, values)` behind every row, for observing.
-    template <class AfterRow>
-    void run(const float* x, float* y, std::byte* arena, AfterRow after) const {
+    template <class AfterRow> void run(const float* x, float* y, std::byte* arena, AfterRow after) const {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& row = Stage::table.nodes[i];
             Stage::steps[static_cast<std::size_t>(i)](row, c);
-            after(i, row.kind == op::input ? static_cast<const void*>(x) : static_cast<const void*>(c.template out<std::byte>(row)));
+            after(i, row.kind == op::input ? static_cast<const void*>(x)
+                                           : static_cast<const void*>(c.template out<std::byte>(row)));
         }
     }
     void run(const float* x, float* y, std::byte* arena) const noexcept {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
-        for (int i = 0; i != Stage::table.size; ++i) Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
+        for (int i = 0; i != Stage::table.size; ++i)
+            Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
     }
 
     std::byte* parameters() noexcept { return parameters_.data(); }
@@ -114,15 +114,19 @@ public:
 private:
     template <class Range> static constexpr std::size_t extent_of() {
         using range = std::remove_cvref_t<Range>;
-        if constexpr (requires(const range& r) { r.values; std::span(r.values); }) return detail::static_extent<std::remove_cvref_t<decltype(std::declval<range>().values)>>;
+        if constexpr (requires(const range& r) {
+                          r.values;
+                          std::span(r.values);
+                      })
+            return detail::static_extent<std::remove_cvref_t<decltype(std::declval<range>().values)>>;
         else return detail::static_extent<range>;
     }
     template <class Input, class Output>
-    static constexpr bool is_checked_early = extent_of<Input>() != std::dynamic_extent && extent_of<Output>() != std::dynamic_extent;
+    static constexpr bool is_checked_early =
+        extent_of<Input>() != std::dynamic_extent&& extent_of<Output>() != std::dynamic_extent;
 
     /// Whether a range is one of floats; where it is not, this says so, and nothing is done with it that would fail as well.
-    template <class Range>
-    static constexpr bool check_range() {
+    template <class Range> static constexpr bool check_range() {
         using element = typename detail::element_of<Range>::type;
         static_assert(detail::is_contiguous<Range>,
                       "model(x, y): x and y must be contiguous ranges, such as std::array, std::vector or std::span");
@@ -131,10 +135,12 @@ private:
         return std::is_same_v<std::remove_const_t<element>, float>;
     }
     template <class Range>
-    static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> != std::dynamic_extent) {
+    static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> !=
+                                                                std::dynamic_extent) {
         constexpr std::size_t size = detail::static_extent<const Range>;
-        static_assert(size == std::dynamic_extent || size == static_cast<std::size_t>(input_shape.size()),
-                      "model(x, y): x does not have the number of values that the model's input has (height x width x channels)");
+        static_assert(
+            size == std::dynamic_extent || size == static_cast<std::size_t>(input_shape.size()),
+            "model(x, y): x does not have the number of values that the model's input has (height x width x channels)");
         if constexpr (check_range<const Range>()) {
             if constexpr (size == std::dynamic_extent) check_size("input", input_shape, std::span(x).size());
             return std::span(x).data();
@@ -143,9 +149,12 @@ private:
         }
     }
     template <class Input>
-    static const float* checked_input(const Input& x, workspace&) noexcept(noexcept(checked_values(x))) { return checked_values(x); }
+    static const float* checked_input(const Input& x, workspace&) noexcept(noexcept(checked_values(x))) {
+        return checked_values(x);
+    }
     template <class Range>
-    static const float* checked_input(const nchw_values<Range>& x, workspace& memory) noexcept(noexcept(checked_values(x.values))) {
+    static const float* checked_input(const nchw_values<Range>& x,
+                                      workspace& memory) noexcept(noexcept(checked_values(x.values))) {
         const float* planes = checked_values(x.values);
         auto* pixels = reinterpret_cast<float*>(memory.bytes + Stage::table.nodes[0].arena_offset);
         kernel::nchw_to_nhwc(planes, input_shape, pixels);
@@ -168,7 +177,8 @@ private:
     static void check_size(const char* which, const shape& expected, std::size_t found) {
         if (found == static_cast<std::size_t>(expected.size())) return;
         raise<shape_error>(std::string("the model's ") + which + " is " + to_string(expected) + ", that is " +
-                           std::to_string(expected.size()) + " floats, but a range of " + std::to_string(found) + " came");
+                           std::to_string(expected.size()) + " floats, but a range of " + std::to_string(found) +
+                           " came");
     }
 
     aligned_buffer parameters_;

@@ -8,8 +8,7 @@ namespace zp {
 inline namespace v0 {
 
 /// Offsets in the parameter block, in row order, each row's block aligned.
-template <int N>
-constexpr void place_parameters(graph<N>& g) {
+template <int N> constexpr void place_parameters(graph<N>& g) {
     int offset = 0;
     for (int i = 0; i != g.size; ++i) {
         g.nodes[i].parameter_offset = offset;
@@ -20,10 +19,10 @@ constexpr void place_parameters(graph<N>& g) {
 
 /// Offsets in the arena. Greedy by size over the lifetimes: the largest block first, each at the lowest offset that is
 /// free while it lives. Needs every row's type and scratch_bytes. A float output is written to the user's memory.
-template <int N>
-constexpr void place_activations(graph<N>& g) {
+template <int N> constexpr void place_activations(graph<N>& g) {
     constexpr int blocks = 2 * N;  // outputs, then scratch
-    int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {}, offsets[blocks] = {};
+    int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {},
+        offsets[blocks] = {};
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];
         first[i] = last[i] = first[N + i] = last[N + i] = i;

@@ -12,10 +12,11 @@ inline namespace v0 {
 
 /// Hash of everything that gives a file's integers their meaning: operators with their parameter, names, extents, windows, dtypes with their
 /// ranges, who shares a scale, and the requantization policy. Not of the architecture, nor of where things lie in memory.
-template <int N>
-constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization) {
+template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization) {
     std::uint64_t hash = 14695981039346656037ull;  // FNV-1a over 32-bit words
-    const auto mix = [&](std::int64_t value) { hash = (hash ^ (static_cast<std::uint64_t>(value) & 0xffffffffu)) * 1099511628211ull; };
+    const auto mix = [&](std::int64_t value) {
+        hash = (hash ^ (static_cast<std::uint64_t>(value) & 0xffffffffu)) * 1099511628211ull;
+    };
     const auto mix_text = [&](const char* text) {
         for (; *text != 0; ++text) mix(static_cast<unsigned char>(*text));
         mix(-1);
@@ -28,10 +29,28 @@ constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantizati
         mix_text(row.name);
         for (int k = 0; k != row.input_count; ++k) mix(row.inputs[k]);
         const kernel::conv2d_geometry& w = row.window;
-        const int numbers[] = {row.out.height, row.out.width, row.out.channels, w.kernel_height, w.kernel_width, w.stride_height,
-                               w.stride_width, w.padding_top, w.padding_left, w.dilation_height, w.dilation_width, w.groups,
-                               static_cast<int>(row.type), static_cast<int>(row.weight_type), row.affine_weights, row.count_include_pad,
-                               row.slot, row.table_slot, row.quant_min, row.quant_max, row.weight_min, row.weight_max};
+        const int numbers[] = {row.out.height,
+                               row.out.width,
+                               row.out.channels,
+                               w.kernel_height,
+                               w.kernel_width,
+                               w.stride_height,
+                               w.stride_width,
+                               w.padding_top,
+                               w.padding_left,
+                               w.dilation_height,
+                               w.dilation_width,
+                               w.groups,
+                               static_cast<int>(row.type),
+                               static_cast<int>(row.weight_type),
+                               row.affine_weights,
+                               row.count_include_pad,
+                               row.slot,
+                               row.table_slot,
+                               row.quant_min,
+                               row.quant_max,
+                               row.weight_min,
+                               row.weight_max};
         for (const int number : numbers) mix(number);
         mix(std::bit_cast<std::int32_t>(row.parameter));
     }

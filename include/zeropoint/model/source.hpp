@@ -8,8 +8,7 @@ namespace zp {
 inline namespace v0 {
 
 /// Names are hashed once each: comparing every pair as text costs seconds of compile time at a hundred names.
-template <int N>
-constexpr void check_names(graph<N>& g) {
+template <int N> constexpr void check_names(graph<N>& g) {
     unsigned hashes[N] = {};
     for (int i = 0; i != g.size; ++i) {
         unsigned hash = 2166136261u;  // FNV-1a
@@ -29,8 +28,7 @@ constexpr void check_names(graph<N>& g) {
 }
 
 /// The last row is the output; whatever does not lead to it would run for nothing, and hide a mistake.
-template <int N>
-constexpr void check_uses(graph<N>& g) {
+template <int N> constexpr void check_uses(graph<N>& g) {
     bool used[N] = {};
     for (int i = 0; i != g.size; ++i)
         for (int k = 0; k != g.nodes[i].input_count; ++k) used[g.nodes[i].inputs[k]] = true;
@@ -41,27 +39,29 @@ constexpr void check_uses(graph<N>& g) {
     }
 }
 
-template <class Net>
-consteval auto lower() {
-    static_assert(requires(builder& b) { Net::nodes; Net::lower(b); },
-                  "Net must be a model: derive a struct from zp::model<zp::input<...>, layers...>, or give it a static int `nodes` and a static `lower(builder&)`");
+template <class Net> consteval auto lower() {
+    static_assert(
+        requires(builder & b) {
+            Net::nodes;
+            Net::lower(b);
+        },
+        "Net must be a model: derive a struct from zp::model<zp::input<...>, layers...>, or give it a static int "
+        "`nodes` and a static `lower(builder&)`");
     graph<Net::nodes> g;
     builder b(g.nodes, Net::nodes);
     Net::lower(b);
     g.size = b.size;
     g.error = b.error;
     for (int i = 0; i != g.size; ++i) g.nodes[i].origin = static_cast<short>(i);
-    if (g.error.broken == rule::none && (g.size == 0 || g.nodes[0].kind != op::input)) g.error = {rule::no_input, 0, {}, {}};
+    if (g.error.broken == rule::none && (g.size == 0 || g.nodes[0].kind != op::input))
+        g.error = {rule::no_input, 0, {}, {}};
     if (g.error.broken == rule::none && g.size == 1) g.error = {rule::no_layers, 0, {}, {}};
     if (g.error.broken == rule::none) check_names(g);
     if (g.error.broken == rule::none) check_uses(g);
     return g;
 }
 
-template <class Net>
-struct source {
-    static constexpr auto table = lower<Net>();
-};
+template <class Net> struct source { static constexpr auto table = lower<Net>(); };
 
 }  // namespace v0
 }  // namespace zp

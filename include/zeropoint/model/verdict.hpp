@@ -10,49 +10,71 @@ namespace zp {
 inline namespace v0 {
 
 /// Lifts a name out of a constexpr diagnostic into a template argument of exactly its length, which compilers print as text.
-template <std::size_t Length>
-consteval fixed_string<Length + 1> exact(const char* text) {
+template <std::size_t Length> consteval fixed_string<Length + 1> exact(const char* text) {
     fixed_string<Length + 1> name;
     for (std::size_t i = 0; i != Length; ++i) name.text[i] = text[i];
     return name;
 }
 
 /// What the user reads when a model breaks a rule; `Layer` is the name of the row, A and B the shapes that explain it.
-template <rule Broken, fixed_string Layer, shape A, shape B>
-struct error_in_layer {
+template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_layer {
     static_assert(Broken != rule::duplicate_name,
-                  "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers share no parameters here, give one of them another name");
-    static_assert(Broken != rule::branch_shapes_differ,
-                  "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, shape{height, width, channels}, ...>): check stride, padding and out_channels of the branches");
+                  "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers "
+                  "share no parameters here, give one of them another name");
+    static_assert(
+        Broken != rule::branch_shapes_differ,
+        "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, "
+        "shape{height, width, channels}, ...>): check stride, padding and out_channels of the branches");
     static_assert(Broken != rule::channels_not_divisible,
-                  "the input channels and out_channels of this convolution must be divisible by groups (see error_in_layer<rule, Layer, input shape, shape{1, 1, out_channels}>)");
+                  "the input channels and out_channels of this convolution must be divisible by groups (see "
+                  "error_in_layer<rule, Layer, input shape, shape{1, 1, out_channels}>)");
     static_assert(Broken != rule::out_channels_missing,
-                  "this layer needs at least one output: set .out_channels in zp::conv{...} (only a depthwise convolution may leave it out)");
+                  "this layer needs at least one output: set .out_channels in zp::conv{...} (only a depthwise "
+                  "convolution may leave it out)");
     static_assert(Broken != rule::empty_output,
-                  "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input shape, output shape>): take a smaller kernel, or more padding");
+                  "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input "
+                  "shape, output shape>): take a smaller kernel, or more padding");
     static_assert(Broken != rule::linear_needs_flatten,
-                  "this linear layer is given an image, not a vector (see error_in_layer<rule, Layer, input shape, ...>): put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it");
+                  "this linear layer is given an image, not a vector (see error_in_layer<rule, Layer, input shape, "
+                  "...>): put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it");
     static_assert(Broken != rule::too_many_inputs, "a concat takes at most 8 inputs: nest two of them");
     static_assert(Broken != rule::too_many_nodes,
-                  "this model's lower() appends more rows than its static member `nodes` says: raise `nodes`, it is an upper bound");
+                  "this model's lower() appends more rows than its static member `nodes` says: raise `nodes`, it is an "
+                  "upper bound");
     static_assert(Broken != rule::accumulator_overflow,
-                  "this layer sums so many products that an int32 accumulator can overflow with these dtypes (see error_in_layer<rule, Layer, input shape, output shape>): split its input channels, take a narrower dtype, or leave it in float with zp::keep_float<\"name\">");
+                  "this layer sums so many products that an int32 accumulator can overflow with these dtypes (see "
+                  "error_in_layer<rule, Layer, input shape, output shape>): split its input channels, take a narrower "
+                  "dtype, or leave it in float with zp::keep_float<\"name\">");
     static_assert(Broken != rule::no_quantized_form,
-                  "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float with zp::keep_float<\"name\"> in the qconfig, or fuse a batch_norm by putting it right behind its conv2d or linear");
-    static_assert(Broken != rule::no_input, "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, Channels>, the first row that a lower() of your own appends builder::input(shape)");
+                  "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float "
+                  "with zp::keep_float<\"name\"> in the qconfig, or fuse a batch_norm by putting it right behind its "
+                  "conv2d or linear");
+    static_assert(Broken != rule::no_input,
+                  "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, "
+                  "Channels>, the first row that a lower() of your own appends builder::input(shape)");
     static_assert(Broken != rule::window_not_positive,
-                  "kernel, stride and dilation of this layer must be at least 1, and padding at least 0 (see Layer in error_in_layer<rule, Layer, ...>)");
+                  "kernel, stride and dilation of this layer must be at least 1, and padding at least 0 (see Layer in "
+                  "error_in_layer<rule, Layer, ...>)");
     static_assert(Broken != rule::padding_too_large,
-                  "the padding of a pooling layer may be at most half of its kernel, else a window sees padding alone (see error_in_layer<rule, Layer, input shape, shape{padding}>)");
+                  "the padding of a pooling layer may be at most half of its kernel, else a window sees padding alone "
+                  "(see error_in_layer<rule, Layer, input shape, shape{padding}>)");
     static_assert(Broken != rule::flattened_image,
-                  "a flattened image, whose values stand pixel by pixel and in PyTorch channel by channel, may only be read by a linear layer (see error_in_layer<rule, Layer, image shape, ...>): add, concatenate or normalize the images first, and flatten behind that");
+                  "a flattened image, whose values stand pixel by pixel and in PyTorch channel by channel, may only be "
+                  "read by a linear layer (see error_in_layer<rule, Layer, image shape, ...>): add, concatenate or "
+                  "normalize the images first, and flatten behind that");
     static_assert(Broken != rule::unused_value,
-                  "no layer reads the output of this one (see Layer in error_in_layer<rule, Layer, output shape, ...>): the last row is a model's only output, leave out what does not lead to it");
-    static_assert(Broken != rule::not_a_layer,
-                  "one of the layers of this model is none (see error_in_layer<rule, Layer, shape{1, 1, its place among the arguments}, ...>): a layer is a type with a static int `nodes` and `lower(builder&, int)`");
-    static_assert(Broken != rule::no_layers, "this model has an input and no layer: add one, its output is the model's");
+                  "no layer reads the output of this one (see Layer in error_in_layer<rule, Layer, output shape, "
+                  "...>): the last row is a model's only output, leave out what does not lead to it");
+    static_assert(
+        Broken != rule::not_a_layer,
+        "one of the layers of this model is none (see error_in_layer<rule, Layer, shape{1, 1, its place among the "
+        "arguments}, ...>): a layer is a type with a static int `nodes` and `lower(builder&, int)`");
+    static_assert(Broken != rule::no_layers,
+                  "this model has an input and no layer: add one, its output is the model's");
     static_assert(Broken != rule::operand_types_differ,
-                  "the two operands of this add have activations of different dtypes, which one kernel does not add (see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, qconfigs with the same activation dtype");
+                  "the two operands of this add have activations of different dtypes, which one kernel does not add "
+                  "(see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, "
+                  "qconfigs with the same activation dtype");
 };
 
 template <class Source>
@@ -66,14 +88,16 @@ template <class Source>
 struct verdict : error_in_layer<Source::table.error.broken, exact<culprit<Source>.size()>(culprit<Source>.data()),
                                 Source::table.error.a, Source::table.error.b> {};
 
-template <fixed_string Name, class Net>
-struct layer_fused_away {
-    static_assert(sizeof(Net) == 0, "a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at inference (see layer_fused_away<Name, Model>): name that one");
+template <fixed_string Name, class Net> struct layer_fused_away {
+    static_assert(sizeof(Net) == 0,
+                  "a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at "
+                  "inference (see layer_fused_away<Name, Model>): name that one");
 };
 
-template <fixed_string Name, class Net>
-struct no_layer_named {
-    static_assert(sizeof(Net) == 0, "this model has no layer of that name (see no_layer_named<Name, Model>): check the spelling; names are those of its layers' parameters, such as \"conv1\"");
+template <fixed_string Name, class Net> struct no_layer_named {
+    static_assert(sizeof(Net) == 0,
+                  "this model has no layer of that name (see no_layer_named<Name, Model>): check the spelling; names "
+                  "are those of its layers' parameters, such as \"conv1\"");
 };
 
 }  // namespace v0

@@ -136,7 +136,8 @@ private:
 };
 
 /// The codes that PyTorch's search counts with: 2^bits of the storage type even where the dtype's range is reduced.
-template <quantized_dtype DType> inline constexpr double search_levels = [] {
+template <quantized_dtype DType>
+inline constexpr double search_levels = [] {
     if (std::is_base_of_v<qint4, DType> || std::is_base_of_v<quint4, DType>) return 16.0;
     return power_of_two(8 * static_cast<int>(sizeof(typename DType::storage)));
 }();

@@ -88,8 +88,8 @@ private:
 };
 
 /// PyTorch's MovingAveragePerChannelMinMaxObserver.
-template <int Numerator = 1, int Denominator = 100> class moving_average_per_channel_min_max_observer
-    : public observation_count {
+template <int Numerator = 1, int Denominator = 100>
+class moving_average_per_channel_min_max_observer : public observation_count {
     static_assert(0 < Numerator && Numerator <= Denominator,
                   "moving_average_per_channel_min_max_observer<Numerator, Denominator>: the averaging constant "
                   "Numerator / Denominator must lie in (0, 1]; <1, 100> is PyTorch's 0.01");

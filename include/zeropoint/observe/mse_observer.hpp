@@ -16,8 +16,9 @@ inline namespace v0 {
 /// Mean squared error, in squared bin widths, of quantizing the values of an exact histogram. A bin's values are taken
 /// as evenly spread: they err by the distance of their middle to its code and by their own spread; where a bin is wider
 /// than a quantization step, as uniform noise. All products are of few enough bits to be exact in double.
-template <int Bins> double squared_error(const exact_histogram<Bins>& histogram, const qparams& params,
-                                         std::int32_t quant_min, std::int32_t quant_max) {
+template <int Bins>
+double squared_error(const exact_histogram<Bins>& histogram, const qparams& params, std::int32_t quant_min,
+                     std::int32_t quant_max) {
     const double step = params.scale / histogram.bin_width(), step_error = step * step / 12, bin_error = 1.0 / 12;
     const double lowest = step * (quant_min - params.zero_point), highest = step * (quant_max - params.zero_point);
     double middle = histogram.edge(0) / histogram.bin_width() - 0.5, error = 0, values = 0;

@@ -72,8 +72,9 @@ template <class O> concept observer_calculates = requires(const O o, std::string
 ///   - template <class DType, class QScheme, class Rule> std::vector<qparams> calculate_qparams(std::string_view where)
 ///     const: one for a per_tensor scheme, else one a channel; a calibration_error naming `where` when it has seen
 ///     nothing.
-template <class O> concept observer = observer_is_a_value<O> && observer_observes<O> && observer_merges<O> &&
-    observer_counts<O> && observer_reports<O> && observer_calculates<O>;
+template <class O>
+concept observer = observer_is_a_value<O> && observer_observes<O> && observer_merges<O> && observer_counts<O> &&
+    observer_reports<O> && observer_calculates<O>;
 
 // ---- what the observers share ----
 

@@ -104,8 +104,8 @@ struct observer_form<Observer, false> {
 
 /// The observer that serves a scheme: for per_tensor the given one; otherwise its member `per_channel_form`, or one of
 /// it a channel. So `min_max_observer` may stand beside any qscheme.
-template <class Observer, class QScheme> using observer_for =
-    typename observer_form<Observer, QScheme::is_per_tensor>::type;
+template <class Observer, class QScheme>
+using observer_for = typename observer_form<Observer, QScheme::is_per_tensor>::type;
 
 /// Whether Observer can serve QScheme: all but a per-channel observer under a per_tensor scheme.
 template <class Observer, class QScheme> inline constexpr bool observer_serves = !QScheme::is_per_tensor || !requires {

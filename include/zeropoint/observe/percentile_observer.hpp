@@ -13,8 +13,8 @@ inline namespace v0 {
 
 /// Keeps Kept values of every Of and cuts half of the rest at each end, as ONNX Runtime's percentile calibrator, whose
 /// default, 99.999 %, is the default here. Within a bin of the histogram values are taken as evenly spread.
-template <int Kept = 99999, int Of = 100000, int Bins = 2048> class percentile_observer
-    : public exact_histogram_base<Bins> {
+template <int Kept = 99999, int Of = 100000, int Bins = 2048>
+class percentile_observer : public exact_histogram_base<Bins> {
     static_assert(0 < Kept && Kept <= Of,
                   "percentile_observer<Kept, Of>: the share Kept / Of must lie in (0, 1]: percentile_observer<9999, "
                   "10000> keeps 99.99 % of the values");

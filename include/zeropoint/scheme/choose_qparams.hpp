@@ -28,7 +28,8 @@ template <std::floating_point Real> std::string number_text(Real x) {
 /// The code of real zero under a symmetric scheme: 0 for signed dtypes, 128 for the full unsigned range, else the
 /// middle, rounded down. (PyTorch keeps 128 for a reduced quint8, outside its own codes, and 0 for quint4; here it is
 /// 63 and 7.)
-template <quantized_dtype DType> inline constexpr std::int32_t symmetric_zero_point = [] {
+template <quantized_dtype DType>
+inline constexpr std::int32_t symmetric_zero_point = [] {
     if constexpr (DType::is_signed) return 0;
     const std::int64_t codes = std::int64_t{DType::quant_max} - DType::quant_min + 1;
     const bool full =

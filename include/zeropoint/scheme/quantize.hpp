@@ -49,13 +49,15 @@ constexpr void require_same_size(std::size_t from, std::size_t to, const char* f
 }
 
 /// Per tensor: every value with the same scale and zero point.
-template <quantized_dtype DType> constexpr void quantize(std::span<const float> values, const qparams& params,
-                                                         std::span<typename DType::storage> codes) {
+template <quantized_dtype DType>
+constexpr void quantize(std::span<const float> values, const qparams& params,
+                        std::span<typename DType::storage> codes) {
     require_same_size(values.size(), codes.size(), "quantize");
     for (std::size_t i = 0; i != values.size(); ++i) codes[i] = quantize<DType>(values[i], params);
 }
-template <quantized_dtype DType> constexpr void dequantize(std::span<const typename DType::storage> codes,
-                                                           const qparams& params, std::span<float> values) {
+template <quantized_dtype DType>
+constexpr void dequantize(std::span<const typename DType::storage> codes, const qparams& params,
+                          std::span<float> values) {
     require_same_size(codes.size(), values.size(), "dequantize");
     for (std::size_t i = 0; i != codes.size(); ++i) values[i] = dequantize(codes[i], params);
 }
@@ -70,9 +72,9 @@ constexpr void quantize_per_channel(std::span<const float> values, std::span<con
     for (std::size_t i = 0; i != values.size(); ++i)
         codes[i] = quantize<DType>(values[i], channels[i / inner % channels.size()]);
 }
-template <quantized_dtype DType> constexpr void dequantize_per_channel(std::span<const typename DType::storage> codes,
-                                                                       std::span<const qparams> channels,
-                                                                       std::size_t inner, std::span<float> values) {
+template <quantized_dtype DType>
+constexpr void dequantize_per_channel(std::span<const typename DType::storage> codes, std::span<const qparams> channels,
+                                      std::size_t inner, std::span<float> values) {
     require_same_size(codes.size(), values.size(), "dequantize_per_channel");
     for (std::size_t i = 0; i != codes.size(); ++i)
         values[i] = dequantize(codes[i], channels[i / inner % channels.size()]);

@@ -42,7 +42,8 @@ template <class T> struct dtype_of_tensor { using type = void; };
 template <class D> struct dtype_of_tensor<tensor_view<D>> { using type = D; };
 template <class D> struct dtype_of_tensor<mutable_tensor_view<D>> { using type = D; };
 template <class D> struct dtype_of_tensor<tensor<D>> { using type = D; };
-template <class T, class DType> concept tensor_of_another_dtype =
+template <class T, class DType>
+concept tensor_of_another_dtype =
     dtype<typename dtype_of_tensor<T>::type> && !std::is_same_v<typename dtype_of_tensor<T>::type, DType>;
 
 /// Pointer and extents, and for quantized dtypes `quantization`, the scale and zero point. The base of both views.

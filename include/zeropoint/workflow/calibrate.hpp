@@ -21,8 +21,7 @@ struct calibration_progress {
 };
 
 /// A prepared network that has seen data: the only thing that zp::convert takes. `zp::report` tells what it saw.
-template <class Net, class Config, class Arch>
-class calibrated : public prepared<Net, Config, Arch> {
+template <class Net, class Config, class Arch> class calibrated : public prepared<Net, Config, Arch> {
 public:
     explicit calibrated(prepared<Net, Config, Arch> observed) : prepared<Net, Config, Arch>(std::move(observed)) {}
 };
@@ -32,8 +31,9 @@ template <class Prepared>
 void observe_batch(Prepared& network, std::span<const float> values, bool channels_first, std::vector<float>& image) {
     constexpr auto size = static_cast<std::size_t>(Prepared::input_shape.size());
     if (values.empty() || values.size() % size != 0)
-        raise<shape_error>("a calibration batch must hold one or more inputs of " + to_string(Prepared::input_shape) + ", that is a multiple of " +
-                           std::to_string(size) + " floats, but " + std::to_string(values.size()) + " came");
+        raise<shape_error>("a calibration batch must hold one or more inputs of " + to_string(Prepared::input_shape) +
+                           ", that is a multiple of " + std::to_string(size) + " floats, but " +
+                           std::to_string(values.size()) + " came");
     for (std::size_t i = 0; i != values.size(); i += size) {
         const float* x = values.data() + i;
         if (channels_first) {
@@ -54,7 +54,8 @@ template <class Range> inline constexpr bool is_nchw<nchw_values<Range>> = true;
 /// into batches changes nothing: each input is one observation. Call it again on the result to go on.
 template <class Net, class Config, class Arch, class Batches, class Progress = void (*)(const calibration_progress&)>
 calibrated<Net, Config, Arch> calibrate(
-    prepared<Net, Config, Arch> network, const Batches& batches, Progress progress = [](const calibration_progress&) {}) {
+    prepared<Net, Config, Arch> network, const Batches& batches,
+    Progress progress = [](const calibration_progress&) {}) {
     calibration_progress done;
     std::vector<float> image;
     const auto one = [&](std::span<const float> values, bool channels_first) {
@@ -74,7 +75,8 @@ calibrated<Net, Config, Arch> calibrate(
                 one(std::span(batch.values), true);
             } else {
                 static_assert(std::is_convertible_v<const batch_type&, std::span<const float>>,
-                              "calibrate(prepared, batches): batches must be a range of contiguous ranges of floats, such as std::vector<std::vector<float>>, or zp::nchw of such");
+                              "calibrate(prepared, batches): batches must be a range of contiguous ranges of floats, "
+                              "such as std::vector<std::vector<float>>, or zp::nchw of such");
                 if constexpr (std::is_convertible_v<const batch_type&, std::span<const float>>) one(batch, false);
             }
         }

@@ -33,12 +33,15 @@ inline double real_activation(op kind, float parameter, double x) {
 }
 
 /// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest.
-inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input, const qparams& output) {
+inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input,
+                                                       const qparams& output) {
     std::vector<std::uint8_t> table(256);
-    const auto function = [&](double x) { return real_activation(is_weighted(row.kind) ? row.activation : row.kind, row.parameter, x); };
+    const auto function = [&](double x) {
+        return real_activation(is_weighted(row.kind) ? row.activation : row.kind, row.parameter, x);
+    };
     const auto fill = [&]<class In, class Out>(In, Out) {
-        kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point, row.quant_min, row.quant_max,
-                                      reinterpret_cast<Out*>(table.data()));
+        kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point,
+                                      row.quant_min, row.quant_max, reinterpret_cast<Out*>(table.data()));
     };
     const bool in_unsigned = input_type == scalar_type::uint8, out_unsigned = row.type == scalar_type::uint8;
     if (in_unsigned && out_unsigned) fill(std::uint8_t{}, std::uint8_t{});
@@ -61,19 +64,20 @@ template <class Quantizer, class Observer>
 qparams choose_slot_qparams(const Observer& observer, op kind, std::string_view where) {
     using dtype = typename Quantizer::dtype;
     if (has_fixed_qparams(kind)) return fixed_qparams_of(kind, dtype::quant_min, dtype::quant_max);
-    return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where).front();
+    return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where)
+        .front();
 }
 
 namespace detail {
-template <class Calibrated, class Quantized>
-class converter {
+template <class Calibrated, class Quantized> class converter {
     using source_stage = typename Calibrated::stage;
     using target_stage = typename Quantized::stage;
     using entries = typename source_stage::entries;
     using kernels = typename target_stage::kernels;
 
 public:
-    converter(const Calibrated& source, Quantized& target, conversion_notes& notes) : source_(source), target_(target), notes_(notes) {}
+    converter(const Calibrated& source, Quantized& target, conversion_notes& notes)
+        : source_(source), target_(target), notes_(notes) {}
 
     void run() {
         for (const node& row : Quantized::rows()) {
@@ -108,26 +112,34 @@ private:
         }
         const node& producer = target_stage::table.nodes[row.inputs[0]];
         if (is_weighted(row.kind)) {
-            quantized_weights weights = filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
-            if (is_table(row.activation)) weights.table = make_activation_table(row, row.type, range(row.table_slot), range(row.slot));
+            quantized_weights weights =
+                filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
+            if (is_table(row.activation))
+                weights.table = make_activation_table(row, row.type, range(row.table_slot), range(row.slot));
             kernels::write_weighted(row, producer, weights, target_.ranges(), block);
         } else if (is_table_row(row)) {
-            kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)), block);
+            kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
+                                 block);
         } else {
             kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
         }
     }
     quantized_weights filters(const node& row, const node& old, const float* floats, float x_scale) {
-        const std::span weights(floats, static_cast<std::size_t>(old.weights)), bias(floats + bias_offset(old), static_cast<std::size_t>(old.channels));
+        const std::span weights(floats, static_cast<std::size_t>(old.weights)),
+            bias(floats + bias_offset(old), static_cast<std::size_t>(old.channels));
         const std::string where = display_name(Calibrated::rows(), row.origin);
         quantized_weights result;
         const auto one = [&]<class Entry>(std::type_identity<Entry>, int entry) {
             if (entry == row.config)
-                result = quantize_filters<typename Entry::weight, typename target_stage::architecture>(weights, bias, x_scale, kernels::requantization_policy::has_float_bias, where, notes_.raised_weight_scales);
+                result = quantize_filters<typename Entry::weight, typename target_stage::architecture>(
+                    weights, bias, x_scale, kernels::requantization_policy::has_float_bias, where,
+                    notes_.raised_weight_scales);
         };
         [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)), ...);
-        }(std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
+            (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)),
+             ...);
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
         return result;
     }
 
@@ -144,20 +156,26 @@ template <class Net, class Config, class Arch>
 quantized<Net, Config, Arch> convert(const calibrated<Net, Config, Arch>& source, conversion_notes* notes = nullptr) {
     quantized<Net, Config, Arch> result;
     conversion_notes unused;
-    detail::converter<calibrated<Net, Config, Arch>, quantized<Net, Config, Arch>>(source, result, notes == nullptr ? unused : *notes).run();
+    detail::converter<calibrated<Net, Config, Arch>, quantized<Net, Config, Arch>>(source, result,
+                                                                                   notes == nullptr ? unused : *notes)
+        .run();
     return result;
 }
 template <class Net, class Config, class Arch>
 quantized<Net, Config, Arch> convert(const prepared<Net, Config, Arch>&) {
-    static_assert(sizeof(Net) == 0, "convert(prepared): this network has not been calibrated; call zp::calibrate(prepared, batches) first and convert what it returns");
+    static_assert(sizeof(Net) == 0,
+                  "convert(prepared): this network has not been calibrated; call zp::calibrate(prepared, batches) "
+                  "first and convert what it returns");
 }
-template <class Net, class Arch>
-void convert(const float_model<Net, Arch>&) {
-    static_assert(sizeof(Net) == 0, "convert(model): this is a float network; the steps are zp::fuse, zp::prepare<QConfig>, zp::calibrate, zp::convert");
+template <class Net, class Arch> void convert(const float_model<Net, Arch>&) {
+    static_assert(sizeof(Net) == 0,
+                  "convert(model): this is a float network; the steps are zp::fuse, zp::prepare<QConfig>, "
+                  "zp::calibrate, zp::convert");
 }
-template <class Net, class Arch>
-void convert(const fused<Net, Arch>&) {
-    static_assert(sizeof(Net) == 0, "convert(fused): this network has no observers yet; the next steps are zp::prepare<QConfig>, zp::calibrate, zp::convert");
+template <class Net, class Arch> void convert(const fused<Net, Arch>&) {
+    static_assert(sizeof(Net) == 0,
+                  "convert(fused): this network has no observers yet; the next steps are zp::prepare<QConfig>, "
+                  "zp::calibrate, zp::convert");
 }
 
 }  // namespace v0

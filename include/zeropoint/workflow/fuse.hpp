@@ -13,20 +13,23 @@ inline namespace v0 {
 
 /// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, in double:
 /// w' = w * f and b' = (b - mean) * f + beta with f = gamma / sqrt(var + epsilon), per output channel.
-inline void fold_batch_norm(const node& row, const float* weights, const float* bias, const node& norm, const float* norm_block,
-                            float* folded_weights, float* folded_bias) {
+inline void fold_batch_norm(const node& row, const float* weights, const float* bias, const node& norm,
+                            const float* norm_block, float* folded_weights, float* folded_bias) {
     const batch_norm_view bn = view_of_batch_norm(norm, norm_block);
-    const auto channels = static_cast<std::size_t>(row.channels), depth = static_cast<std::size_t>(row.weights) / channels;
+    const auto channels = static_cast<std::size_t>(row.channels),
+               depth = static_cast<std::size_t>(row.weights) / channels;
     for (std::size_t c = 0; c != channels; ++c) {
         const double factor = double{bn.weight[c]} / std::sqrt(double{bn.running_var[c]} + double{norm.parameter});
         for (std::size_t k = 0; k != depth; ++k)
             folded_weights[c * depth + k] = static_cast<float>(double{weights[c * depth + k]} * factor);
-        folded_bias[c] = static_cast<float>((double{bias[c]} - double{bn.running_mean[c]}) * factor + double{bn.bias[c]});
+        folded_bias[c] =
+            static_cast<float>((double{bias[c]} - double{bn.running_mean[c]}) * factor + double{bn.bias[c]});
     }
 }
 
 /// The run-time half for all models: parameters of `from` become those of `to`.
-inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to, std::byte* target) {
+inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
+                            std::byte* target) {
     for (const node& row : to) {
         if (row.parameter_bytes == 0) continue;
         const node& old = from[static_cast<std::size_t>(row.origin)];
@@ -37,14 +40,14 @@ inline void fuse_parameters(std::span<const node> from, const std::byte* source,
             continue;
         }
         const node& norm = from[static_cast<std::size_t>(row.folded)];
-        fold_batch_norm(row, block, block + bias_offset(old), norm, reinterpret_cast<const float*>(source + norm.parameter_offset),
-                        fused_block, fused_block + bias_offset(row));
+        fold_batch_norm(row, block, block + bias_offset(old), norm,
+                        reinterpret_cast<const float*>(source + norm.parameter_offset), fused_block,
+                        fused_block + bias_offset(row));
     }
 }
 
 /// conv2d/linear + batch_norm + relu/relu6 and add + relu become one layer each, wherever they meet and whatever their names.
-template <class Net, class Arch>
-fused<Net, Arch> fuse(const float_model<Net, Arch>& trained) {
+template <class Net, class Arch> fused<Net, Arch> fuse(const float_model<Net, Arch>& trained) {
     fused<Net, Arch> result;
     fuse_parameters(trained.rows(), trained.parameters(), result.rows(), result.parameters());
     return result;

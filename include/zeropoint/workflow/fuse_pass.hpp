@@ -6,8 +6,7 @@
 namespace zp {
 inline namespace v0 {
 
-template <int N>
-constexpr void count_uses(const graph<N>& g, int (&uses)[N]) {
+template <int N> constexpr void count_uses(const graph<N>& g, int (&uses)[N]) {
     for (int i = 0; i != N; ++i) uses[i] = 0;
     for (int i = 0; i != g.size; ++i)
         for (int k = 0; k != g.nodes[i].input_count; ++k) ++uses[g.nodes[i].inputs[k]];
@@ -15,8 +14,7 @@ constexpr void count_uses(const graph<N>& g, int (&uses)[N]) {
 
 /// Rows that do nothing at inference go: dropout, stubs, and a flatten that only linear layers read (NHWC memory does
 /// not change). What a model with quant_stubs leaves outside of quant_stub ... dequant_stub is marked to stay float.
-template <int N>
-constexpr graph<N> remove_identities(const graph<N>& g) {
+template <int N> constexpr graph<N> remove_identities(const graph<N>& g) {
     bool has_stubs = false, quantized[N] = {}, only_linear[N] = {}, dropped[N] = {};
     for (int i = 0; i != g.size; ++i) has_stubs = has_stubs || g.nodes[i].kind == op::quant_stub;
     for (int i = 0; i != g.size; ++i) {
@@ -56,8 +54,7 @@ constexpr graph<N> remove_identities(const graph<N>& g) {
 }
 
 /// Fusion by type, through branches and whatever the names are. A value that more than one row reads is never fused away.
-template <int N>
-constexpr graph<N> fuse_rows(const graph<N>& source) {
+template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
     const graph<N> g = remove_identities(source);
     int uses[N] = {}, moved[N] = {};
     count_uses(g, uses);

@@ -15,19 +15,19 @@ namespace zp {
 inline namespace v0 {
 
 /// What watches one activation: the observer that the qconfig names, and the statistics that reports are made of.
-template <class Quantizer>
-struct slot_observer {
+template <class Quantizer> struct slot_observer {
     using quantizer_type = Quantizer;
     typename Quantizer::observer_type observer{};
     range_statistics statistics{};
 };
 
 /// One slot_observer a slot, of the type that the slot's entry of the qconfig asks for.
-template <class Stage>
-class observer_set {
+template <class Stage> class observer_set {
     using entries = typename Stage::entries;
     static constexpr int slots = Stage::table.slots;
-    struct place { int entry = 0, index = 0; };
+    struct place {
+        int entry = 0, index = 0;
+    };
     struct plan {
         place places[slots == 0 ? 1 : slots]{};
         int counts[entries::count]{};
@@ -47,7 +47,8 @@ class observer_set {
     }();
     template <std::size_t... I>
     static auto storage(std::index_sequence<I...>)
-        -> std::tuple<std::array<slot_observer<typename entries::template entry<static_cast<int>(I)>::activation>, static_cast<std::size_t>(layout.counts[I])>...>;
+        -> std::tuple<std::array<slot_observer<typename entries::template entry<static_cast<int>(I)>::activation>,
+                                 static_cast<std::size_t>(layout.counts[I])>...>;
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
@@ -64,7 +65,8 @@ private:
         const place at = layout.places[slot];
         const auto one = [&](auto& observers, int entry) {
             if (entry == at.entry)
-                if constexpr (std::tuple_size_v<std::remove_cvref_t<decltype(observers)>> != 0) f(observers[static_cast<std::size_t>(at.index)]);
+                if constexpr (std::tuple_size_v<std::remove_cvref_t<decltype(observers)>> != 0)
+                    f(observers[static_cast<std::size_t>(at.index)]);
         };
         (one(std::get<I>(self.observers_), static_cast<int>(I)), ...);
     }
@@ -72,8 +74,7 @@ private:
 };
 
 /// A network that learns ranges while it runs in float32. Give it data with zp::calibrate.
-template <class Net, class Config, class Arch>
-class prepared : public network<prepared_stage<Net, Config, Arch>> {
+template <class Net, class Config, class Arch> class prepared : public network<prepared_stage<Net, Config, Arch>> {
 public:
     using base = network<prepared_stage<Net, Config, Arch>>;
     using config = Config;
@@ -82,7 +83,8 @@ public:
     /// calibration_error with the layer's name; what came before stays observed.
     void observe(const float* x) {
         if (memory_.size() == 0) memory_ = aligned_buffer(static_cast<std::size_t>(base::arena_bytes) + output_bytes);
-        base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(), [&](int i, const void* values) { observe_row(i, static_cast<const float*>(values)); });
+        base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(),
+                  [&](int i, const void* values) { observe_row(i, static_cast<const float*>(values)); });
         ++samples_;
     }
     /// How many inputs were observed.
@@ -94,7 +96,8 @@ public:
         for (int slot = 0; slot != base::stage::table.slots; ++slot)
             observers_.visit(slot, [&](auto& mine) {
                 other.observers_.visit(slot, [&](const auto& theirs) {
-                    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(mine)>, std::remove_cvref_t<decltype(theirs)>>) {
+                    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(mine)>,
+                                                 std::remove_cvref_t<decltype(theirs)>>) {
                         mine.observer.merge(theirs.observer);
                         mine.statistics.merge(theirs.statistics);
                     }
@@ -123,15 +126,16 @@ private:
 };
 
 /// Observers for every activation, as QConfig says. Next: zp::calibrate(prepared, batches).
-template <class QConfig, class Net, class Arch>
-prepared<Net, QConfig, Arch> prepare(const fused<Net, Arch>& floats) {
+template <class QConfig, class Net, class Arch> prepared<Net, QConfig, Arch> prepare(const fused<Net, Arch>& floats) {
     prepared<Net, QConfig, Arch> result;
     std::memcpy(result.parameters(), floats.parameters(), static_cast<std::size_t>(floats.parameter_bytes));
     return result;
 }
 /// An unfused network is fused first: no qconfig quantizes a batch norm of its own.
 template <class QConfig, class Net, class Arch>
-prepared<Net, QConfig, Arch> prepare(const float_model<Net, Arch>& trained) { return prepare<QConfig>(fuse(trained)); }
+prepared<Net, QConfig, Arch> prepare(const float_model<Net, Arch>& trained) {
+    return prepare<QConfig>(fuse(trained));
+}
 
 }  // namespace v0
 }  // namespace zp

@@ -14,17 +14,19 @@ struct default_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_
                                  quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>> {};
 
 /// PyTorch's get_default_qconfig("fbgemm"): 7-bit activations, per-channel weights, bias in float.
-struct fbgemm_qconfig : qconfig<quantizer<quint8_reduced, per_tensor_affine, histogram_observer<>>,
-                                quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, requantize_with<float_bias>> {};
+struct fbgemm_qconfig
+    : qconfig<quantizer<quint8_reduced, per_tensor_affine, histogram_observer<>>,
+              quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, requantize_with<float_bias>> {};
 
 /// PyTorch's get_default_qconfig("qnnpack"): 8-bit activations, one scale for all weights of a layer.
 struct qnnpack_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
                                  quantizer<qint8, per_tensor_symmetric, min_max_observer>> {};
 
 /// TFLite's int8 specification: signed activations, weights in [-127, 127], integer requantization with two roundings.
-struct tflite_qconfig : qconfig<quantizer<qint8, per_tensor_affine, min_max_observer, tflite_rule>,
-                                quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>,
-                                requantize_with<fixed_point_double_rounding>> {};
+struct tflite_qconfig
+    : qconfig<quantizer<qint8, per_tensor_affine, min_max_observer, tflite_rule>,
+              quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>,
+              requantize_with<fixed_point_double_rounding>> {};
 
 /// TensorRT's: everything symmetric about zero, activations by the entropy calibrator.
 struct tensorrt_qconfig : qconfig<quantizer<qint8, per_tensor_symmetric, entropy_observer<>>,

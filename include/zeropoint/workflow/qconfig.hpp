@@ -19,34 +19,44 @@ inline namespace v0 {
 
 /// observer_for, and whatever was given where the scheme is none: quantizer says what is wrong.
 template <class Observer, class QScheme> struct observer_under { using type = Observer; };
-template <class Observer, qscheme_type QScheme> struct observer_under<Observer, QScheme> { using type = observer_for<Observer, QScheme>; };
+template <class Observer, qscheme_type QScheme> struct observer_under<Observer, QScheme> {
+    using type = observer_for<Observer, QScheme>;
+};
 
 /// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
 /// scale and a zero point; PyTorch's is the default.
-template <class DType, class QScheme, class Observer, class Rule = pytorch_rule>
-struct quantizer {
+template <class DType, class QScheme, class Observer, class Rule = pytorch_rule> struct quantizer {
     static_assert(quantized_dtype<DType>,
-                  "quantizer<DType, QScheme, Observer>: the first argument must be a quantized dtype such as zp::quint8 or zp::qint8 (the order is dtype, qscheme, observer)");
+                  "quantizer<DType, QScheme, Observer>: the first argument must be a quantized dtype such as "
+                  "zp::quint8 or zp::qint8 (the order is dtype, qscheme, observer)");
     static_assert(qscheme_type<QScheme>,
-                  "quantizer<DType, QScheme, Observer>: the second argument must be a qscheme such as zp::per_tensor_affine or zp::per_channel_symmetric (the order is dtype, qscheme, observer)");
-    static_assert(observer<Observer>,
-                  "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
+                  "quantizer<DType, QScheme, Observer>: the second argument must be a qscheme such as "
+                  "zp::per_tensor_affine or zp::per_channel_symmetric (the order is dtype, qscheme, observer)");
+    static_assert(
+        observer<Observer>,
+        "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the "
+        "order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
     using dtype = DType;
     using qscheme = QScheme;
-    using observer_type = typename observer_under<Observer, QScheme>::type;  // its per-channel form where the scheme is per channel
+    using observer_type =
+        typename observer_under<Observer, QScheme>::type;  // its per-channel form where the scheme is per channel
     using rule = Rule;
 };
 template <class Q> inline constexpr bool is_quantizer = false;
 template <class D, class S, class O, class R> inline constexpr bool is_quantizer<quantizer<D, S, O, R>> = true;
 /// Of what is no quantizer these are what qconfig allows: it has said already what is wrong.
 template <class Q> inline constexpr bool quantizes_per_channel = false;
-template <class D, qscheme_type S, class O, class R> inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = !S::is_per_tensor;
+template <class D, qscheme_type S, class O, class R>
+inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = !S::is_per_tensor;
 template <class Q> inline constexpr bool observes_its_scheme = true;
-template <class D, qscheme_type S, class O, class R> inline constexpr bool observes_its_scheme<quantizer<D, S, O, R>> = observer_serves<O, S>;
+template <class D, qscheme_type S, class O, class R>
+inline constexpr bool observes_its_scheme<quantizer<D, S, O, R>> = observer_serves<O, S>;
 template <class Q> inline constexpr bool quantizes_by_output = true;
-template <class D, qscheme_type S, class O, class R> inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_tensor || S::axis == 0;
+template <class D, qscheme_type S, class O, class R>
+inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_tensor || S::axis == 0;
 template <class Q> inline constexpr bool quantizes_to_one_byte = true;
-template <class D, class S, class O, class R> inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
+template <class D, class S, class O, class R>
+inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -55,71 +65,86 @@ constexpr bool same_text(const char* a, const char* b) {
 
 /// Base of everything that may follow the two quantizers of a qconfig.
 struct qconfig_option {
-    static constexpr bool floats = false;                              // what it selects stays in float32
+    static constexpr bool floats = false;  // what it selects stays in float32
     static constexpr bool selects_name(const char*) { return false; }
     static constexpr bool selects_type(op) { return false; }
-    static constexpr const char* name = "";                            // a layer that must exist
+    static constexpr const char* name = "";  // a layer that must exist
 };
 struct qconfig_tag {};
 template <class C> inline constexpr bool has_no_options = true;
-template <class C> requires requires { typename C::options; } inline constexpr bool has_no_options<C> = std::tuple_size_v<typename C::options> == 0;
+template <class C>
+    requires requires { typename C::options; }
+inline constexpr bool has_no_options<C> = std::tuple_size_v<typename C::options> == 0;
 
 /// This layer stays in float32; quantize and dequantize are placed around it.
-template <fixed_string Name>
-struct keep_float : qconfig_option {
+template <fixed_string Name> struct keep_float : qconfig_option {
     static constexpr bool floats = true;
     static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type stay in float32.
-template <op Kind>
-struct keep_float_type : qconfig_option {
+template <op Kind> struct keep_float_type : qconfig_option {
     static constexpr bool floats = true;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
 /// This layer is quantized in another way.
-template <fixed_string Name, class QConfig>
-struct for_layer : qconfig_option {
-    static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
-    static_assert(has_no_options<QConfig>, "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and requantize_with belong to the outer qconfig, which holds for the whole model");
+template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
+    static_assert(
+        std::is_base_of_v<qconfig_tag, QConfig>,
+        "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(has_no_options<QConfig>,
+                  "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and "
+                  "requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type are quantized in another way; a name goes before a type.
-template <op Kind, class QConfig>
-struct for_type : qconfig_option {
-    static_assert(std::is_base_of_v<qconfig_tag, QConfig>, "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
-    static_assert(has_no_options<QConfig>, "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and requantize_with belong to the outer qconfig, which holds for the whole model");
+template <op Kind, class QConfig> struct for_type : qconfig_option {
+    static_assert(
+        std::is_base_of_v<qconfig_tag, QConfig>,
+        "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(has_no_options<QConfig>,
+                  "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and "
+                  "requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
 /// How accumulators become codes, for the whole model: zp::nearest_even (the default), zp::float_bias,
 /// zp::fixed_point_double_rounding, zp::fixed_point_single_rounding.
-template <class Policy>
-struct requantize_with : qconfig_option {
-    static_assert(requantization<Policy>, "requantize_with<Policy>: Policy must be zp::nearest_even, zp::float_bias, zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
+template <class Policy> struct requantize_with : qconfig_option {
+    static_assert(requantization<Policy>,
+                  "requantize_with<Policy>: Policy must be zp::nearest_even, zp::float_bias, "
+                  "zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
     using requantization_policy = Policy;
 };
 
 /// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
 /// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
-template <class Activation, class Weight, class... Options>
-struct qconfig : qconfig_tag {
+template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
     static_assert(is_quantizer<Activation> && is_quantizer<Weight>,
-                  "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, qscheme, observer>, activations first, then weights");
-    static_assert((std::is_base_of_v<qconfig_option, Options> && ...),
-                  "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
+                  "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, "
+                  "qscheme, observer>, activations first, then weights");
+    static_assert(
+        (std::is_base_of_v<qconfig_option, Options> && ...),
+        "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
+        "for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
     static_assert(!quantizes_per_channel<Activation>,
-                  "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
+                  "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
+                  "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
     static_assert(observes_its_scheme<Activation> && observes_its_scheme<Weight>,
-                  "qconfig<Activation, Weight, ...>: a per_channel observer stands beside a per_tensor scheme: take the observer without per_channel in its name, or a per_channel scheme");
+                  "qconfig<Activation, Weight, ...>: a per_channel observer stands beside a per_tensor scheme: take "
+                  "the observer without per_channel in its name, or a per_channel scheme");
     static_assert(quantizes_by_output<Weight>,
-                  "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these (per_group is for weight-only layers)");
+                  "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which "
+                  "is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these "
+                  "(per_group is for weight-only layers)");
     static_assert(quantizes_to_one_byte<Activation>,
-                  "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, zp::qint8 or a reduced range of one");
+                  "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, "
+                  "zp::qint8 or a reduced range of one");
     static_assert(quantizes_to_one_byte<Weight>,
-                  "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, zp::qint8_narrow or zp::qint4");
+                  "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, "
+                  "zp::qint8_narrow or zp::qint4");
     using activation = Activation;
     using weight = Weight;
     using options = std::tuple<Options...>;
@@ -140,13 +165,16 @@ template <op Kind, class C, class Default> struct entry_of<for_type<Kind, C>, De
 template <class Config, class Options> struct entries_of;
 template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
     static constexpr int count = 1 + static_cast<int>(sizeof...(Options));
-    template <int I> using entry = std::tuple_element_t<I, std::tuple<Config, typename entry_of<Options, Config>::type...>>;
+    template <int I>
+    using entry = std::tuple_element_t<I, std::tuple<Config, typename entry_of<Options, Config>::type...>>;
     using requantization = typename requantization_of<nearest_even, Options...>::type;
     static constexpr int float_entry = -1;
     /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
     static constexpr int choose(const node& row) {
         int chosen = 0, i = 0;
-        ((++i, chosen == 0 && row.name[0] != 0 && Options::selects_name(row.name) ? chosen = Options::floats ? -1 : i : 0), ...);
+        ((++i,
+          chosen == 0 && row.name[0] != 0 && Options::selects_name(row.name) ? chosen = Options::floats ? -1 : i : 0),
+         ...);
         i = 0;
         ((++i, chosen == 0 && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0), ...);
         return chosen;
@@ -163,9 +191,10 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
 }  // namespace detail
 
 /// The entries of a qconfig as the passes need them.
-template <class Config>
-struct qconfig_entries : detail::entries_of<Config, typename Config::options> {
-    static_assert(std::is_base_of_v<qconfig_tag, Config>, "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>");
+template <class Config> struct qconfig_entries : detail::entries_of<Config, typename Config::options> {
+    static_assert(
+        std::is_base_of_v<qconfig_tag, Config>,
+        "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>");
 };
 
 }  // namespace v0

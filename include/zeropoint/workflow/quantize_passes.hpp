@@ -22,8 +22,7 @@ constexpr bool has_fixed_qparams(op kind) { return kind == op::sigmoid || kind =
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
 /// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
 /// `choose(row)` gives the entry of the qconfig, -1 for float32.
-template <int N, class Choose>
-constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
+template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
     graph<N> g = fused;
     bool fixed[N] = {};
     for (int i = 0; i != g.size; ++i) {
@@ -64,8 +63,7 @@ constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
 
 /// At most so many rows an int8 model has: those of the prepared one, each value once more as floats or as codes, and a
 /// requantize for every input of a concat.
-template <int N>
-constexpr int most_quantized_rows(const graph<N>& g) {
+template <int N> constexpr int most_quantized_rows(const graph<N>& g) {
     int rows = 2 * g.size;
     for (int i = 0; i != g.size; ++i) rows += g.nodes[i].kind == op::concat ? g.nodes[i].input_count : 0;
     return rows;
@@ -74,8 +72,7 @@ constexpr int most_quantized_rows(const graph<N>& g) {
 /// The rows of the int8 model: 8-bit rows, quantize and dequantize where a float island meets them and at both ends,
 /// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them.
 /// `describe(entry)` gives the entry_description of an entry.
-template <int M, int N, class Describe>
-constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
+template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
     graph<M> r;
     r.error = g.error;
     r.slots = g.slots;
@@ -167,7 +164,8 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
             const std::int64_t low = -std::int64_t{entry.weight_min}, high = entry.weight_max;
             const std::int64_t w = entry.affine_weights ? high + low : (low > high ? low : high);
             const std::int64_t depth = row.weights / row.channels;
-            if (depth * x * w > INT32_MAX / 2 && r.error.broken == rule::none) r.error = {rule::accumulator_overflow, r.size, row.in, row.out};
+            if (depth * x * w > INT32_MAX / 2 && r.error.broken == rule::none)
+                r.error = {rule::accumulator_overflow, r.size, row.in, row.out};
         }
         r.nodes[r.size] = row;
         as_codes[i] = r.size++;

@@ -19,8 +19,7 @@
 namespace zp {
 inline namespace v0 {
 
-template <class Net, class Arch = default_architecture>
-struct fused_stage {
+template <class Net, class Arch = default_architecture> struct fused_stage {
     using net = Net;
     using architecture = Arch;
     static_assert(sizeof(verdict<source<Net>>) != 0);
@@ -31,19 +30,21 @@ struct fused_stage {
 
 /// Every layer that a qconfig names must exist, and be there after fusing: a misspelt keep_float, or that of a batch norm
 /// which is folded, would otherwise do nothing, silently.
-template <class Net, class Config, class Arch>
-struct names_of_qconfig {
+template <class Net, class Config, class Arch> struct names_of_qconfig {
     using entries = qconfig_entries<Config>;
     static constexpr int missing = [] {
         if (source<Net>::table.error.broken != rule::none) return -1;
         for (int i = 1; i != entries::count; ++i)
-            if (entries::names[static_cast<std::size_t>(i)][0] != 0 && row_named(fused_stage<Net, Arch>::table, entries::names[static_cast<std::size_t>(i)]) < 0) return i;
+            if (entries::names[static_cast<std::size_t>(i)][0] != 0 &&
+                row_named(fused_stage<Net, Arch>::table, entries::names[static_cast<std::size_t>(i)]) < 0)
+                return i;
         return -1;
     }();
     static constexpr auto check() {
         if constexpr (missing >= 0) {
             constexpr std::string_view name = entries::names[static_cast<std::size_t>(missing)];
-            if constexpr (row_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0) return sizeof(layer_fused_away<exact<name.size()>(name.data()), Net>);
+            if constexpr (row_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0)
+                return sizeof(layer_fused_away<exact<name.size()>(name.data()), Net>);
             else return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
         } else {
             return std::size_t{1};
@@ -56,53 +57,61 @@ struct names_of_qconfig {
         if (source<Net>::table.error.broken != rule::none) return true;
         for (int i = 1; i != entries::count; ++i) {
             bool written = false, left = false;
-            for (int row = 0; row != source<Net>::table.size; ++row) written = written || entries::selects_type(i, source<Net>::table.nodes[row].kind);
-            for (int row = 0; row != fused_stage<Net, Arch>::table.size; ++row) left = left || entries::selects_type(i, fused_stage<Net, Arch>::table.nodes[row].kind);
+            for (int row = 0; row != source<Net>::table.size; ++row)
+                written = written || entries::selects_type(i, source<Net>::table.nodes[row].kind);
+            for (int row = 0; row != fused_stage<Net, Arch>::table.size; ++row)
+                left = left || entries::selects_type(i, fused_stage<Net, Arch>::table.nodes[row].kind);
             if (written && !left) return false;
         }
         return true;
     }();
     static_assert(types_are_left,
-                  "a keep_float_type<op> or for_type<op, QConfig> of this qconfig selects layers that are all fused into others (a relu or batch_norm behind a conv2d, say), so that it would do nothing: select the layers they are fused into");
+                  "a keep_float_type<op> or for_type<op, QConfig> of this qconfig selects layers that are all fused "
+                  "into others (a relu or batch_norm behind a conv2d, say), so that it would do nothing: select the "
+                  "layers they are fused into");
 };
 
 /// Float, fused, with an observer for every activation.
-template <class Net, class Config, class Arch = default_architecture>
-struct prepared_stage {
+template <class Net, class Config, class Arch = default_architecture> struct prepared_stage {
     using net = Net;
     using config = Config;
     using architecture = Arch;
     using entries = qconfig_entries<Config>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto table = plan_float<Arch>(assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
+    static constexpr auto table = plan_float<Arch>(
+        assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
     static constexpr auto steps = plan_float_steps<Arch>(table);
 };
 
-template <class Config>
-constexpr entry_description describe_entry(int index) {
+template <class Config> constexpr entry_description describe_entry(int index) {
     using entries = qconfig_entries<Config>;
     entry_description all[entries::count];
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         const auto fill = [&]<class Entry>(entry_description& d, std::type_identity<Entry>) {
             using activation = typename Entry::activation::dtype;
             using weight = typename Entry::weight::dtype;
-            d = {scalar_type_of<typename activation::storage>, scalar_type_of<typename weight::storage>, activation::quant_min,
-                 activation::quant_max, weight::quant_min, weight::quant_max,
+            d = {scalar_type_of<typename activation::storage>,
+                 scalar_type_of<typename weight::storage>,
+                 activation::quant_min,
+                 activation::quant_max,
+                 weight::quant_min,
+                 weight::quant_max,
                  !Entry::weight::qscheme::is_symmetric || !weight::is_signed};
         };
         (fill(all[I], std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}), ...);
-    }(std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
+    }
+    (std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
     return all[index];
 }
 
 /// The int8 model. Its type follows from the float model and the qconfig alone.
-template <class Net, class Config, class Arch = default_architecture>
-struct quantized_stage {
+template <class Net, class Config, class Arch = default_architecture> struct quantized_stage {
     using net = Net;
     using config = Config;
     using architecture = Arch;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return qconfig_entries<Config>::choose(row); });
+    static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table,
+                                                  [](const node& row) { return qconfig_entries<Config>::choose(row); });
     static constexpr auto loose = quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>);
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
@@ -114,7 +123,8 @@ struct quantized_stage {
             const node& row = loose.nodes[i];
             n.unsigned_codes = n.unsigned_codes || row.type == scalar_type::uint8;
             n.signed_codes = n.signed_codes || row.type == scalar_type::int8;
-            n.floats = n.floats || (row.type == scalar_type::float32 && row.kind != op::dequantize && row.kind != op::input);
+            n.floats =
+                n.floats || (row.type == scalar_type::float32 && row.kind != op::dequantize && row.kind != op::input);
         }
         return n;
     }();
@@ -132,13 +142,13 @@ struct quantized_stage {
     }();
     static constexpr auto steps = [] {
         std::array<step_function, static_cast<std::size_t>(loose.size)> s{};
-        for (int i = 0; i != table.size; ++i) s[static_cast<std::size_t>(i)] = kernels::step_of(table.nodes, table.nodes[i]);
+        for (int i = 0; i != table.size; ++i)
+            s[static_cast<std::size_t>(i)] = kernels::step_of(table.nodes, table.nodes[i]);
         return s;
     }();
 };
 
-template <class Net, class Arch = default_architecture>
-using fused = network<fused_stage<Net, Arch>>;
+template <class Net, class Arch = default_architecture> using fused = network<fused_stage<Net, Arch>>;
 /// The int8 type of a float model under a qconfig.
 template <class Net, class QConfig, class Arch = default_architecture>
 using quantized = network<quantized_stage<Net, QConfig, Arch>>;

@@ -74,8 +74,9 @@ struct avx2_operations {
         sums[1] = int32(_mm256_permute2x128_si256(low, high, 0x31));
     }
 
-    template <class In> [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count,
-                                                                 std::int32_t zero_point, std::int16_t* to) {
+    template <class In>
+    [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point,
+                                             std::int16_t* to) {
         const int16 offset(static_cast<std::int16_t>(zero_point));
         std::ptrdiff_t i = 0;
         for (; i + 16 <= count; i += 16) (load_widened(from + i) - offset).store_unaligned(to + i);

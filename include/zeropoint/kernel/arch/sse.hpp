@@ -77,8 +77,9 @@ template <class Base> struct sse_operations {
     }
     [[gnu::always_inline]] static void restore_order(int32 (&)[2]) {}
 
-    template <class In> [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count,
-                                                                 std::int32_t zero_point, std::int16_t* to) {
+    template <class In>
+    [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point,
+                                             std::int16_t* to) {
         const int16 offset(static_cast<std::int16_t>(zero_point));
         std::ptrdiff_t i = 0;
         for (; i + 8 <= count; i += 8) (load_widened(from + i) - offset).store_unaligned(to + i);
