@@ -18,8 +18,9 @@
 #include "outcome.hpp"
 
 /// `calibration` holds images of the kind that the network will meet, and none of the test images.
-template <class QConfig> outcome quantize(const zp::fused<digits_cnn>& fused, const std::vector<image>& calibration,
-                                          const labelled_images& test, const std::string& file) {
+template <class QConfig>
+outcome quantize(const zp::fused<digits_cnn>& fused, const std::vector<image>& calibration, const labelled_images& test,
+                 const std::string& file) {
     const auto prepared = zp::prepare<QConfig>(fused);             // float, with an observer for every activation
     const auto calibrated = zp::calibrate(prepared, calibration);  // the observers have seen data
     const auto int8 = zp::convert(calibrated);                     // integers: the float weights stay behind

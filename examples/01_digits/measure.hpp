@@ -34,8 +34,9 @@ template <class Model> double median_microseconds(const Model& model, std::span<
 }
 
 /// 10 log10(sum x^2 / sum (x - y)^2) of every 8-bit activation y, where x is the same activation of the float network.
-template <class Int8> std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const Int8& int8,
-                                                            std::span<const image> images) {
+template <class Int8>
+std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const Int8& int8,
+                                      std::span<const image> images) {
     const std::span<const zp::node> float_rows = floats.rows(), rows = int8.rows();
     std::vector<std::vector<float>> expected(float_rows.size());
     std::vector<double> signal(rows.size()), noise(rows.size());

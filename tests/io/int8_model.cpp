@@ -18,10 +18,10 @@ namespace {
 
 using zp::conv;
 
-template <class DType, class Rule = zp::pytorch_rule> using activations =
-    zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer, Rule>;
-template <class DType, class QScheme> using channel_weights =
-    zp::quantizer<DType, QScheme, zp::per_channel_min_max_observer>;
+template <class DType, class Rule = zp::pytorch_rule>
+using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer, Rule>;
+template <class DType, class QScheme>
+using channel_weights = zp::quantizer<DType, QScheme, zp::per_channel_min_max_observer>;
 using usual_weights = channel_weights<zp::qint8, zp::per_channel_symmetric>;
 
 struct usual : zp::qconfig<activations<zp::quint8>, usual_weights> {};

@@ -18,8 +18,9 @@ struct grid {
     std::int32_t zero_point;
 };
 
-template <class A, class Y> void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid of_b,
-                                         grid of_y, int quant_min, int quant_max) {
+template <class A, class Y>
+void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid of_b, grid of_y, int quant_min,
+             int quant_max) {
     const kernel::add_parameters parameters = kernel::make_add_parameters(
         of_a.scale, of_a.zero_point, of_b.scale, of_b.zero_point, of_y.scale, of_y.zero_point, quant_min, quant_max);
     std::vector<Y> expected(a.size());

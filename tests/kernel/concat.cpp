@@ -13,8 +13,9 @@ namespace {
 
 namespace kernel = zp::kernel;
 
-template <class T> void compare(const std::vector<T>& x, std::size_t pixels, std::size_t in_channels,
-                                std::size_t before, std::size_t after) {
+template <class T>
+void compare(const std::vector<T>& x, std::size_t pixels, std::size_t in_channels, std::size_t before,
+             std::size_t after) {
     const std::size_t out_channels = before + in_channels + after;
     std::vector<T> expected(pixels * out_channels, T{42});
     kernel::reference::copy_channels(x.data(), pixels, in_channels, expected.data() + before, out_channels);

@@ -27,15 +27,15 @@ std::set<std::string> groups(const std::string& prefix) {
     return names;
 }
 
-template <class T> std::vector<T> values(const std::string& name) {
-    return golden().values<T>(golden().expect(name));
-}
+template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(golden().expect(name)); }
 
 // One golden problem as the two rows of a graph, and what it was made of.
 struct problem {
     explicit problem(const std::string& group)
-        : x(values<std::uint8_t>(group + "/x")), weight(values<std::int8_t>(group + "/weight")),
-          weight_scale(values<float>(group + "/weight_scale")), bias(values<float>(group + "/bias")),
+        : x(values<std::uint8_t>(group + "/x")),
+          weight(values<std::int8_t>(group + "/weight")),
+          weight_scale(values<float>(group + "/weight_scale")),
+          bias(values<float>(group + "/bias")),
           fbgemm(values<std::uint8_t>(group + "/fbgemm")) {
         const auto scales = values<float>(group + "/activation_scale");
         const auto zero_points = values<std::int32_t>(group + "/activation_zero_point");
@@ -44,15 +44,20 @@ struct problem {
         weight_zero_point = values<std::int32_t>(group + "/weight_zero_point");
         if (golden().find(group + "/qnnpack") != nullptr) qnnpack = values<std::uint8_t>(group + "/qnnpack");
 
-        const zp::file_shape shape = golden().expect(group + "/x").shape, filters = golden().expect(group + "/weight").shape;
+        const zp::file_shape shape = golden().expect(group + "/x").shape,
+                             filters = golden().expect(group + "/weight").shape;
         const auto geometry = values<std::int32_t>(group + "/geometry");
         const auto extent = [](const zp::file_shape& s, std::size_t i) { return static_cast<int>(s[i]); };
         zp::builder b(rows, 2);
         images = extent(shape, 0);
         if (shape.size() == 4) {
             b.conv2d(b.input({extent(shape, 2), extent(shape, 3), extent(shape, 1)}), "",
-                     {.out_channels = extent(filters, 0), .kernel = {extent(filters, 2), extent(filters, 3)}, .stride = {geometry[0], geometry[1]},
-                      .padding = {geometry[2], geometry[3]}, .dilation = {geometry[4], geometry[5]}, .groups = geometry[6]});
+                     {.out_channels = extent(filters, 0),
+                      .kernel = {extent(filters, 2), extent(filters, 3)},
+                      .stride = {geometry[0], geometry[1]},
+                      .padding = {geometry[2], geometry[3]},
+                      .dilation = {geometry[4], geometry[5]},
+                      .groups = geometry[6]});
         } else {
             b.linear(b.input({1, 1, extent(shape, 1)}), "", extent(filters, 0));
         }
@@ -66,9 +71,11 @@ struct problem {
         rows[1].slot = 1;
         rows[1].arena_offset = zp::in_user_output;
         rows[1].activation = geometry[7] != 0 ? zp::op::relu : zp::op::none;
-        weight_scale.resize(static_cast<std::size_t>(rows[1].channels), weight_scale[0]);  // one a tensor becomes one a channel
+        weight_scale.resize(static_cast<std::size_t>(rows[1].channels),
+                            weight_scale[0]);  // one a tensor becomes one a channel
         weight_zero_point.resize(static_cast<std::size_t>(rows[1].channels), weight_zero_point[0]);
-        rows[1].affine_weights = std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
+        rows[1].affine_weights =
+            std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
     }
 
     // All images through our layer, in PyTorch's order (channels outermost).
@@ -81,16 +88,23 @@ struct problem {
         weights.float_bias = bias;
         if (rows[1].affine_weights) weights.zero_points = weight_zero_point;
         if (!Requantization::has_float_bias)
-            for (std::size_t c = 0; c != bias.size(); ++c) weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
+            for (std::size_t c = 0; c != bias.size(); ++c)
+                weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
         const zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(rows[1])));
         kernels::write(rows[1], rows[0], weights, input, output, const_cast<std::byte*>(block.data()));
         zp::aligned_buffer scratch(static_cast<std::size_t>(kernels::scratch_bytes(rows[1])));
         const zp::qparams ranges[] = {input, output};
-        const auto in = static_cast<std::size_t>(rows[0].out.size()), out = static_cast<std::size_t>(rows[1].out.size());
+        const auto in = static_cast<std::size_t>(rows[0].out.size()),
+                   out = static_cast<std::size_t>(rows[1].out.size());
         std::vector<std::uint8_t> nhwc(in), y(out), result(out * static_cast<std::size_t>(images));
         for (std::size_t i = 0; i != static_cast<std::size_t>(images); ++i) {
             zp::kernel::nchw_to_nhwc(x.data() + i * in, rows[0].out, nhwc.data());
-            const zp::context c{rows, block.data(), ranges, scratch.data(), reinterpret_cast<const float*>(nhwc.data()), reinterpret_cast<float*>(y.data())};
+            const zp::context c{rows,
+                                block.data(),
+                                ranges,
+                                scratch.data(),
+                                reinterpret_cast<const float*>(nhwc.data()),
+                                reinterpret_cast<float*>(y.data())};
             kernels::template run<std::uint8_t, std::uint8_t>(rows[1], c);
             zp::kernel::nhwc_to_nchw(y.data(), rows[1].out, result.data() + i * out);
         }

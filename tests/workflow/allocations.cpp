@@ -73,7 +73,8 @@ using float32 = zp::float_model<net>;
 using input = std::array<float, 192>;
 using output = std::array<float, 5>;
 
-template <class Network, class X, class Y> constexpr bool runs_noexcept = noexcept(std::declval<const Network&>()(
+template <class Network, class X, class Y>
+constexpr bool runs_noexcept = noexcept(std::declval<const Network&>()(
     std::declval<const X&>(),
     std::declval<Y&>())) && noexcept(std::declval<const Network&>()(std::declval<const X&>(), std::declval<Y&>(),
                                                                     std::declval<typename Network::workspace&>()));

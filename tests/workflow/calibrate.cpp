@@ -17,9 +17,9 @@
 
 namespace {
 
-template <class Observer, class Weights = zp::per_channel_min_max_observer> struct config
-    : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, Observer>,
-                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, Weights>> {};
+template <class Observer, class Weights = zp::per_channel_min_max_observer>
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, Observer>,
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, Weights>> {};
 using min_max = config<zp::min_max_observer>;
 
 struct net : zp::model<zp::input<2, 3, 2>, zp::conv2d<"conv", zp::conv{.out_channels = 3}>, zp::relu, zp::flatten,

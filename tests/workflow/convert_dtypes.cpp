@@ -14,9 +14,10 @@ using simulation::square;
 using zp::conv;
 using per_tensor_observer = zp::min_max_observer;
 using per_channel_observer = zp::per_channel_min_max_observer;
-template <class DType, class QScheme, class Rule = zp::pytorch_rule> using activations =
-    zp::quantizer<DType, QScheme, per_tensor_observer, Rule>;
-template <class DType, class QScheme, class Rule = zp::pytorch_rule> using weights =
+template <class DType, class QScheme, class Rule = zp::pytorch_rule>
+using activations = zp::quantizer<DType, QScheme, per_tensor_observer, Rule>;
+template <class DType, class QScheme, class Rule = zp::pytorch_rule>
+using weights =
     zp::quantizer<DType, QScheme, std::conditional_t<QScheme::is_per_tensor, per_tensor_observer, per_channel_observer>,
                   Rule>;
 

@@ -15,10 +15,10 @@ using zp::conv;
 
 template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
-template <class Policy> struct unsigned_config
-    : zp::qconfig<activations<zp::quint8>, weights, zp::requantize_with<Policy>> {};
-template <class Policy> struct signed_config
-    : zp::qconfig<activations<zp::qint8>, weights, zp::requantize_with<Policy>> {};
+template <class Policy>
+struct unsigned_config : zp::qconfig<activations<zp::quint8>, weights, zp::requantize_with<Policy>> {};
+template <class Policy>
+struct signed_config : zp::qconfig<activations<zp::qint8>, weights, zp::requantize_with<Policy>> {};
 
 /// One layer of every algorithm; the last has few inputs and large outputs, so that its multipliers exceed 1.
 struct net : zp::model<zp::input<6, 6, 5>, zp::conv2d<"a", conv{.out_channels = 19, .kernel = 3, .padding = 1}>,

@@ -153,15 +153,15 @@ public:
         return push(y);
     }
     /// conv2d and linear, with the batch norm of name `norm` folded in where one is given.
-    template <class C = Config> value convolve(const char* name, const value& x, const window& w,
-                                               const zp::qparams& range, activation act = activation::none,
-                                               const char* norm = nullptr) {
+    template <class C = Config>
+    value convolve(const char* name, const value& x, const window& w, const zp::qparams& range,
+                   activation act = activation::none, const char* norm = nullptr) {
         return push(convolved<C>(name, x, w, range, act, norm));
     }
     /// The same with a function behind it, in one row: the layer's codes go through a table.
-    template <class C = Config> value convolve_then(const char* name, const value& x, const window& w,
-                                                    const zp::qparams& before, const zp::qparams& after,
-                                                    const std::function<double(double)>& function) {
+    template <class C = Config>
+    value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before,
+                        const zp::qparams& after, const std::function<double(double)>& function) {
         return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr), after, function));
     }
     /// A function of its own, and with the identity the change of scale in front of a concat.
@@ -319,8 +319,9 @@ private:
         }
         return floats;
     }
-    template <class C> value convolved(const char* name, const value& x, const window& w, const zp::qparams& range,
-                                       activation act, const char* norm) const {
+    template <class C>
+    value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act,
+                    const char* norm) const {
         using quantizer = typename C::weight;
         using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);

@@ -14,8 +14,8 @@ using zp::conv;
 using zp::op;
 
 template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
-template <class DType> using weights =
-    zp::quantizer<DType, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+template <class DType>
+using weights = zp::quantizer<DType, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 template <class... Options> struct with : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, Options...> {};
 struct int8 : zp::qconfig<activations<zp::qint8>, weights<zp::qint8_narrow>> {};
 struct reduced : zp::qconfig<activations<zp::quint8_reduced>, weights<zp::qint4>> {};
