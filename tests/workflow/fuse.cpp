@@ -24,8 +24,7 @@ template <class Net> std::string rows_of() {
         if (row.name[0] != 0) text += "(" + std::string(row.name) + ")";
         if (row.activation != zp::op::none) text += "+" + std::string(zp::name_of(row.activation));
         if (row.folded >= 0) text += "*";
-        for (int k = 0; k != row.input_count; ++k)
-            text.append(k == 0 ? "<" : ",").append(std::to_string(row.inputs[k]));
+        for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
     return text;
 }

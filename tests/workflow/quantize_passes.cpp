@@ -35,8 +35,7 @@ template <class Net, class Config = with<>> std::string rows_of() {
         text += zp::name_of(row.kind);
         if (row.activation != op::none) text += "+" + std::string(zp::name_of(row.activation));
         text += row.type == zp::scalar_type::float32 ? ":f" : row.type == zp::scalar_type::uint8 ? ":u" : ":s";
-        for (int k = 0; k != row.input_count; ++k)
-            text.append(k == 0 ? "<" : ",").append(std::to_string(row.inputs[k]));
+        for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
     return text;
 }
