@@ -53,7 +53,7 @@ def errors_in_line(room: str, path: pathlib.PurePath, line: str) -> list[str]:
 
 
 def main() -> int:
-    root = pathlib.Path(sys.argv[1])
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "include/zeropoint")
     errors: list[str] = []
     checked = 0
     for file in sorted(root.rglob("*.hpp")):
