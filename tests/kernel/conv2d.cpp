@@ -42,8 +42,9 @@ conv2d_geometry random_geometry(random_engine& random) {
 
 template <class In, class Weight> void check_all_algorithms(const problem<In, Weight>& p) {
     const std::vector<std::int32_t> sums = expected<std::int32_t>(p, zp::kernel::accumulators{});
-    for (const auto algorithm : {conv2d_algorithm::automatic, conv2d_algorithm::implicit_gemm,
-                                 conv2d_algorithm::depthwise, conv2d_algorithm::direct}) {
+    for (const auto algorithm :
+         {conv2d_algorithm::automatic, conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise,
+          conv2d_algorithm::direct, conv2d_algorithm::winograd_4x4, conv2d_algorithm::winograd_2x2}) {
         if (!zp::kernel::supports(p.geometry, algorithm)) continue;
         for_each_architecture([&](auto architecture) {
             using arch = decltype(architecture);
@@ -157,13 +158,13 @@ TEST_CASE("conv2d: the choice of algorithm is constexpr, and so are sizes") {
                                         .groups = 16};
     constexpr conv2d_geometry multiplied{.in = {8, 8, 16}, .out = {8, 8, 48}, .groups = 16};
     using arch = zp::portable;
-    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(dense) == conv2d_algorithm::implicit_gemm);
+    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(dense) == conv2d_algorithm::winograd_4x4);
     static_assert(zp::kernel::choose_conv2d_algorithm<arch>(depthwise) == conv2d_algorithm::depthwise);
-    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(multiplied) == conv2d_algorithm::direct);
+    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(multiplied) == conv2d_algorithm::depthwise);
     static_assert(zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::automatic, false) % 64 == 0);
     static_assert(zp::kernel::conv2d_scratch_bytes<arch>(dense, conv2d_algorithm::automatic) % 64 == 0);
-    static_assert(zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::automatic, true) >
-                  zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::automatic, false));
+    static_assert(zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::implicit_gemm, true) >
+                  zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::implicit_gemm, false));
     static_assert(dense.has_padding() && !multiplied.has_padding());
     CHECK(dense.depth() == 144);
 }
@@ -178,7 +179,10 @@ TEST_CASE("conv2d: a description counts the panels by kernel") {
     zp::kernel::pack_conv2d<arch>(g, conv2d_algorithm::automatic, p.view(), p.codes, packed.data());
     const auto description = zp::kernel::describe_conv2d<arch>(g, conv2d_algorithm::automatic, packed.data());
     CHECK(description.algorithm == conv2d_algorithm::implicit_gemm);
-    CHECK(description.panels[0] == 1);
-    CHECK(description.panels[1] == 2);
-    CHECK(description.panels[2] == 0);
+    for (int kernel = 0; kernel != zp::kernel::panel_kernels; ++kernel) {
+        const auto kind = static_cast<zp::kernel::panel_kernel>(kernel);
+        const bool windowed = kind == zp::kernel::panel_kernel::windowed_quads,
+                   widened = kind == zp::kernel::panel_kernel::widened_pairs;
+        CHECK(description.panels[kernel] == (windowed ? 1 : widened ? 2 : 0));
+    }
 }

@@ -27,9 +27,26 @@ struct odd_architecture {};
 
 namespace zp::kernel {
 template <> struct operations_of<zp_test::odd_architecture> { using type = portable_operations<3, 5, 1>; };
-/// The same with two vectors and panels chosen as if dot4 saturated, so that the widened kernel is tested everywhere.
+/// The same with two vectors, and with pair sums that saturate, so that every kind of panel is tested everywhere.
 struct odd_saturating_operations : portable_operations<2, 3, 2> {
     static constexpr bool pair_sums_saturate = true;
+    using portable_operations<2, 3, 2>::dot4;
+    static int16 pair_sums(const vector<std::uint8_t, 4>& a, const int8& b) {
+        int16 sums;
+        for (int i = 0; i != 2 * lanes; ++i) {
+            const int first = i % 2 * 2;
+            const int sum = a.value[first] * b.value[2 * i] + a.value[first + 1] * b.value[2 * i + 1];
+            sums.value[i] = static_cast<std::int16_t>(sum < -32768 ? -32768 : sum > 32767 ? 32767 : sum);
+        }
+        return sums;
+    }
+    static void add_pair_sums(int16& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
+        const int16 more = pair_sums(a, b);
+        for (int i = 0; i != 2 * lanes; ++i) sums.value[i] = static_cast<std::int16_t>(sums.value[i] + more.value[i]);
+    }
+    static void dot4(int32& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
+        add_widened(sums, pair_sums(a, b));
+    }
 };
 }  // namespace zp::kernel
 namespace zp_test {

@@ -64,6 +64,21 @@ TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {
     }
 }
 
+TEST_CASE("gemm: narrow weights, windows of every length") {
+    random_engine random(5);
+    for (int magnitude : {1, 3, 7, 15, 31, 63}) {
+        for (int depth : {8, 12, 60, 64, 68, 200}) {
+            problem<std::uint8_t, std::int8_t> p(random, matrix(depth % 3 == 0 ? 2 : 7, 18, depth), {9, 0, 255},
+                                                 operands::random, operands::random, false);
+            for (auto& w : p.weights) w = static_cast<std::int8_t>(uniform(random, -magnitude - 1, magnitude));
+            check_all(p);
+            for (auto& w : p.weights) w = static_cast<std::int8_t>(-magnitude - 1);  // the bound itself
+            for (auto& x : p.x) x = 255;
+            check_all(p);
+        }
+    }
+}
+
 TEST_CASE("gemm: int8 storage whose codes are not negative") {
     random_engine random(4);
     check_all(problem<std::int8_t, std::int8_t>(random, matrix(9, 20, 36), {5, 0, 127}, operands::highest,

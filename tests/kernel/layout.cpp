@@ -6,6 +6,8 @@
 
 #include <zeropoint/kernel/layout.hpp>
 
+#include "arrays.hpp"
+
 namespace kernel = zp::kernel;
 
 TEST_CASE("nchw_to_nhwc and back") {
@@ -21,6 +23,29 @@ TEST_CASE("nchw_to_nhwc and back") {
         kernel::nhwc_to_nchw<int>(nhwc.data(), s, back.data());
         CHECK(back == nchw);
     }
+}
+
+TEST_CASE("transpose_matrix: every extent around squares and blocks, each size of value, every architecture") {
+    const auto check = []<class T, class Arch>() {
+        for (const std::size_t rows : {1u, 3u, 7u, 8u, 9u, 15u, 16u, 31u, 32u, 33u, 50u, 65u}) {
+            for (const std::size_t columns : {1u, 3u, 4u, 8u, 15u, 16u, 17u, 24u, 33u, 64u, 70u}) {
+                arrays::generator next(rows + columns);
+                std::vector<T> x(rows * columns);
+                for (T& value : x) value = static_cast<T>(next());
+                std::vector<T> y(x.size()), wanted(x.size());
+                for (std::size_t r = 0; r != rows; ++r)
+                    for (std::size_t c = 0; c != columns; ++c) wanted[c * rows + r] = x[r * columns + c];
+                kernel::transpose_matrix<T, Arch>(x.data(), rows, columns, y.data());
+                CHECK(y == wanted);
+            }
+        }
+    };
+    arrays::for_each_architecture([&]<class Arch>() {
+        check.template operator()<std::uint8_t, Arch>();
+        check.template operator()<std::int8_t, Arch>();
+        check.template operator()<std::int16_t, Arch>();
+        check.template operator()<std::int32_t, Arch>();
+    });
 }
 
 TEST_CASE("oihw_to_ohwi and back") {

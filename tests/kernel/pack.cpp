@@ -76,20 +76,40 @@ TEST_CASE("pack: a panel is byte_quads exactly where no pair can leave int16") {
           panel_kernel::byte_quads);  // plain C++ never saturates
 }
 
-TEST_CASE("pack: pair_fits_int16 is the bound of all products, by trying them") {
-    random_engine random(22);
-    for (int i = 0; i != 300; ++i) {
-        const int low = uniform(random, 0, 200), high = uniform(random, low, 255);
-        const int w0 = uniform(random, -128, 127), w1 = uniform(random, -128, 127);
-        bool fits = true;
-        for (int a0 = low; a0 <= high; ++a0) {
-            for (int a1 = low; a1 <= high; ++a1) {
-                const int sum = a0 * w0 + a1 * w1;
-                fits = fits && sum >= -32768 && sum <= 32767;
-            }
-        }
-        CHECK(pair_fits_int16(low, high, w0, w1) == fits);
-    }
+TEST_CASE("pack: a panel is windowed where several quads fit int16 together") {
+    using arch = odd_saturating_architecture;
+    const auto window_of = [](std::vector<std::int8_t> weights, activation_codes codes) {
+        const conv2d_geometry g{.in = {1, 1, static_cast<int>(weights.size())}, .out = {1, 1, 1}};
+        zp::aligned_buffer packed(conv2d_packed_bytes<arch>(g, conv2d_algorithm::implicit_gemm, false));
+        pack_conv2d<arch>(g, conv2d_algorithm::implicit_gemm,
+                          conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr}, codes, packed.data());
+        const packed_panels<arch> panels(g, packed.data());
+        CHECK((panels.kernel(0) == panel_kernel::windowed_quads) == (panels.details(0).window > 1));
+        return static_cast<int>(panels.details(0).window);
+    };
+    const activation_codes full{0, 0, 255}, reduced{0, 0, 127};
+    CHECK(window_of(std::vector<std::int8_t>(64, 8), full) == 8);
+    CHECK(window_of(std::vector<std::int8_t>(64, 9), full) == 4);
+    CHECK(window_of(std::vector<std::int8_t>(64, -8), full) == 8);
+    CHECK(window_of(std::vector<std::int8_t>(64, 4), full) == 16);
+    CHECK(window_of(std::vector<std::int8_t>(64, 32), full) == 2);
+    CHECK(window_of(std::vector<std::int8_t>(64, 33), full) == 1);
+    CHECK(window_of(std::vector<std::int8_t>(64, -32), reduced) == 4);
+    CHECK(window_of(std::vector<std::int8_t>(64, 127), reduced) == 1);
+}
+
+TEST_CASE("pack: few pairs that could saturate are split off, many are not") {
+    using arch = odd_saturating_architecture;
+    const auto kernel_with = [](int bad_quads) {
+        std::vector<std::int8_t> weights(128);
+        for (int i = 0; i != bad_quads; ++i)
+            weights[static_cast<std::size_t>(4 * i)] = weights[static_cast<std::size_t>(4 * i + 1)] = 127;
+        return kernel_of<arch>(weights, {0, 0, 255});
+    };
+    CHECK(kernel_with(0) == panel_kernel::windowed_quads);
+    CHECK(kernel_with(1) == panel_kernel::residual_quads);
+    CHECK(kernel_with(3) == panel_kernel::residual_quads);
+    CHECK(kernel_with(4) == panel_kernel::widened_pairs);
 }
 
 TEST_CASE("pack: sizes count every channel and the padding of every run") {
@@ -101,8 +121,15 @@ TEST_CASE("pack: sizes count every channel and the padding of every run") {
     CHECK(runs_of(g).padded_length() == 12);
     const panel_layout<arch> layout(g, false);
     CHECK(layout.panels == 2);
+    CHECK(layout.residual_capacity == 0);
+    CHECK(layout.shuffle_panels == 0);
     CHECK(layout.panel_bytes == zp::align_up(5 * 36));
     CHECK(layout.bytes == 64 + 64 + 2 * layout.panel_bytes);
+    const panel_layout<odd_saturating_architecture> saturating(g, false);  // panels of 6
+    CHECK(saturating.residual_capacity == 2);                              // of 9 quads
+    CHECK(saturating.panel_residuals == 1);
+    CHECK(saturating.panel_bytes == zp::align_up(6 * 36));
+    CHECK(saturating.bytes == saturating.residuals_begin + zp::align_up(2 * 6 * 4));
     CHECK(layout.group_panels == 2);
     CHECK(panel_layout<arch>(g, true).panel_bytes == zp::align_up(5 * 36 * 2));
 }

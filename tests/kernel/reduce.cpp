@@ -122,7 +122,8 @@ TEST_CASE("histogram: torch.histc's bins") {
 TEST_CASE("histogram: every architecture counts as the float formula does, and adds") {
     for (const auto& [low, high, bins] :
          {std::tuple{-4.0f, 4.0f, 2048}, {-1.7f, 3.3f, 7}, {0.1f, 0.2f, 100}, {-3e38f, 3e38f, 5}}) {
-        std::vector<float> x = arrays::reals(4001, 5, low - 0.01f, high + 0.01f);
+        std::vector<float> x = arrays::reals(9001, 5, low - 0.01f, high + 0.01f);
+        x.insert(x.begin() + 100, 300, 0.5f * low + 0.5f * high);
         x.push_back(high);
         x.push_back(low);
         std::vector<std::uint32_t> expected(static_cast<std::size_t>(bins), 3);
@@ -141,6 +142,51 @@ TEST_CASE("histogram: every architecture counts as the float formula does, and a
             CHECK(kernel::histogram<Arch>(x.data(), x.size(), low, high, bins, counts.data()) == inside);
             CHECK(counts == expected);
         });
+    }
+}
+
+TEST_CASE("histogram: counts in float stop at 2^24, few values and many") {
+    arrays::for_each_architecture([]<class Arch>() {
+        for (const std::size_t count : {3u, 5u, 100u}) {
+            const std::vector<float> x(count, 0.5f);
+            std::vector<float> counts = {0x1p24f - 4, 7, 0x1p24f};
+            CHECK(kernel::histogram<Arch>(x.data(), count, 0.0f, 3.0f, 3, counts.data()) == count);
+            CHECK(counts == std::vector<float>{std::min(0x1p24f, 0x1p24f - 4 + static_cast<float>(count)), 7, 0x1p24f});
+        }
+    });
+}
+
+TEST_CASE("histogram_from_zero: floor in exact arithmetic, from the smallest floats to the largest") {
+    const float tiny = std::numeric_limits<float>::denorm_min();
+    for (const int exponent : {-200, -150, -149, -130, -100, -12, 0, 3, 90, 120}) {
+        const double per_value = std::ldexp(1.0, -exponent);
+        constexpr std::int32_t first = -1000, bins = 2000;
+        std::vector<float> x = {0.0f, -0.0f, tiny, -tiny, 3 * tiny, -3 * tiny, 1e-38f, -1e-38f, 1e-30f, -1e-30f};
+        for (int bin = first; bin != first + bins; ++bin) {
+            const auto edge = static_cast<float>(std::ldexp(bin, exponent));
+            x.insert(x.end(), {edge, std::nextafter(edge, zp::infinity), std::nextafter(edge, -zp::infinity),
+                               static_cast<float>(std::ldexp(bin + 0.75, exponent))});
+        }
+        std::vector<float> fitting;
+        std::vector<std::uint64_t> expected(bins, 1);
+        for (const float value : x) {
+            const double position = std::floor(value * per_value);
+            if (position < first || position >= first + bins) continue;
+            fitting.push_back(value);
+            ++expected[static_cast<std::size_t>(position - first)];
+        }
+        REQUIRE(fitting.size() > 3);
+        for (const std::size_t count : {fitting.size(), fitting.size() / 2}) {
+            if (count != fitting.size())
+                for (std::size_t i = count; i != fitting.size(); ++i)
+                    --expected[static_cast<std::size_t>(std::floor(fitting[i] * per_value) - first)];
+            arrays::for_each_architecture([&]<class Arch>() {
+                CAPTURE(exponent);
+                std::vector<std::uint64_t> counts(bins, 1);
+                kernel::histogram_from_zero<Arch>(fitting.data(), count, per_value, first, bins, counts.data());
+                CHECK(counts == expected);
+            });
+        }
     }
 }
 

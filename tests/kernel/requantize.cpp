@@ -196,6 +196,53 @@ TEST_CASE("requantize: fixed point equals TFLite's own code") {
 TEST_CASE("requantize: tiles to uint8 equal the definition") { check_codes<std::uint8_t>(33); }
 TEST_CASE("requantize: tiles to int8 equal the definition") { check_codes<std::int8_t>(34); }
 
+TEST_CASE("requantize: a residual is added before the one rounding") {
+    random_engine random(37);
+    for (int i = 0; i != 100; ++i) {
+        const parameters p(random, 1, true);
+        const output_codes codes = pick_output<std::int8_t>(random);
+        const std::int32_t zero_point = uniform(random, 0, 255);
+        const float ratio = residual_ratio(std::ldexp(static_cast<float>(uniform(random, 1, 1 << 20)), -20),
+                                           std::ldexp(uniform(random, 1, 1 << 20), -uniform(random, 20, 32)));
+        const nearest_even_add<std::uint8_t> add{p.multiplier.data(), &ratio, codes, nullptr, zero_point, nullptr};
+        for (const std::int32_t sum : many_sums(random, 200)) {
+            const int residual = uniform(random, 0, 255);
+            // The product has no more than 24 bits, so all that rounds are the sum and the second product.
+            const double product = static_cast<double>(residual - zero_point) * ratio;
+            REQUIRE(static_cast<double>(static_cast<float>(product)) == product);
+            const volatile float real = static_cast<float>(sum), other = static_cast<float>(product);
+            const volatile float both = real + other;
+            const volatile float scaled = both * p.multiplier[0];
+            CHECK(add(sum, 0, static_cast<std::uint8_t>(residual)) == clamp_and_round(scaled, codes));
+        }
+    }
+    // 100 at 0.02 and 30 at 0.05 are 3.5, at 0.1 code 35: more than either operand, and than an 8-bit step between.
+    const double accumulator_scale = 0.02 * 0.01;
+    const float multiplier = static_cast<float>(accumulator_scale / 0.1),
+                ratio = residual_ratio(0.05f, accumulator_scale);
+    const nearest_even_add<std::int8_t> add{&multiplier, &ratio, {-5, -128, 127, nullptr}, nullptr, 10, nullptr};
+    CHECK(add(10000, 0, 40) == 30);
+    CHECK(add(10000, 0, -128) == -5 + 20 - 69);
+    CHECK(add(-10000, 0, 50) == -5);
+    CHECK(add(int32_max, 0, 127) == 127);
+    CHECK(add(int32_min, 0, -128) == -128);
+}
+
+TEST_CASE("residual_ratio: 16 significant bits, ties to even, and scales that cannot be meant") {
+    CHECK(residual_ratio(1.0f, 1.0) == 1.0f);
+    CHECK(residual_ratio(1.0f, 3.0) == 0x1.5556p-2f);  // 0.010101010101010101|0101...
+    CHECK(residual_ratio(0x1.fffep0f, 1.0) == 0x1.fffep0f);
+    CHECK(residual_ratio(0x1.ffffp0f, 1.0) == 2.0f);         // a tie, to even, over a power of two
+    CHECK(residual_ratio(0x1.0001p0f, 1.0) == 1.0f);         // a tie
+    CHECK(residual_ratio(0x1.0003p0f, 1.0) == 0x1.0004p0f);  // a tie
+    CHECK(residual_ratio(0x1.000102p0f, 1.0) == 0x1.0002p0f);
+    CHECK(residual_ratio(0x1p-60f, 0x1p20) == 0x1p-80f);
+    CHECK_THROWS_AS(residual_ratio(1.0f, 0x1p101), zp::value_error);
+    CHECK_THROWS_AS(residual_ratio(1.0f, 0x1p-101), zp::value_error);
+    CHECK_THROWS_AS(residual_ratio(0.0f, 1.0), zp::value_error);
+    CHECK_THROWS_AS(residual_ratio(1.0f, 0.0), zp::value_error);
+}
+
 TEST_CASE("requantize: tiles to float and to int32 equal the definition") {
     random_engine random(35);
     for (int i = 0; i != 200; ++i) {

@@ -1,5 +1,6 @@
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
 #include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/builder.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
 #include <zeropoint/layer/weight_layout.hpp>
@@ -76,11 +77,13 @@ struct problem {
         weight_zero_point.resize(static_cast<std::size_t>(rows[1].channels), weight_zero_point[0]);
         rows[1].affine_weights =
             std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
+        rows[1].algorithm = zp::choose_algorithm<zp::default_architecture>(rows[1]);
     }
 
     // All images through our layer, in PyTorch's order (channels outermost).
     template <class Requantization> std::vector<std::uint8_t> run() const {
         using kernels = zp::quantized_conv2d_kernels<Requantization, zp::default_architecture>;
+        constexpr zp::kernel_needs everything = zp::kernel_needs::everything();
         zp::quantized_weights weights;
         weights.codes.resize(weight.size());
         zp::weights_from_file(rows[1], weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
@@ -91,7 +94,8 @@ struct problem {
             for (std::size_t c = 0; c != bias.size(); ++c)
                 weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
         const zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(rows[1])));
-        kernels::write(rows[1], rows[0], weights, input, output, const_cast<std::byte*>(block.data()));
+        kernels::template write<everything>(rows[1], rows[0], weights, input, output,
+                                            const_cast<std::byte*>(block.data()));
         zp::aligned_buffer scratch(static_cast<std::size_t>(kernels::scratch_bytes(rows[1])));
         const zp::qparams ranges[] = {input, output};
         const auto in = static_cast<std::size_t>(rows[0].out.size()),
@@ -105,7 +109,9 @@ struct problem {
                                 scratch.data(),
                                 reinterpret_cast<const float*>(nhwc.data()),
                                 reinterpret_cast<float*>(y.data())};
-            kernels::template run<std::uint8_t, std::uint8_t>(rows[1], c);
+            zp::with_algorithm<everything>(rows[1].algorithm, [&](auto algorithm) {
+                kernels::template run<std::uint8_t, std::uint8_t, algorithm>(rows[1], c);
+            });
             zp::kernel::nhwc_to_nchw(y.data(), rows[1].out, result.data() + i * out);
         }
         return result;

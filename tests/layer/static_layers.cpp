@@ -2,6 +2,7 @@
 // fit are refused.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -111,6 +112,23 @@ TEST_CASE("static layers: quantized_linear with and without a bias") {
     }
 }
 
+TEST_CASE("static layers: quantized_linear of several rows") {
+    using layer_type = zp::quantized_linear<20, 9, op::relu, zp::fused_policy<>, zp::default_architecture, 3>;
+    static_assert(layer_type::input_shape == shape{3, 1, 20} && layer_type::output_shape == shape{3, 1, 9});
+    const auto weights = made_up::values(20 * 9, 6), bias = made_up::values(9, 7);
+    const zp::qparams x_range{0.02f, 100}, y_range{0.05f, 60};
+    const layer_type layer(weights, bias, x_range, y_range);
+    const auto x = codes<zp::quint8>(layer_type::input_shape, x_range, 8);
+    zp::tensor<zp::quint8> y(layer_type::output_shape, y_range);
+    layer_type::workspace memory;
+    layer(x, y, memory);
+    for (int row = 0; row != 3; ++row)
+        for (int c = 0; c != 9; ++c)
+            CHECK(static_cast<int>(y.values()[static_cast<std::size_t>(row * 9 + c)]) ==
+                  expected_code<std::uint8_t, std::uint8_t>(weights, bias, layer, conv{.out_channels = 9}, x.data(),
+                                                            row, 0, c, true));
+}
+
 TEST_CASE("static layers: tensors of other extents or another scale are refused, weights of another count too") {
     const auto weights = made_up::values(72, 1), bias = made_up::values(6, 2);
     const zp::qparams x_range{0.5f, 3}, y_range{0.25f, 0};
@@ -136,4 +154,29 @@ TEST_CASE("static layers: tensors of other extents or another scale are refused,
 TEST_CASE("static layers: sizes are constants, the pointer form is noexcept") {
     static_assert(small::output_shape == shape{3, 3, 6} && small::parameter_bytes > 72);
     static_assert(noexcept(std::declval<const small&>().run(nullptr, nullptr, std::declval<small::workspace&>())));
+}
+
+template <zp::algorithm_policy Algorithm>
+using with_algorithm = zp::fused_policy<zp::quint8, zp::qint8, zp::quint8, zp::nearest_even, Algorithm>;
+
+TEST_CASE("static layers: the algorithm is a policy, and changes no result") {
+    constexpr conv padded{.out_channels = 16, .kernel = 3, .padding = 1};
+    using panels =
+        zp::quantized_conv2d<shape{6, 6, 8}, padded, op::relu, with_algorithm<zp::conv2d_algorithm::implicit_gemm>>;
+    using tiles =
+        zp::quantized_conv2d<shape{6, 6, 8}, padded, op::relu, with_algorithm<zp::conv2d_algorithm::winograd_4x4>>;
+    using smallest = zp::quantized_conv2d<shape{6, 6, 8}, padded, op::relu, with_algorithm<zp::smallest>>;
+    static_assert(panels::algorithm == zp::conv2d_algorithm::implicit_gemm);
+    static_assert(tiles::algorithm == zp::conv2d_algorithm::winograd_4x4);
+    static_assert(smallest::parameter_bytes <= panels::parameter_bytes &&
+                  panels::parameter_bytes < tiles::parameter_bytes);
+    const auto weights = made_up::values(16 * 8 * 9, 6), bias = made_up::values(16, 7);
+    const zp::qparams x_range{0.02f, 113}, y_range{0.03f, 40};
+    const auto x = codes<zp::quint8>({6, 6, 8}, x_range, 8);
+    zp::tensor<zp::quint8> a({6, 6, 16}, y_range), b({6, 6, 16}, y_range);
+    panels::workspace panels_memory;
+    tiles::workspace tiles_memory;
+    panels(weights, bias, x_range, y_range)(x, a, panels_memory);
+    tiles(weights, bias, x_range, y_range)(x, b, tiles_memory);
+    CHECK(std::equal(a.values().begin(), a.values().end(), b.values().begin()));
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <zeropoint/io/float_model.hpp>
+#include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/model/signature.hpp>
 
@@ -52,13 +53,12 @@ public:
             if (row.table_slot >= 0) check_range(row, row.table_slot, ranges);
         }
     }
-    quantized_weights read_weighted(const node& row, bool has_float_bias) {
+    template <kernel_needs Needs> quantized_weights read_weighted(const node& row, bool has_float_bias) {
         const std::string name = std::string(row.name) + ".";
         const file_shape channels{row.channels};
         quantized_weights weights;
         weights.codes.resize(static_cast<std::size_t>(row.weights));
-        if (row.weight_type == scalar_type::uint8) read_codes<std::uint8_t>(row, name + "weight", weights);
-        else read_codes<std::int8_t>(row, name + "weight", weights);
+        with_weight_type<Needs>(row, [&]<class Weight>(Weight) { read_codes<Weight>(row, name + "weight", weights); });
         weights.scales = read<float>(name + "weight_scale", channels);
         check_each(name + "weight_scale", weights.scales, "finite scales above 0",
                    [](float v) { return v > 0 && v < infinity; });
@@ -149,7 +149,8 @@ private:
 /// The name of a row's table: its own, or its kind and number.
 inline std::string table_name(std::span<const node> rows, int i) { return display_name(rows, i) + ".table"; }
 
-inline void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
+template <kernel_needs Needs>
+void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
     const std::string name = std::string(row.name) + ".";
     const file_shape channels{row.channels};
     const auto codes = [&]<class Weight>(Weight) {
@@ -157,8 +158,7 @@ inline void write_weighted(safetensors_writer& file, const node& row, const quan
         weights_to_file(row, reinterpret_cast<const Weight*>(weights.codes.data()), ordered.data());
         file.add(name + "weight", weight_shape(row), ordered);
     };
-    if (row.weight_type == scalar_type::uint8) codes(std::uint8_t{});
-    else codes(std::int8_t{});
+    with_weight_type<Needs>(row, codes);
     file.add(name + "weight_scale", channels, weights.scales);
     if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
     if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
@@ -185,10 +185,12 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
         if (row.parameter_bytes == 0) continue;
         std::byte* block = model.parameters() + row.parameter_offset;
         if (row.type == scalar_type::float32) {
-            detail::read_float_parameters(file, row, model.parameters(), reader.known());
+            if constexpr (kernels::needs.floats)
+                detail::read_float_parameters(file, row, model.parameters(), reader.known());
         } else if (is_weighted(row.kind)) {
             const node& producer = rows[static_cast<std::size_t>(row.inputs[0])];
-            const quantized_weights weights = reader.read_weighted(row, kernels::requantization_policy::has_float_bias);
+            const quantized_weights weights =
+                reader.template read_weighted<kernels::needs>(row, kernels::requantization_policy::has_float_bias);
             const int slot = is_table(row.activation) ? row.table_slot : row.slot;
             reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
             kernels::write_weighted(row, producer, weights, model.ranges(), block);
@@ -226,9 +228,10 @@ safetensors_writer write_model(const network<Stage>& model) {
         const node& row = rows[i];
         if (row.parameter_bytes == 0) continue;
         const std::byte* block = model.parameters() + row.parameter_offset;
-        if (row.type == scalar_type::float32) detail::write_float_parameters(file, row, model.parameters());
-        else if (is_weighted(row.kind))
-            detail::write_weighted(
+        if (row.type == scalar_type::float32) {
+            if constexpr (kernels::needs.floats) detail::write_float_parameters(file, row, model.parameters());
+        } else if (is_weighted(row.kind))
+            detail::write_weighted<kernels::needs>(
                 file, row,
                 kernels::read_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])], model.ranges(), block));
         else if (is_table_row(row))

@@ -24,7 +24,7 @@ inline namespace v0 {
 
 /// Length of the longest prefix of `text` that is valid UTF-8: no overlong forms, surrogates or codes above U+10FFFF.
 inline std::size_t valid_utf8_prefix(std::string_view text) {
-    constexpr std::uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length: below it the form is overlong
+    constexpr std::uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length: below it the form is overlong
     std::size_t position = 0;
     while (position != text.size()) {
         const std::uint32_t lead = static_cast<unsigned char>(text[position]);
@@ -41,7 +41,7 @@ inline std::size_t valid_utf8_prefix(std::string_view text) {
             if ((next & 0xc0) != 0x80) return position;
             code = code << 6 | (next & 0x3f);
         }
-        if (code < smallest[length] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return position;
+        if (code < lowest[length] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return position;
         position += length;
     }
     return position;

@@ -76,7 +76,7 @@ void add(const A* a, const A* b, std::size_t count, const add_parameters& p, Y* 
                 const ints sum = (as[part] - a_zero_point) * a_multiplier + (bs[part] - b_zero_point) * b_multiplier;
                 const ints whole = sum >> p.shift, rest = sum & fraction;
                 // Up where rest > half, and at a tie where whole is odd.
-                const ints rounded = xsimd::select(rest + (whole & one) > half, whole + one, whole);
+                const ints rounded = xsimd::incr_if(whole, rest + (whole & one) > half);
                 codes[part] = xsimd::min(xsimd::max(rounded + y_zero_point, low), high);
             });
             store_interleaved<Arch>(y + i, codes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include <zeropoint/kernel/conv2d_choice.hpp>
 #include <zeropoint/kernel/depthwise.hpp>
 #include <zeropoint/kernel/direct.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
@@ -12,6 +13,7 @@
 #include <zeropoint/kernel/implicit_gemm.hpp>
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/winograd.hpp>
 
 // Results are exact in int32 for all operands: whoever makes a layer checks that bias + depth * 255 * 255 (or the
 // tighter bound of its dtypes) fits. Weights are packed once; the packed form is the only one a model keeps, and
@@ -21,30 +23,14 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Whether an algorithm can compute a geometry.
-constexpr bool supports(const conv2d_geometry& g, conv2d_algorithm algorithm) {
-    return algorithm != conv2d_algorithm::depthwise || (g.groups == g.in.channels && g.groups == g.out.channels);
-}
-
-/// The algorithm that `automatic` stands for: narrow groups would leave most of a panel empty.
-template <class Arch> constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
-    if (g.groups == 1) return conv2d_algorithm::implicit_gemm;
-    if (supports(g, conv2d_algorithm::depthwise)) return conv2d_algorithm::depthwise;
-    const bool wide = g.group_in() >= 4 && g.group_out() >= panel_width<Arch> / 2;
-    return wide ? conv2d_algorithm::implicit_gemm : conv2d_algorithm::direct;
-}
-
-/// `algorithm`, with `automatic` replaced by the choice.
-template <class Arch> constexpr conv2d_algorithm resolve(const conv2d_geometry& g, conv2d_algorithm algorithm) {
-    return algorithm == conv2d_algorithm::automatic ? choose_conv2d_algorithm<Arch>(g) : algorithm;
-}
-
 /// Bytes of packed weights and bias, a multiple of 64. `affine_weights` as conv2d_weights::affine says.
 template <class Arch>
 constexpr std::size_t conv2d_packed_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm, bool affine_weights) {
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return depthwise_layout<Arch>(g).bytes;
         case conv2d_algorithm::direct: return direct_packed_bytes(g);
+        case conv2d_algorithm::winograd_4x4: return winograd_layout<Arch>(g, winograd_4x4::method).bytes;
+        case conv2d_algorithm::winograd_2x2: return winograd_layout<Arch>(g, winograd_2x2::method).bytes;
         default: return panel_layout<Arch>(g, affine_weights).bytes;
     }
 }
@@ -52,8 +38,10 @@ constexpr std::size_t conv2d_packed_bytes(const conv2d_geometry& g, conv2d_algor
 /// Bytes of scratch for one call, a multiple of 64.
 template <class Arch> constexpr std::size_t conv2d_scratch_bytes(const conv2d_geometry& g, conv2d_algorithm algorithm) {
     switch (resolve<Arch>(g, algorithm)) {
-        case conv2d_algorithm::depthwise: return depthwise_plan(g).scratch_bytes;
+        case conv2d_algorithm::depthwise: return depthwise_plan<Arch>(g).scratch_bytes;
         case conv2d_algorithm::direct: return 0;
+        case conv2d_algorithm::winograd_4x4: return winograd_plan<Arch>(g, winograd_4x4::method).scratch_bytes;
+        case conv2d_algorithm::winograd_2x2: return winograd_plan<Arch>(g, winograd_2x2::method).scratch_bytes;
         default: return implicit_gemm_plan(g).scratch_bytes;
     }
 }
@@ -64,8 +52,12 @@ template <class Arch, class Weight>
 void pack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const conv2d_weights<Weight>& weights,
                  activation_codes codes, std::byte* packed) {
     switch (resolve<Arch>(g, algorithm)) {
-        case conv2d_algorithm::depthwise: return pack_depthwise<Arch>(g, weights, packed);
+        case conv2d_algorithm::depthwise: return pack_depthwise<Arch>(g, weights, codes, packed);
         case conv2d_algorithm::direct: return pack_direct<Arch>(g, weights, packed);
+        case conv2d_algorithm::winograd_4x4:
+            return pack_winograd<Arch>(g, winograd_4x4::method, weights, codes, packed);
+        case conv2d_algorithm::winograd_2x2:
+            return pack_winograd<Arch>(g, winograd_2x2::method, weights, codes, packed);
         default: return pack_panels<Arch>(g, weights, codes, packed);
     }
 }
@@ -77,8 +69,12 @@ void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, [[maybe
                    const std::int32_t* zero_points, activation_codes codes, const std::byte* packed, Weight* values,
                    std::int32_t* bias) {
     switch (resolve<Arch>(g, algorithm)) {
-        case conv2d_algorithm::depthwise: return unpack_depthwise<Arch>(g, zero_points, packed, values, bias);
+        case conv2d_algorithm::depthwise: return unpack_depthwise<Arch>(g, zero_points, codes, packed, values, bias);
         case conv2d_algorithm::direct: return unpack_direct<Arch>(g, zero_points, packed, values, bias);
+        case conv2d_algorithm::winograd_4x4:
+            return unpack_winograd<Arch>(g, winograd_4x4::method, zero_points, packed, values, bias);
+        case conv2d_algorithm::winograd_2x2:
+            return unpack_winograd<Arch>(g, winograd_2x2::method, zero_points, packed, values, bias);
         default: return unpack_panels<Arch>(g, zero_points, codes, packed, values, bias);
     }
 }
@@ -95,25 +91,44 @@ void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, a
     switch (resolve<Arch>(g, algorithm)) {
         case conv2d_algorithm::depthwise: return depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
         case conv2d_algorithm::direct: return direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
+        case conv2d_algorithm::winograd_4x4:
+            return winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, winograd_4x4>, x, codes, packed, epilogue, y,
+                                         scratch);
+        case conv2d_algorithm::winograd_2x2:
+            return winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, winograd_2x2>, x, codes, packed, epilogue, y,
+                                         scratch);
         default: return implicit_gemm<Arch>(g, x, codes, packed, epilogue, y, scratch);
     }
 }
 
-/// What a packed convolution does, for printing a model. Panels are counted for implicit_gemm only.
+/// What a packed convolution does, for printing a model. Panels are counted by kernel for implicit_gemm and
+/// depthwise.
 struct conv2d_description {
     conv2d_algorithm algorithm;
-    const char* primitives;  ///< the instruction set of the tiles
-    int panels[3];           ///< how many took each panel_kernel
+    const char* primitives;     ///< the instruction set of the tiles
+    int panels[panel_kernels];  ///< how many took each panel_kernel
+    int split_panels;           ///< of Winograd's, those whose input channels are in several parts to keep sums exact
 };
 
 template <class Arch>
 conv2d_description describe_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const std::byte* packed) {
-    conv2d_description description{resolve<Arch>(g, algorithm), operations<Arch>::name, {}};
+    conv2d_description description{resolve<Arch>(g, algorithm), operations<Arch>::name, {}, 0};
     if (description.algorithm == conv2d_algorithm::implicit_gemm) {
         const packed_panels<Arch> panels(g, packed);
         for (int panel = 0; panel != panels.layout.panels; ++panel)
             ++description.panels[static_cast<int>(panels.kernel(panel))];
+    } else if (description.algorithm == conv2d_algorithm::depthwise) {
+        const packed_depthwise<Arch> panels(g, packed);
+        for (int panel = 0; panel != panels.layout.panels; ++panel)
+            ++description.panels[static_cast<int>(panels.kernel(panel))];
     }
+    const auto count_split = [&](const winograd_method& method) {
+        const winograd_weights<Arch> weights(g, method, packed);
+        for (int panel = 0; panel != weights.layout.panels; ++panel)
+            description.split_panels += *weights.ends(panel) != weights.layout.depth;
+    };
+    if (description.algorithm == conv2d_algorithm::winograd_4x4) count_split(winograd_4x4::method);
+    if (description.algorithm == conv2d_algorithm::winograd_2x2) count_split(winograd_2x2::method);
     return description;
 }
 

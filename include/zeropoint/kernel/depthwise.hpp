@@ -1,182 +1,156 @@
-// Depthwise convolution: one filter a channel, vectorized over channels, two taps a multiply.
+// Depthwise and narrow grouped convolution: vectorized over output channels, whose lanes have inputs of their own.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/gemm.hpp>
+#include <zeropoint/kernel/depthwise_cells.hpp>
+#include <zeropoint/kernel/depthwise_stage.hpp>
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/finish_rows.hpp>
 #include <zeropoint/kernel/geometry.hpp>
-#include <zeropoint/kernel/pack.hpp>
-#include <zeropoint/kernel/staging.hpp>
+#include <zeropoint/kernel/panel_layout.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
-// Two taps of a channel are interleaved as int16 pairs (x[t], x[t + 1]) and multiplied with (w[t], w[t + 1]) into
-// int32: exact for any weights, affine ones too, because x - x_zero_point and w - w_zero_point have at most 9 bits.
-// Packed:
+//   for each block of panels whose staged rows fit into the first-level cache:
+//       for each row of outputs:
+//           stage the input rows that its windows reach first, in a ring        depthwise_ring::move_to
+//           for each panel, for each 32 outputs:
+//               sums = bias + cells * weights                                   multiply_cells
+//               y = epilogue(sums)                                              finish_rows
 //
-//   bias, one int32 a channel, in the order of interleaved lanes | [panel][tap pair][lane][2] int16
-//
-// both at 64-byte boundaries.
-//
-// A last odd tap is paired with itself at weight 0.
+// A row is staged once and read kernel_height times. Codes are staged unsigned, as byte or int16, padding being their
+// zero point, which is folded into the bias.
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Where the parts of packed depthwise weights lie.
-template <class Arch> struct depthwise_layout {
-    static constexpr int width = panel_width<Arch>;
-
-    int panels, tap_pairs;
-    std::size_t weights_begin, bytes;
-
-    constexpr explicit depthwise_layout(const conv2d_geometry& g)
-        : panels((g.out.channels + width - 1) / width),
-          tap_pairs((g.taps() + 1) / 2),
-          weights_begin(align_up(static_cast<std::size_t>(panels * width) * sizeof(std::int32_t))),
-          bytes(weights_begin +
-                align_up(static_cast<std::size_t>(panels * tap_pairs * width) * 2 * sizeof(std::int16_t))) {}
-
-    /// The place of one weight: lane l of a panel holds channel interleaved_channel(l).
-    constexpr std::ptrdiff_t place(int panel, int lane, int tap) const {
-        return ((std::ptrdiff_t{panel} * tap_pairs + tap / 2) * width + lane) * 2 + tap % 2;
+/// The two kinds of cell of depthwise_cells.hpp, as multiply_cells sees them.
+struct byte_cells {
+    static constexpr int slots = 4;
+    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
+        return Operations::template load<typename Operations::uint8>(reinterpret_cast<const std::uint8_t*>(cells));
     }
-    /// The channel of a lane; may be past the last.
-    static constexpr int channel(int panel, int lane) {
-        return panel * width + operations<Arch>::interleaved_channel(lane);
+    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
+        return Operations::template load<typename Operations::int8>(reinterpret_cast<const std::int8_t*>(panel));
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot4(sums, a, w);
+    }
+};
+struct word_cells {
+    static constexpr int slots = 2;
+    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
+        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(cells));
+    }
+    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
+        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(panel));
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
     }
 };
 
-template <class Arch, class Weight>
-void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weights, std::byte* packed) {
-    const depthwise_layout<Arch> layout(g);
-    std::fill_n(packed, layout.bytes, std::byte{0});
-    auto* bias = reinterpret_cast<std::int32_t*>(packed);
-    auto* to = reinterpret_cast<std::int16_t*>(packed + layout.weights_begin);
-    for (int panel = 0; panel != layout.panels; ++panel) {
-        for (int lane = 0; lane != layout.width; ++lane) {
-            const int channel = layout.channel(panel, lane);
-            if (channel >= g.out.channels) continue;
-            if (weights.bias != nullptr) bias[panel * layout.width + lane] = weights.bias[channel];
-            const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[channel];
-            for (int tap = 0; tap != g.taps(); ++tap) {
-                const Weight from = weights.values[std::ptrdiff_t{channel} * g.taps() + tap];
-                to[layout.place(panel, lane, tap)] = static_cast<std::int16_t>(from - zero_point);
-            }
-        }
-    }
-}
-
-/// The exact inverse of pack_depthwise.
-template <class Arch, class Weight>
-void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points, const std::byte* packed,
-                      Weight* values, std::int32_t* bias) {
-    const depthwise_layout<Arch> layout(g);
-    auto* packed_bias = reinterpret_cast<const std::int32_t*>(packed);
-    auto* from = reinterpret_cast<const std::int16_t*>(packed + layout.weights_begin);
-    for (int panel = 0; panel != layout.panels; ++panel) {
-        for (int lane = 0; lane != layout.width; ++lane) {
-            const int channel = layout.channel(panel, lane);
-            if (channel >= g.out.channels) continue;
-            bias[channel] = packed_bias[panel * layout.width + lane];
-            const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
-            for (int tap = 0; tap != g.taps(); ++tap) {
-                values[std::ptrdiff_t{channel} * g.taps() + tap] =
-                    static_cast<Weight>(from[layout.place(panel, lane, tap)] + zero_point);
-            }
-        }
-    }
-}
-
-/// What follows from a geometry alone: the layout of bands, and where in scratch the taps are listed.
-struct depthwise_plan {
-    band_layout layout;
-    int band_rows;           ///< output rows of a band; the last may have fewer
-    std::size_t taps_begin;  ///< of the offset of each tap in a band
-    std::size_t scratch_bytes;
-
-    constexpr explicit depthwise_plan(const conv2d_geometry& g)
-        : layout(staged_layout(g, sizeof(std::int16_t))),
-          band_rows(band_output_rows(g, layout)),
-          taps_begin(band_scratch_bytes(g, layout, band_rows)),
-          scratch_bytes(taps_begin + align_up(static_cast<std::size_t>(g.taps() + 1) * sizeof(std::int32_t))) {}
-};
-
-/// Sums of one panel of channels for `pixels` outputs that lie `pixel_step` elements apart in the band. `TapPairs` is
-/// their number, or 0 where it is known at run time only.
-template <class Arch, int TapPairs>
-[[gnu::noinline]] void multiply_taps(const std::int16_t* band, std::ptrdiff_t pixel_step, int pixels,
-                                     const std::int32_t* taps, int tap_pairs, const std::int16_t* weights,
-                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
+/// Sums of one panel for `tiles` times tile_outputs outputs. Cell i of the window of an output is at cells[offsets[i]],
+/// the next `Phases` outputs `group_bytes` further. `Count` is the number of cells, or 0 where it is known at run time.
+template <class Arch, class Cells, int Phases, int Count>
+[[gnu::noinline]] void multiply_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
+                                      const std::int32_t* offsets, [[maybe_unused]] int count, const std::byte* weights,
+                                      const std::int32_t* bias, std::int32_t* sums) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    using int16 = typename ops::int16;
-    constexpr int width = panel_width<Arch>;
-    for (int pixel = 0; pixel != pixels; ++pixel, band += pixel_step, sums += width) {
-        int32 sum[ops::vectors];
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-            sum[v] = ops::template load<int32>(bias + v * ops::lanes);
-        });
-        const auto multiply = [&](int pair) __attribute__((always_inline)) {
-            int16 x[ops::vectors];
-            ops::interleave(band + taps[2 * pair], band + taps[2 * pair + 1], x);
-            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-                ops::dot2(sum[v], x[v],
-                          ops::template load<int16>(weights + (pair * ops::vectors + v) * ops::lanes * 2));
+    constexpr int groups = depthwise_plan<Arch>::tile_outputs / Phases;
+    constexpr int width = panel_width<Arch>, vector_bytes = ops::lanes * 4;
+    for (int tile = 0; tile != tiles; ++tile) {
+#pragma GCC unroll 1
+        for (int v = 0; v != ops::vectors; ++v) {
+            int32 sum[groups * Phases];
+            unroll<groups * Phases>([&](auto i) __attribute__((always_inline)) {
+                sum[i] = ops::template load<int32>(bias + v * ops::lanes);
             });
-        };
-        if constexpr (TapPairs != 0) unroll<TapPairs>(multiply);
-        else
-            for (int pair = 0; pair != tap_pairs; ++pair) multiply(pair);
-        ops::restore_order(sum);
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) { ops::store(sums + v * ops::lanes, sum[v]); });
+            const std::byte* panel = weights + v * vector_bytes;
+            const auto multiply = [&](int i) __attribute__((always_inline)) {
+                const std::byte* cell = cells + v * vector_bytes + offsets[i];
+                decltype(Cells::template weights<ops>(panel)) w[Phases];
+                unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                    w[phase] = Cells::template weights<ops>(panel + phase * width * 4);
+                    ops::keep(w[phase]);
+                });
+                unroll<groups>([&](auto group) __attribute__((always_inline)) {
+                    auto a = Cells::template activations<ops>(cell + group * group_bytes);
+                    if constexpr (Phases > 1) ops::keep(a);
+                    unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                        Cells::template dot<ops>(sum[group * Phases + phase], a, w[phase]);
+                        ops::keep(sum[group * Phases + phase]);
+                    });
+                });
+                panel += Phases * width * 4;
+            };
+            if constexpr (Count != 0) unroll<Count>(multiply);
+            else
+                for (int i = 0; i != count; ++i) multiply(i);
+            unroll<groups * Phases>([&](auto i) __attribute__((always_inline)) {
+                ops::store(sums + i * width + v * ops::lanes, sum[i]);
+            });
+        }
+        cells += groups * group_bytes;
+        sums += depthwise_plan<Arch>::tile_outputs * width;
     }
 }
 
-/// The whole convolution, band by band. `scratch` has depthwise_plan::scratch_bytes bytes.
+/// multiply_cells for the kind of cells, their number and the phases of a convolution.
+template <class Arch> auto choose_multiply_cells(const cell_grid& grid, panel_kernel kernel, int count) {
+    const auto choose = [&](auto cells) {
+        using type = decltype(cells);
+        constexpr int usual = 3 * 4 / type::slots;  // 3x3
+        if (count == usual)
+            return grid.phases == 1 ? &multiply_cells<Arch, type, 1, usual> : &multiply_cells<Arch, type, 2, usual>;
+        return grid.phases == 1 ? &multiply_cells<Arch, type, 1, 0> : &multiply_cells<Arch, type, 2, 0>;
+    };
+    if constexpr (operations<Arch>::has_dot4)
+        if (kernel == panel_kernel::byte_quads) return choose(byte_cells{});
+    return choose(word_cells{});
+}
+
+/// The whole convolution. `scratch` has depthwise_plan::scratch_bytes bytes.
 template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
                                         const std::byte* packed, const Epilogue& epilogue, Out* y,
                                         std::byte* scratch) noexcept {
-    constexpr int most_pixels = 16;
-    const depthwise_layout<Arch> packing(g);
-    const depthwise_plan plan(g);
-    const band_layout& layout = plan.layout;
-    const auto* bias = reinterpret_cast<const std::int32_t*>(packed);
-    const auto* weights = reinterpret_cast<const std::int16_t*>(packed + packing.weights_begin);
-    auto* band = reinterpret_cast<std::int16_t*>(scratch);
-    auto* taps = reinterpret_cast<std::int32_t*>(scratch + plan.taps_begin);
-    for (int tap = 0; tap != g.taps(); ++tap) {
-        const std::ptrdiff_t row = tap / g.kernel_width * g.dilation_height,
-                             column = tap % g.kernel_width * g.dilation_width;
-        taps[tap] = taps[tap + 1] = static_cast<std::int32_t>(row * layout.row_pitch + column * layout.pixel_pitch);
-    }
-    const auto multiply = packing.tap_pairs == 5    ? &multiply_taps<Arch, 5>   // 3x3
-                          : packing.tap_pairs == 13 ? &multiply_taps<Arch, 13>  // 5x5
-                                                    : &multiply_taps<Arch, 0>;
-    const std::ptrdiff_t pixel_step = layout.column_stride * layout.pixel_pitch;
-
-    alignas(64) std::int32_t sums[most_pixels * panel_width<Arch>];
-    for (int first = 0; first < g.out.height; first += plan.band_rows) {
-        const int count = std::min(plan.band_rows, g.out.height - first);
-        stage_band<Arch>(g, layout, first, count, x, codes, band);
-        for (int row = 0; row != count; ++row) {
-            for (int column = 0; column < g.out.width; column += most_pixels) {
-                const int pixels = std::min(most_pixels, g.out.width - column);
-                const std::int16_t* window = band + row * layout.row_stride * layout.row_pitch + column * pixel_step;
-                for (int panel = 0; panel != packing.panels; ++panel) {
-                    const int channel = panel * packing.width;
-                    multiply(window + channel, pixel_step, pixels, taps, packing.tap_pairs,
-                             weights + packing.place(panel, 0, 0), bias + channel, sums);
-                    finish_rows<Arch>(epilogue, sums, pixels, channel,
-                                      std::min(packing.width, g.out.channels - channel),
-                                      y + column * g.out.channels + channel, g.out.channels);
+    constexpr int most_outputs = 32, width = panel_width<Arch>, tile = depthwise_plan<Arch>::tile_outputs;
+    const packed_depthwise<Arch> panels(g, packed);
+    depthwise_ring<Arch> ring(g, reinterpret_cast<const std::uint8_t*>(x), codes, scratch);
+    const int phases = ring.plan().grid.phases;
+    alignas(64) std::int32_t sums[most_outputs * width];
+    for (int first = 0; first < panels.layout.panels;) {
+        // A block is of one kind.
+        const panel_kernel kernel = panels.kernel(first);
+        int last = first + 1;
+        while (last != std::min(first + ring.plan().block_panels, panels.layout.panels) &&
+               panels.kernel(last) == kernel)
+            ++last;
+        ring.begin_block(first, last - first, kernel == panel_kernel::byte_quads ? 4 : 2);
+        const auto multiply = choose_multiply_cells<Arch>(ring.plan().grid, kernel, ring.window_cells());
+        for (int row = 0; row != g.out.height; ++row) {
+            ring.move_to(row);
+            for (int panel = first; panel != last; ++panel) {
+                const int channel = panel * width, channels = std::min(width, g.out.channels - channel);
+                Out* to = y + std::ptrdiff_t{row} * g.out.width * g.out.channels + channel;
+                for (int column = 0; column < g.out.width; column += most_outputs) {
+                    const int outputs = std::min(most_outputs, g.out.width - column);
+                    multiply(ring.cells(panel) + column / phases * ring.group_bytes(), ring.group_bytes(),
+                             (outputs + tile - 1) / tile, ring.offsets(), ring.window_cells(), panels.weights(panel),
+                             panels.bias(panel), sums);
+                    finish_rows<Arch>(epilogue, sums, outputs, channel, channels,
+                                      to + std::ptrdiff_t{column} * g.out.channels, g.out.channels);
                 }
             }
-            y += std::ptrdiff_t{g.out.width} * g.out.channels;
         }
+        first = last;
     }
 }
 

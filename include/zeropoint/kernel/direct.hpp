@@ -1,4 +1,4 @@
-// Convolution by its definition, for geometries that no vector kernel covers: odd group counts, channel multipliers.
+// Convolution by its definition: plain loops for any geometry, to compare the others with.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,6 @@ template <class Arch, class In, class Out, class Epilogue>
                                      const std::byte* packed, const Epilogue& epilogue, Out* y) noexcept {
     const auto* bias = reinterpret_cast<const std::int32_t*>(packed);
     const auto* weights = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
-    const std::uint8_t* table = table_of(epilogue);
     const int channels = g.group_in();
     for (int row = 0; row != g.out.height; ++row) {
         const int top = row * g.stride_height - g.padding_top;
@@ -84,11 +83,8 @@ template <class Arch, class In, class Out, class Epilogue>
                         sum += static_cast<std::uint32_t>(dot);
                     }
                 }
-                Out code = static_cast<Out>(epilogue(static_cast<std::int32_t>(sum), channel));
-                if constexpr (sizeof(Out) == 1) {
-                    if (table != nullptr) code = static_cast<Out>(table[static_cast<std::uint8_t>(code)]);
-                }
-                *y++ = code;
+                *y = finish_one(epilogue, static_cast<std::int32_t>(sum), channel, y);
+                ++y;
             }
         }
     }

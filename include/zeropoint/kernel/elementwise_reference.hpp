@@ -1,5 +1,5 @@
-// The oracle of add, pooling and concatenation on codes: their integer definitions as loops, sharing nothing with the
-// kernels.
+// The oracle of add, mul, pooling and concatenation on codes: their integer definitions as loops, sharing nothing with
+// the kernels.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +31,19 @@ inline std::int32_t add(std::int32_t a, float a_scale, std::int32_t a_zero_point
                              round_half_even(ratio_b * power) * (std::int64_t{b} - b_zero_point);
     const std::int64_t code = divide_half_even(sum, std::int64_t{1} << shift) + y_zero_point;
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(code, quant_min, quant_max));
+}
+
+/// One quantized product: y = clamp(rne(float((a - a_zero_point) * (b - b_zero_point)) * m) + y_zero_point, quant_min,
+/// quant_max), where m is the float next to double(a_scale) * b_scale / y_scale. The product of a 17-bit integer and a
+/// float is exact in double; becoming a float is its one rounding.
+inline std::int32_t mul(std::int32_t a, float a_scale, std::int32_t a_zero_point, std::int32_t b, float b_scale,
+                        std::int32_t b_zero_point, float y_scale, std::int32_t y_zero_point, std::int32_t quant_min,
+                        std::int32_t quant_max) {
+    const double multiplier = static_cast<float>(double{a_scale} * b_scale / y_scale);
+    const auto scaled = static_cast<float>((a - a_zero_point) * (b - b_zero_point) * multiplier);
+    const double code = static_cast<double>(std::clamp(scaled, -1e6f, 1e6f));
+    return static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(round_half_even(code) + y_zero_point, quant_min, quant_max));
 }
 
 /// y = the largest code of each window; positions outside the input never win. x and y are NHWC with equal channels.

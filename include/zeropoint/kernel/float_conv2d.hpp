@@ -83,39 +83,49 @@ struct float_depthwise_window {
     }
 };
 
-/// `Vectors` vectors of channels from channel c on: several at a time, because one alone would wait for its own sums.
-template <class Fitting, int Vectors, class Arch>
-[[gnu::always_inline]] inline void float_depthwise_channels(const float_conv2d_arguments<Arch>& a,
-                                                            const float_depthwise_window& window, std::size_t c,
-                                                            float* y) noexcept {
+/// `Vectors` vectors of channels from channel c on, of `Pixels` neighbouring outputs whose windows are alike: several sums
+/// at a time, because one alone would wait for itself, and so that weights are loaded once.
+template <class Fitting, int Vectors, int Pixels, class Arch>
+[[gnu::always_inline]] inline void float_depthwise_tile(const float_conv2d_arguments<Arch>& a,
+                                                        const float_depthwise_window& window, std::size_t c,
+                                                        float* y) noexcept {
     using floats = xsimd::batch<float, Fitting>;
-    std::array<floats, Vectors> sums;
+    const std::ptrdiff_t pixel = a.g.in.channels, next = a.g.stride_width * pixel;
+    std::array<std::array<floats, Vectors>, Pixels> sums;
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-        sums[v] = a.bias == nullptr ? floats(0.0f) : floats::load_unaligned(a.bias + c + v * floats::size);
+        const floats bias = a.bias == nullptr ? floats(0.0f) : floats::load_unaligned(a.bias + c + v * floats::size);
+        unroll<Pixels>([&](auto p) __attribute__((always_inline)) { sums[p][v] = bias; });
     });
     window.for_each_tap([&](const float* from, const float* tap) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             const std::size_t at = c + v * floats::size;
-            sums[v] = xsimd::fma(floats::load_unaligned(from + at), floats::load_unaligned(tap + at), sums[v]);
+            const floats weight = floats::load_unaligned(tap + at);
+            unroll<Pixels>([&](auto p) __attribute__((always_inline)) {
+                sums[p][v] = xsimd::fma(floats::load_unaligned(from + p * next + at), weight, sums[p][v]);
+            });
         });
     });
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-        xsimd::min(xsimd::max(sums[v], floats(a.clamp_min)), floats(a.clamp_max))
-            .store_unaligned(y + c + v * floats::size);
+    const floats low(a.clamp_min), high(a.clamp_max);
+    unroll<Pixels>([&](auto p) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            xsimd::min(xsimd::max(sums[p][v], low), high).store_unaligned(y + p * pixel + c + v * floats::size);
+        });
     });
 }
 
-/// All channels of one output pixel.
-template <class Fitting, class Arch>
-[[gnu::always_inline]] inline void float_depthwise_pixel(const float_conv2d_arguments<Arch>& a,
-                                                         const float_depthwise_window& window, std::size_t channels,
-                                                         float* y) noexcept {
+/// All channels of `Pixels` neighbouring outputs.
+template <class Fitting, int Pixels, class Arch>
+[[gnu::always_inline]] inline void float_depthwise_pixels(const float_conv2d_arguments<Arch>& a,
+                                                          const float_depthwise_window& window, std::size_t channels,
+                                                          float* y) noexcept {
     if constexpr (has_vectors<Fitting>) {
         constexpr std::size_t size = vector_size<float, Fitting>;
+        constexpr int vectors = Pixels == 1 ? 4 : 2;
         std::size_t c = 0;
-        for (; c + 4 * size <= channels; c += 4 * size) float_depthwise_channels<Fitting, 4>(a, window, c, y);
+        for (; c + vectors * size <= channels; c += vectors * size)
+            float_depthwise_tile<Fitting, vectors, Pixels>(a, window, c, y);
         for (; c < channels; c += size)
-            float_depthwise_channels<Fitting, 1>(a, window, std::min(c, channels - size), y);
+            float_depthwise_tile<Fitting, 1, Pixels>(a, window, std::min(c, channels - size), y);
     } else {
         for (std::size_t c = 0; c != channels; ++c) {
             float sum = a.bias_of(static_cast<int>(c));
@@ -137,8 +147,12 @@ template <class Arch> void conv2d_float_depthwise(const float_conv2d_arguments<A
         float* y = a.y;
         for (int row = 0; row != g.out.height; ++row) {
             const window_span rows = a.rows(row);
-            for (int column = 0; column != g.out.width; ++column, y += channels) {
+            for (int column = 0; column != g.out.width;) {
                 const window_span columns = a.columns(column);
+                constexpr int together = has_vectors<Fitting> ? 4 : 1;
+                const bool alike = together > 1 && column + together <= g.out.width &&
+                                   columns.count == g.kernel_width &&
+                                   a.columns(column + together - 1).count == g.kernel_width;
                 const std::ptrdiff_t first_tap = std::ptrdiff_t{rows.skipped} * g.kernel_width + columns.skipped;
                 const float_depthwise_window window{a.pixel(rows.first, columns.first),
                                                     taps + first_tap * pixel,
@@ -148,7 +162,10 @@ template <class Arch> void conv2d_float_depthwise(const float_conv2d_arguments<A
                                                     columns.step * pixel,
                                                     g.kernel_width * pixel,
                                                     pixel};
-                float_depthwise_pixel<Fitting>(a, window, channels, y);
+                if (alike) float_depthwise_pixels<Fitting, together>(a, window, channels, y);
+                else float_depthwise_pixels<Fitting, 1>(a, window, channels, y);
+                column += alike ? together : 1;
+                y += (alike ? together : 1) * pixel;
             }
         }
     });
@@ -156,10 +173,9 @@ template <class Arch> void conv2d_float_depthwise(const float_conv2d_arguments<A
 
 /// Dot products: for each pixel, `Outputs` filters at a time share the loads of the input.
 template <class Arch, int Outputs>
-void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, int row, int column, int channel,
-                               float* y) noexcept {
+void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, const window_span& rows,
+                               const window_span& columns, int channel, float* y) noexcept {
     const conv2d_geometry& g = a.g;
-    const window_span rows = a.rows(row), columns = a.columns(column);
     const auto depth = static_cast<std::size_t>(g.depth());
     const int group = channel / g.group_out();
     // Where columns lie side by side in memory, a row of the window is one run.
@@ -206,13 +222,15 @@ template <class Arch> void conv2d_float_dot_products(const float_conv2d_argument
     constexpr int block = 8;
     float* y = a.y;
     for (int row = 0; row != a.g.out.height; ++row) {
+        const window_span rows = a.rows(row);
         for (int column = 0; column != a.g.out.width; ++column) {
+            const window_span columns = a.columns(column);
             for (int group = 0; group != a.g.groups; ++group) {
                 int channel = group * a.g.group_out();
                 const int end = channel + a.g.group_out();
                 for (; channel + block <= end; channel += block, y += block)
-                    conv2d_float_dot_products<Arch, block>(a, row, column, channel, y);
-                for (; channel != end; ++channel, ++y) conv2d_float_dot_products<Arch, 1>(a, row, column, channel, y);
+                    conv2d_float_dot_products<Arch, block>(a, rows, columns, channel, y);
+                for (; channel != end; ++channel, ++y) conv2d_float_dot_products<Arch, 1>(a, rows, columns, channel, y);
             }
         }
     }

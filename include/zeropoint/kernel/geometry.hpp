@@ -42,8 +42,10 @@ struct conv2d_geometry {
 enum class conv2d_algorithm : std::uint8_t {
     automatic,      ///< what choose_conv2d_algorithm says
     implicit_gemm,  ///< panels of output channels over windows of a padded copy of the input; needs no im2col buffer
-    depthwise,      ///< one filter a channel, vectorized over channels; only where groups = in.channels = out.channels
-    direct,         ///< plain loops for any geometry; what odd group counts take
+    depthwise,      ///< inputs for each lane: one channel a group, any number of outputs; other narrow groups
+    direct,         ///< plain loops for any geometry: never chosen, to compare with
+    winograd_4x4,   ///< 3x3 windows of stride 1 only: a quarter of the products, 8 times the packed bytes
+    winograd_2x2,   ///< the same with 4/9 of the products and 3.6 times the packed bytes
 };
 
 constexpr const char* name_of(conv2d_algorithm algorithm) {
@@ -52,6 +54,8 @@ constexpr const char* name_of(conv2d_algorithm algorithm) {
         case conv2d_algorithm::implicit_gemm: return "implicit_gemm";
         case conv2d_algorithm::depthwise: return "depthwise";
         case conv2d_algorithm::direct: return "direct";
+        case conv2d_algorithm::winograd_4x4: return "winograd_4x4";
+        case conv2d_algorithm::winograd_2x2: return "winograd_2x2";
     }
     return "?";
 }

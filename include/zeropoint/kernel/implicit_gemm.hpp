@@ -9,7 +9,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/gemm.hpp>
 #include <zeropoint/kernel/geometry.hpp>
-#include <zeropoint/kernel/pack.hpp>
+#include <zeropoint/kernel/panel_layout.hpp>
 #include <zeropoint/kernel/staging.hpp>
 
 namespace zp {
@@ -18,16 +18,19 @@ namespace kernel {
 
 /// What follows from a geometry alone: the layouts of bands, and where in scratch the windows are listed.
 struct implicit_gemm_plan {
-    band_layout words, bytes;
-    int band_rows;              ///< output rows of a band; the last may have fewer
-    std::size_t offsets_begin;  ///< of the window offset of each output pixel of a band
+    band_layout words, bytes, input;
+    int band_rows;               ///< output rows of a band; the last may have fewer
+    std::size_t shuffled_begin;  ///< of the shuffled copy of a band of bytes
+    std::size_t offsets_begin;   ///< of the window offset of each output pixel of a band
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
         : words(staged_layout(g, sizeof(std::int16_t))),
           bytes(staged_layout(g, sizeof(std::uint8_t))),
+          input(input_layout(g)),
           band_rows(band_output_rows(g, words)),
-          offsets_begin(band_scratch_bytes(g, words, band_rows)),
+          shuffled_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
+          offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * shuffled_begin)),
           scratch_bytes(offsets_begin + align_up(static_cast<std::size_t>(band_rows) *
                                                  static_cast<std::size_t>(g.out.width) * sizeof(std::int32_t))) {}
 };
@@ -49,7 +52,7 @@ constexpr window_runs runs_in(const conv2d_geometry& g, const band_layout& layou
 /// Whether byte_quads can read the input where it is: unsigned, no padding, no run whose last quad reaches past its
 /// end.
 constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
-    return unsigned_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
+    return zero_based_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
 /// The arguments of one convolution.
@@ -64,46 +67,97 @@ template <class Arch, class In, class Out, class Epilogue> struct implicit_gemm_
     std::byte* scratch;
 };
 
+/// The shuffled copies of a band of bytes, made when the panels that take them come.
+template <class Arch> struct shuffled_bands {
+    const conv2d_geometry& geometry;
+    const packed_panels<Arch>& panels;
+    const band_layout& plain_layout;  ///< of the band as it is, which begins at `plain`
+    const std::uint8_t* plain;
+    const band_layout& copy_layout;  ///< of the copies, one after the other at `copy`
+    std::uint8_t* copy;
+    int rows;               ///< output rows of the band
+    std::int32_t* offsets;  ///< the windows, listed for `band`
+
+    int shuffle = -1, copied = -1;  ///< the shuffle of `band` (-1 for none), and of what lies at `copy`
+    const std::uint8_t* band = plain;
+
+    /// Turns to the band that a panel takes.
+    [[gnu::noinline]] void turn_to(int wanted, window_runs& runs) noexcept {
+        if (wanted != -1 && wanted != copied) {
+            shuffle_band<Arch>(geometry, plain_layout, plain, copy_layout, rows, panels.shuffle(wanted), copy);
+            copied = wanted;
+        }
+        if (!plain_layout.staged && (wanted == -1 || shuffle == -1)) {
+            const band_layout& layout = wanted == -1 ? plain_layout : copy_layout;
+            list_windows<Arch>(geometry, layout, rows, offsets);
+            runs = runs_in(geometry, layout);
+        }
+        band = wanted == -1 ? plain : copy;
+        shuffle = wanted;
+    }
+};
+
 /// Output rows [first, first + count), of the channels whose panels take `Activation` operands. Bands do not depend on
 /// one another, nor do the panels of one: both can be given to several threads, each with scratch of its own.
 template <class Activation, class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void convolve_band(const implicit_gemm_call<Arch, In, Out, Epilogue>& call, int first,
                                      int count) noexcept {
+    using ops = operations<Arch>;
     const conv2d_geometry& g = call.geometry;
+    const packed_panels<Arch>& panels = call.panels;
     constexpr bool bytes = std::is_same_v<Activation, std::uint8_t>;
 
-    band_layout layout = bytes ? call.plan.bytes : call.plan.words;
-    auto* staged = reinterpret_cast<Activation*>(call.scratch);
-    const Activation* band = staged;
-    if (bytes && reads_in_place(g, call.codes)) {
-        layout = input_layout(g);
+    const bool in_place = bytes && reads_in_place(g, call.codes);
+    const band_layout& staged = bytes ? call.plan.bytes : call.plan.words;
+    const band_layout& layout = in_place ? call.plan.input : staged;
+    auto* copy = reinterpret_cast<Activation*>(call.scratch);
+    const Activation* band = copy;
+    if (in_place) {
         band =
             reinterpret_cast<const Activation*>(call.x + std::ptrdiff_t{first} * layout.row_stride * layout.row_pitch);
     } else {
-        stage_band<Arch>(g, layout, first, count, call.x, call.codes, staged);
+        stage_band<Arch>(g, staged, first, count, call.x, call.codes, copy);
     }
     auto* offsets = reinterpret_cast<std::int32_t*>(call.scratch + call.plan.offsets_begin);
     list_windows<Arch>(g, layout, count, offsets);
 
-    const window_runs runs = runs_in(g, layout);
+    window_runs runs = runs_in(g, layout);
     const int rows = count * g.out.width;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
-    call.panels.layout.for_each_panel(g, [&](typename panel_layout<Arch>::panel_position panel) {
-        const auto multiply = [&](auto format) {
-            using format_type = decltype(format);
-            const auto* weights = call.panels.template weights<typename format_type::weight>(panel.index);
-            multiply_panel<Arch, format_type>(band + panel.group * g.group_in(), offsets, rows, runs, weights,
-                                              call.panels.bias(panel.index), panel.first_channel, panel.channels,
-                                              call.epilogue, y + panel.first_channel, g.out.channels);
-        };
-        const panel_kernel kernel = call.panels.kernel(panel.index);
-        if constexpr (bytes) {
-            if (operations<Arch>::has_dot4 && kernel == panel_kernel::byte_quads) multiply(byte_quads{});
-        } else {
-            if (kernel == panel_kernel::widened_pairs) multiply(widened_pairs{});
-            if (kernel == panel_kernel::word_pairs) multiply(word_pairs{});
-        }
-    });
+    const auto multiply = [&](auto format, const Activation* from, typename panel_layout<Arch>::panel_position panel) {
+        using format_type = decltype(format);
+        multiply_panel<Arch, format_type>(from + panel.group * g.group_in(), offsets, rows, runs,
+                                          panels.template weights<typename format_type::weight>(panel.index),
+                                          panels.bias(panel.index), panel.first_channel, panel.channels, call.epilogue,
+                                          y + panel.first_channel, g.out.channels);
+    };
+    if constexpr (!bytes) {
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            const panel_kernel kernel = panels.kernel(panel.index);
+            if (kernel == panel_kernel::widened_pairs) multiply(widened_pairs{}, band, panel);
+            if (kernel == panel_kernel::word_pairs) multiply(word_pairs{}, band, panel);
+        });
+    } else if constexpr (!ops::pair_sums_saturate) {
+        panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
+    } else if constexpr (ops::has_dot4) {
+        auto* shuffled = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.shuffled_begin);
+        shuffled_bands<Arch> bands{g, panels, layout, band, staged, shuffled, count, offsets};
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            const panel_kernel kernel = panels.kernel(panel.index);
+            if (!takes_bytes(kernel)) return;
+            const panel_details details = panels.details(panel.index);
+            const int shuffle = details.shuffled == 0 ? -1 : panels.shuffle_index(panel.index);
+            if (shuffle != bands.shuffle) bands.turn_to(shuffle, runs);
+            runs.window = details.window;
+            runs.residuals = details.residuals;
+            runs.residual_places = panels.residual_places(details.first_residual);
+            runs.residual_weights = panels.residuals(details.first_residual);
+            // Short windows do not pay for a row or two, and byte_quads is exact for what is windowed.
+            const bool windowed = kernel == panel_kernel::windowed_quads && (rows > 2 || details.window >= 8);
+            if (windowed) multiply(windowed_quads{}, bands.band, panel);
+            else multiply(byte_quads{}, bands.band, panel);
+        });
+    }
 }
 
 /// The whole convolution, band by band. `scratch` has implicit_gemm_plan::scratch_bytes bytes.
@@ -116,7 +170,7 @@ template <class Arch, class In, class Out, class Epilogue>
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
     bool quads = false, others = false;
     for (int panel = 0; panel != panels.layout.panels; ++panel) {
-        (panels.kernel(panel) == panel_kernel::byte_quads ? quads : others) = true;
+        (takes_bytes(panels.kernel(panel)) ? quads : others) = true;
     }
     for (int first = 0; first < g.out.height; first += plan.band_rows) {
         const int count = std::min(plan.band_rows, g.out.height - first);

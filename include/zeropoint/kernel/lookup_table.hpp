@@ -10,6 +10,8 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -38,6 +40,36 @@ constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_
     }
 }
 
+/// The entries for `low` among 16 * 2^Bits of a table.
+template <class Operations, int Bits>
+[[gnu::always_inline]] inline typename Operations::uint8 choose_entry(
+    const std::uint8_t* table, const typename Operations::uint8& low,
+    const typename Operations::uint8 (&choice)[4]) noexcept {
+    if constexpr (Bits == 0) {
+        return Operations::shuffle16(Operations::broadcast16(table), low);
+    } else {
+        constexpr int half = 8 << Bits;
+        return Operations::select_by_sign(choice[Bits - 1],
+                                          choose_entry<Operations, Bits - 1>(table + half, low, choice),
+                                          choose_entry<Operations, Bits - 1>(table, low, choice));
+    }
+}
+
+/// table[x ^ Flip] for a vector of codes: all 16 entries that the lower four bits could mean, by shuffles, and the upper
+/// four bits choose among them, one bit after the other.
+template <class Operations, unsigned Flip>
+[[gnu::always_inline]] inline typename Operations::uint8 look_up(const std::uint8_t* table,
+                                                                 const typename Operations::uint8& x) noexcept {
+    using bytes = typename Operations::uint8;
+    bytes index = x;
+    if constexpr (Flip != 0) index = x ^ bytes(Flip);
+    const bytes low = index & bytes(15);
+    // What bit 4 + i is, in bit 7.
+    const bytes choice[4] = {Operations::template shift_left<3>(index), Operations::template shift_left<2>(index),
+                             Operations::template shift_left<1>(index), index};
+    return choose_entry<Operations, 4>(table, low, choice);
+}
+
 /// y[i] = table[x[i] - lowest code of In] for `count` codes. y may be x where the types are equal.
 template <class Arch, code8 In, class Out>
 void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noexcept {
@@ -58,8 +90,14 @@ void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noex
                 xsimd::select(index < fourth, xsimd::swizzle(quarter[2], index), xsimd::swizzle(quarter[3], index));
             xsimd::select(index < third, lower, upper).store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
         }
+    } else if constexpr (operations<Arch>::has_byte_lookup && sizeof(Out) == 1) {
+        using ops = operations<Arch>;
+        using bytes = typename ops::uint8;
+        const auto* entries = reinterpret_cast<const std::uint8_t*>(table);
+        for (; i + bytes::size <= count; i += bytes::size)
+            look_up<ops, flip>(entries, bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(x + i)))
+                .store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
     } else {
-        // Two loads and a store a code is what scalar code can do, and sixteen 16-entry shuffles are no faster.
         const auto entry = [=](In code) { return table[static_cast<std::uint8_t>(code) ^ flip]; };
         for (; i + 4 <= count; i += 4) {
             const Out first = entry(x[i]), second = entry(x[i + 1]), third = entry(x[i + 2]), fourth = entry(x[i + 3]);

@@ -1,4 +1,4 @@
-// Weights in panels of output channels, in the order tiles read them, each panel with a kernel exact for it.
+// Packing weights into panels, each with the fastest kernel that is exact for it, and unpacking them.
 #pragma once
 
 #include <algorithm>
@@ -6,25 +6,12 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/channel_shuffle.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/panel_layout.hpp>
+#include <zeropoint/kernel/saturation.hpp>
 #include <zeropoint/kernel/staging.hpp>
-
-// A packed convolution:
-//
-//   kernel tags, one byte a panel | bias, one int32 a channel of a panel | panel 0 | panel 1 | ...
-//
-// each part at a 64-byte boundary.
-//
-// A panel holds panel_width channels of one group. Depth, in the order (ky, kx, channel), is cut into the runs that lie
-// contiguously in a staged band, and each run is padded with zero weights to a multiple of 4. Within a panel:
-//
-//   byte_quads     [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in
-//   widened_pairs  [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
-//   word_pairs     [depth / 2][channel][2] int16     the same, weights are w - w_zero_point
-//
-// Channels past the last have zero weights.
 
 namespace zp {
 inline namespace v0 {
@@ -42,179 +29,178 @@ template <class Weight> struct conv2d_weights {
     constexpr bool affine() const { return std::is_same_v<Weight, std::uint8_t> || zero_points != nullptr; }
 };
 
-/// How a panel is multiplied. All kinds are exact; the first is the fastest, and only where no int16 sum can saturate.
-enum class panel_kernel : std::uint8_t { byte_quads, widened_pairs, word_pairs };
-
-constexpr const char* name_of(panel_kernel kernel) {
-    switch (kernel) {
-        case panel_kernel::byte_quads: return "byte_quads";
-        case panel_kernel::widened_pairs: return "widened_pairs";
-        case panel_kernel::word_pairs: return "word_pairs";
-    }
-    return "?";
-}
-
-/// The depth of a convolution as `count` contiguous runs of `length` products.
-struct depth_runs {
-    int count = 1, length = 1;
-
-    constexpr int padded_length() const { return (length + 3) / 4 * 4; }
-    constexpr int depth() const { return count * padded_length(); }
-};
-
-/// The taps of a kernel row lie side by side in a band unless they are dilated or see a part of the channels only.
-constexpr depth_runs runs_of(const conv2d_geometry& g) {
-    if (g.groups == 1 && g.dilation_width == 1) return {g.kernel_height, g.kernel_width * g.in.channels};
-    return {g.taps(), g.group_in()};
-}
-
-/// Where the parts of a packed convolution lie.
-template <class Arch> struct panel_layout {
-    static constexpr int width = panel_width<Arch>;
-
-    depth_runs runs;
-    int group_panels = 0, panels = 0;
-    std::size_t bias_begin = 0, panels_begin = 0, panel_bytes = 0, bytes = 0;
-
-    constexpr panel_layout(const conv2d_geometry& g, bool affine)
-        : runs(runs_of(g)), group_panels((g.group_out() + width - 1) / width), panels(group_panels * g.groups) {
-        const auto count = static_cast<std::size_t>(panels), lanes = static_cast<std::size_t>(width);
-        bias_begin = align_up(count);
-        panels_begin = bias_begin + align_up(count * lanes * sizeof(std::int32_t));
-        panel_bytes = align_up(lanes * static_cast<std::size_t>(runs.depth()) *
-                               (affine ? sizeof(std::int16_t) : sizeof(std::int8_t)));
-        bytes = panels_begin + count * panel_bytes;
-    }
-
-    /// One panel: output channels [first_channel, first_channel + channels) of a group.
-    struct panel_position {
-        int index, group, first_channel, channels;
-    };
-    /// Calls visit(panel_position) for each panel, in order.
-    template <class Visit> constexpr void for_each_panel(const conv2d_geometry& g, Visit visit) const {
-        for (int group = 0, index = 0; group != g.groups; ++group) {
-            for (int channel = 0; channel < g.group_out(); channel += width, ++index) {
-                visit(panel_position{index, group, group * g.group_out() + channel,
-                                     std::min(g.group_out() - channel, width)});
-            }
-        }
-    }
-    /// The place of product `depth_index` (padding counted) of a channel in a panel with `group` products side by side.
-    static constexpr std::ptrdiff_t place(int depth_index, int channel, int group) {
-        return (std::ptrdiff_t{depth_index / group} * width + channel) * group + depth_index % group;
-    }
-};
-
-/// Reading a packed convolution.
-template <class Arch> struct packed_panels {
-    panel_layout<Arch> layout;
-    const std::byte* data;
-
-    /// Whether weights are affine follows from the tags: all panels are `word_pairs`, or none is.
-    packed_panels(const conv2d_geometry& g, const std::byte* packed)
-        : layout(g, static_cast<panel_kernel>(packed[0]) == panel_kernel::word_pairs), data(packed) {}
-
-    panel_kernel kernel(int panel) const { return static_cast<panel_kernel>(data[panel]); }
-    const std::int32_t* bias(int panel) const {
-        return reinterpret_cast<const std::int32_t*>(data + layout.bias_begin) + std::ptrdiff_t{panel} * layout.width;
-    }
-    template <class T> const T* weights(int panel) const {
-        return reinterpret_cast<const T*>(data + layout.panels_begin +
-                                          static_cast<std::size_t>(panel) * layout.panel_bytes);
-    }
-};
-
 /// a + factor * b modulo 2^32, as the accumulators wrap.
 constexpr std::int32_t add_product_wrapping(std::int32_t a, std::int32_t factor, std::int32_t b) {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) +
                                      static_cast<std::uint32_t>(factor) * static_cast<std::uint32_t>(b));
 }
 
-/// Whether a0 * w0 + a1 * w1 stays within int16 for all activations in [low, high], 0 <= low: then vpmaddubsw is exact.
-constexpr bool pair_fits_int16(std::int32_t low, std::int32_t high, std::int32_t w0, std::int32_t w1) {
-    const std::int32_t most = std::max(low * w0, high * w0) + std::max(low * w1, high * w1);
-    const std::int32_t least = std::min(low * w0, high * w0) + std::min(low * w1, high * w1);
-    return most <= 32767 && least >= -32768;
-}
-
-/// The fastest kernel that is exact for a panel whose int8 weights are packed as byte_quads.
-template <class Arch>
-panel_kernel choose_panel_kernel([[maybe_unused]] const std::int8_t* quads, [[maybe_unused]] std::size_t count,
-                                 [[maybe_unused]] activation_codes codes) {
-    if constexpr (!operations<Arch>::has_dot4) {
-        return panel_kernel::widened_pairs;
-    } else if constexpr (operations<Arch>::pair_sums_saturate) {
-        const std::int32_t shift = unsigned_shift(codes);
-        const std::int32_t low = std::min(codes.min, codes.zero_point) + shift,
-                           high = std::max(codes.max, codes.zero_point) + shift;
-        for (std::size_t i = 0; i != count; i += 2) {
-            if (!pair_fits_int16(low, high, quads[i], quads[i + 1])) return panel_kernel::widened_pairs;
-        }
-    }
-    return panel_kernel::byte_quads;
-}
-
-/// Calls visit(place in the panel, index in OHWI) for each weight of a channel, the `lane`-th of its panel.
+/// Calls visit(place in the panel, index in OHWI) for each weight of a channel, the `lane`-th of its panel, whose input
+/// channels come in the order of `shuffle` unless that is null.
 template <class Arch, class Visit>
-void for_each_weight(const panel_layout<Arch>& layout, int channel, int lane, int group, Visit visit) {
+void for_each_weight(const conv2d_geometry& g, const panel_layout<Arch>& layout, int channel, int lane, int group,
+                     const std::uint8_t* shuffle, Visit visit) {
     const depth_runs& runs = layout.runs;
-    const std::ptrdiff_t first = std::ptrdiff_t{channel} * runs.count * runs.length;
+    const int pixel = shuffle == nullptr ? runs.length : g.in.channels;
+    const int shuffled = shuffle == nullptr ? 0 : pixel / shuffle_block * shuffle_block;
+    std::ptrdiff_t from = std::ptrdiff_t{channel} * runs.count * runs.length;
     for (int run = 0; run != runs.count; ++run) {
-        for (int i = 0; i != runs.length; ++i) {
-            visit(layout.place(run * runs.padded_length() + i, lane, group), first + run * runs.length + i);
+        int depth = run * runs.padded_length();
+        for (int first = 0; first != runs.length; first += pixel, from += pixel) {
+            for (int i = 0; i != shuffled; ++i, ++depth)
+                visit(layout.place(depth, lane, group), from + i / shuffle_block * shuffle_block + shuffle[i]);
+            for (int i = shuffled; i != pixel; ++i, ++depth) visit(layout.place(depth, lane, group), from + i);
         }
     }
 }
+
+/// Packs the panels of one convolution.
+template <class Arch, class Weight> class panel_packer {
+public:
+    using layout_type = panel_layout<Arch>;
+    using position = typename layout_type::panel_position;
+
+    panel_packer(const conv2d_geometry& g, const conv2d_weights<Weight>& weights, activation_codes codes,
+                 std::byte* packed)
+        : geometry_(g),
+          weights_(weights),
+          zero_(codes.zero_point + zero_based_shift(codes)),
+          limits_(limits_for(codes)),
+          panels_(g, weights.affine(), packed) {
+        std::fill_n(packed, panels_.layout.bytes, std::byte{0});
+    }
+
+    void pack(position panel) {
+        std::int32_t* bias = panels_.bias(panel.index);
+        if (weights_.bias != nullptr) std::copy_n(weights_.bias + panel.first_channel, panel.channels, bias);
+        panel_details& details = panels_.details(panel.index);
+        details = {};
+        panel_kernel kernel = panel_kernel::word_pairs;
+        if (weights_.affine()) {
+            fill(panel, 2, nullptr, panels_.template weights<std::int16_t>(panel.index));
+        } else if constexpr (std::is_same_v<Weight, std::int8_t>) {
+            if (starts_shuffle(panel)) choose_shuffle(panel);
+            kernel = pack_bytes(panel, details);
+            if (takes_bytes(kernel)) fold_zero_point(panel, bias);
+        }
+        panels_.data[panel.index] = static_cast<std::byte>(kernel);
+    }
+
+private:
+    /// The weights of a panel, `group` products side by side.
+    template <class Packed> void fill(position panel, int group, const std::uint8_t* shuffle, Packed* to) {
+        std::fill_n(to, layout().runs.depth() * layout_type::width, Packed{0});
+        for (int c = 0; c != panel.channels; ++c) {
+            const int channel = panel.first_channel + c;
+            const std::int32_t zero_point = weights_.zero_points == nullptr ? 0 : weights_.zero_points[channel];
+            for_each_weight<Arch>(geometry_, layout(), channel, c, group, shuffle,
+                                  [&](std::ptrdiff_t place, std::ptrdiff_t from) {
+                                      to[place] = static_cast<Packed>(weights_.values[from] - zero_point);
+                                  });
+        }
+    }
+
+    panel_kernel pack_bytes(position panel, panel_details& details) {
+        const auto pack_pairs = [&](std::int8_t* to) {
+            fill(panel, 2, nullptr, to);
+            return panel_kernel::widened_pairs;
+        };
+        auto* bytes = panels_.template weights<std::int8_t>(panel.index);
+        if constexpr (!operations<Arch>::has_dot4) return pack_pairs(bytes);
+        fill(panel, 4, nullptr, bytes);
+        if constexpr (!operations<Arch>::pair_sums_saturate) return panel_kernel::byte_quads;
+        const depth_runs& runs = layout().runs;
+        const int unfit = count_unfit(bytes, runs.depth(), layout_type::width, limits_);
+        if (unfit == 0) {
+            const int run_quads = runs.padded_length() / 4;
+            details.window =
+                static_cast<std::uint8_t>(longest_window(bytes, runs.count, run_quads, layout_type::width, limits_));
+            return details.window > 1 ? panel_kernel::windowed_quads : panel_kernel::byte_quads;
+        }
+        if (shuffled_) {
+            details.shuffled = 1;
+            fill(panel, 4, panels_.shuffle(panels_.shuffle_index(panel.index)), bytes);
+        }
+        if (!split_residuals(bytes, details)) {
+            details = {};
+            return pack_pairs(bytes);
+        }
+        return panel_kernel::residual_quads;
+    }
+
+    /// Clips what could saturate and keeps it as quads of their own. False if they are too many or there is no room.
+    bool split_residuals(std::int8_t* bytes, panel_details& details) {
+        constexpr int quad = 4 * layout_type::width;
+        const int room = std::min(layout().panel_residuals, layout().residual_capacity - residuals_);
+        if (count_unfit(bytes, layout().runs.depth(), layout_type::width, limits_) > room) return false;
+        details.first_residual = residuals_;
+        for (int depth = 0; depth != layout().runs.depth(); depth += 4, bytes += quad) {
+            std::int8_t clipped[quad];
+            if (!clip_pairs(bytes, clipped, quad, limits_)) continue;
+            std::copy_n(clipped, quad, panels_.residuals(residuals_));
+            *panels_.residual_places(residuals_++) = layout_type::place_in_window(geometry_, layout().runs, depth);
+            ++details.residuals;
+        }
+        return true;
+    }
+
+    bool starts_shuffle(position panel) const {
+        return layout().shuffle_panels != 0 && panel.index % layout().shuffle_panels == 0;
+    }
+    /// Whether the panels from this one on are faster with their channels shuffled, and how.
+    void choose_shuffle(position first) {
+        shuffled_ = false;
+        const int quads = layout().runs.depth() / 4;
+        std::uint8_t* shuffle = panels_.shuffle(panels_.shuffle_index(first.index));
+        const int channels =
+            std::min(layout().shuffle_panels * layout_type::width, geometry_.out.channels - first.first_channel);
+        const std::int64_t natural = unfit_quads(first, channels, nullptr);
+        const std::int64_t copy = quads / (14 * geometry_.taps());  // the time of a shuffled copy, in quads of a panel
+        if (natural <= copy) return;
+        find_shuffle(geometry_, weights_.values, first.first_channel, channels, layout_type::width, limits_, shuffle);
+        shuffled_ = unfit_quads(first, channels, shuffle) + copy < natural;
+    }
+    /// Quads that need a residual in the panels of `channels` channels, up to as many as make a panel as slow as pairs.
+    std::int64_t unfit_quads(position first, int channels, const std::uint8_t* shuffle) {
+        std::int64_t unfit = 0;
+        for (position panel = first; panel.first_channel < first.first_channel + channels;
+             panel.first_channel += layout_type::width, ++panel.index) {
+            panel.channels = std::min(layout_type::width, first.first_channel + channels - panel.first_channel);
+            auto* bytes = panels_.template weights<std::int8_t>(panel.index);
+            fill(panel, 4, shuffle, bytes);
+            const int count = count_unfit(bytes, layout().runs.depth(), layout_type::width, limits_);
+            unfit += count <= layout().panel_residuals ? count : layout().runs.depth() / 4 / 4;
+        }
+        return unfit;
+    }
+
+    /// sum (x - z) w = sum x w - z sum w
+    void fold_zero_point(position panel, std::int32_t* bias) {
+        for (int c = 0; c != panel.channels; ++c) {
+            const Weight* filter = weights_.values + std::ptrdiff_t{panel.first_channel + c} * geometry_.depth();
+            std::int32_t sum = 0;
+            for (int i = 0; i != geometry_.depth(); ++i) sum += filter[i];
+            bias[c] = add_product_wrapping(bias[c], -zero_, sum);
+        }
+    }
+
+    const layout_type& layout() const { return panels_.layout; }
+
+    const conv2d_geometry& geometry_;
+    const conv2d_weights<Weight>& weights_;
+    std::int32_t zero_;
+    pair_limits limits_;
+    packed_panels<Arch, std::byte> panels_;
+    bool shuffled_ = false;
+    int residuals_ = 0;
+};
 
 /// Packs weights and bias for implicit GEMM. `packed` has panel_layout::bytes bytes, 64-byte aligned.
 template <class Arch, class Weight>
 void pack_panels(const conv2d_geometry& g, const conv2d_weights<Weight>& weights, activation_codes codes,
                  std::byte* packed) {
-    using layout_type = panel_layout<Arch>;
-    const layout_type layout(g, weights.affine());
-    const auto count = static_cast<std::size_t>(layout.width) * static_cast<std::size_t>(layout.runs.depth());
-    std::fill_n(packed, layout.bytes, std::byte{0});
-    layout.for_each_panel(g, [&](typename layout_type::panel_position panel) {
-        const int first = panel.first_channel;
-        std::byte* place = packed + layout.panels_begin + static_cast<std::size_t>(panel.index) * layout.panel_bytes;
-        auto* bias =
-            reinterpret_cast<std::int32_t*>(packed + layout.bias_begin) + std::ptrdiff_t{panel.index} * layout.width;
-        if (weights.bias != nullptr) std::copy_n(weights.bias + first, panel.channels, bias);
-
-        panel_kernel kernel = panel_kernel::word_pairs;
-        if (weights.affine()) {
-            auto* pairs = reinterpret_cast<std::int16_t*>(place);
-            for (int c = 0; c != panel.channels; ++c) {
-                const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[first + c];
-                for_each_weight<Arch>(layout, first + c, c, 2, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
-                    pairs[to] = static_cast<std::int16_t>(weights.values[from] - zero_point);
-                });
-            }
-        } else {
-            auto* bytes = reinterpret_cast<std::int8_t*>(place);
-            const auto fill = [&](int group) {
-                std::fill_n(bytes, count, std::int8_t{0});
-                for (int c = 0; c != panel.channels; ++c) {
-                    for_each_weight<Arch>(layout, first + c, c, group, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
-                        bytes[to] = static_cast<std::int8_t>(weights.values[from]);
-                    });
-                }
-            };
-            fill(4);
-            kernel = choose_panel_kernel<Arch>(bytes, count, codes);
-            if (kernel == panel_kernel::widened_pairs) {
-                fill(2);
-            } else {
-                for (int c = 0; c != panel.channels; ++c) {
-                    std::int32_t sum = 0;
-                    for_each_weight<Arch>(layout, first + c, c, 4,
-                                          [&](std::ptrdiff_t to, std::ptrdiff_t) { sum += bytes[to]; });
-                    bias[c] = add_product_wrapping(bias[c], -(codes.zero_point + unsigned_shift(codes)), sum);
-                }
-            }
-        }
-        packed[panel.index] = static_cast<std::byte>(kernel);
-    });
+    panel_packer<Arch, Weight> packer(g, weights, codes, packed);
+    panel_layout<Arch>(g, weights.affine()).for_each_panel(g, [&](auto panel) { packer.pack(panel); });
 }
 
 /// The exact inverse of pack_panels, given the same zero points and codes. `bias` receives zeros where there was none.
@@ -225,27 +211,37 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
     const packed_panels<Arch> panels(g, packed);
     panels.layout.for_each_panel(g, [&](typename layout_type::panel_position panel) {
         const panel_kernel kernel = panels.kernel(panel.index);
+        const panel_details& details = panels.details(panel.index);
+        const std::uint8_t* shuffle =
+            details.shuffled != 0 ? panels.shuffle(panels.shuffle_index(panel.index)) : nullptr;
+        const int group = takes_bytes(kernel) ? 4 : 2;
+        const auto* bytes = panels.template weights<std::int8_t>(panel.index);
+        const auto* words = panels.template weights<std::int16_t>(panel.index);
+        constexpr int quad = 4 * layout_type::width;
+        const std::int8_t* residuals = panels.residuals(details.first_residual);
+        const quad_place* places = panels.residual_places(details.first_residual);
         for (int c = 0; c != panel.channels; ++c) {
             const int channel = panel.first_channel + c;
+            const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
+            std::int32_t sum = 0;
+            int residual = 0;
+            const auto take = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
+                std::int32_t weight = kernel == panel_kernel::word_pairs ? words[from] : bytes[from];
+                if (details.residuals != 0) {  // they come in the order of depth, as weights do
+                    const auto reached = [&] {
+                        return layout_type::depth_index(g, panels.layout.runs, places[residual]) / 4 - from / quad;
+                    };
+                    while (residual != details.residuals && reached() < 0) ++residual;
+                    if (residual != details.residuals && reached() == 0)
+                        weight += residuals[std::ptrdiff_t{residual} * quad + from % quad];
+                }
+                values[to] = static_cast<Weight>(weight + zero_point);
+                sum += weight;
+            };
+            for_each_weight<Arch>(g, panels.layout, channel, c, group, shuffle, take);
             bias[channel] = panels.bias(panel.index)[c];
-            if (kernel == panel_kernel::word_pairs) {
-                const auto* pairs = panels.template weights<std::int16_t>(panel.index);
-                const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
-                for_each_weight<Arch>(panels.layout, channel, c, 2, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-                    values[to] = static_cast<Weight>(pairs[from] + zero_point);
-                });
-            } else {
-                const auto* bytes = panels.template weights<std::int8_t>(panel.index);
-                const bool quads = kernel == panel_kernel::byte_quads;
-                std::int32_t sum = 0;
-                for_each_weight<Arch>(panels.layout, channel, c, quads ? 4 : 2,
-                                      [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-                                          values[to] = static_cast<Weight>(bytes[from]);
-                                          sum += bytes[from];
-                                      });
-                if (quads)
-                    bias[channel] = add_product_wrapping(bias[channel], codes.zero_point + unsigned_shift(codes), sum);
-            }
+            if (group == 4)
+                bias[channel] = add_product_wrapping(bias[channel], codes.zero_point + zero_based_shift(codes), sum);
         }
     });
 }

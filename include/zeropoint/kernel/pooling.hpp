@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -50,12 +51,98 @@ template <class T, class RowsOf, class ColumnsOf, class Pool>
     }
 }
 
+/// The value that loses against all others.
+template <class T>
+inline constexpr T lowest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                              : std::numeric_limits<T>::lowest();
+
+/// The larger of two vectors; in floats the second where one is NaN.
+template <class Batch> [[gnu::always_inline]] inline Batch larger(const Batch& a, const Batch& b) noexcept {
+    if constexpr (std::is_floating_point_v<typename Batch::value_type>) return xsimd::select(a > b, a, b);
+    else return xsimd::max(a, b);
+}
+
+/// max_pool2d for pixels that do not fill a vector: over whole rows of the input, as if every column began a window,
+/// and from the results those of the output are picked. Some output columns at a time, in tiles on the stack.
+template <class Arch, class T> class narrow_max_pool2d {
+    static constexpr int room = 1024;
+    using values = xsimd::batch<T, Arch>;
+    static constexpr int size = static_cast<int>(values::size);
+
+public:
+    static constexpr bool supports(const conv2d_geometry& g) {
+        return g.in.channels * static_cast<int>(sizeof(T)) < 16 && g.window_width() * g.in.channels <= room;
+    }
+
+    void operator()(const conv2d_geometry& g, const T* x, T* y) noexcept {
+        const int channels = g.in.channels;
+        const int most = std::min((room / channels - g.window_width()) / g.stride_width + 1, g.out.width);
+        for (int row = 0; row != g.out.height; ++row) {
+            const window_span rows =
+                span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+            for (int first = 0; first < g.out.width; first += most) {
+                const int count = std::min(most, g.out.width - first);
+                fold_rows(g, x, rows, first * g.stride_width - g.padding_left,
+                          (count - 1) * g.stride_width + g.window_width());
+                fold_columns(g, ((count - 1) * g.stride_width + 1) * channels);
+                for (int c = 0; c != count; ++c)
+                    std::memcpy(picked_ + c * channels, columns_ + c * g.stride_width * channels, 16);
+                std::memcpy(y, picked_, static_cast<std::size_t>(count * channels) * sizeof(T));
+                y += count * channels;
+            }
+        }
+    }
+
+private:
+    /// rows_: the largest of each column over the rows of a window; `first` and `count` are columns of the input, of
+    /// which some lie in the padding.
+    void fold_rows(const conv2d_geometry& g, const T* x, const window_span& rows, int first, int count) noexcept {
+        const int channels = g.in.channels;
+        const int begin = std::clamp(-first, 0, count), end = std::clamp(g.in.width - first, begin, count);
+        std::fill_n(rows_, begin * channels, lowest_value<T>);
+        std::fill(rows_ + end * channels, rows_ + count * channels, lowest_value<T>);
+        const std::ptrdiff_t pitch = std::ptrdiff_t{g.in.width} * channels;
+        const T* from = x + rows.first * pitch + std::ptrdiff_t{first + begin} * channels;
+        T* to = rows_ + begin * channels;
+        const int length = (end - begin) * channels;
+        if (length >= size) {
+            for_each_overlapping(static_cast<std::size_t>(length), values::size, [&](std::size_t i) {
+                values best(lowest_value<T>);
+                for (int r = 0; r != rows.count; ++r)
+                    best = larger(values::load_unaligned(from + r * rows.step * pitch + i), best);
+                best.store_unaligned(to + i);
+            });
+        } else {
+            for (int i = 0; i != length; ++i) {
+                to[i] = lowest_value<T>;
+                for (int r = 0; r != rows.count; ++r) to[i] = std::max(to[i], from[r * rows.step * pitch + i]);
+            }
+        }
+    }
+    /// columns_: the largest of each window of rows_; `length` values, and a few more without meaning.
+    void fold_columns(const conv2d_geometry& g, int length) noexcept {
+        const int step = g.dilation_width * g.in.channels;
+        for (int i = 0; i < length; i += size) {
+            values best = values::load_unaligned(rows_ + i);
+            for (int k = 1; k < g.kernel_width; ++k) best = larger(values::load_unaligned(rows_ + i + k * step), best);
+            best.store_unaligned(columns_ + i);
+        }
+    }
+
+    // The slack is for vectors that reach beyond the last value.
+    T rows_[room + size], columns_[room + size], picked_[room + size];
+};
+
 /// y = the largest value of each window over the input x. Kernel, stride, padding and dilation come from the geometry,
 /// the number of windows from its `out` (so ceil_mode is a matter of `out`); padding never wins. x and y have equal
 /// channels.
 template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) noexcept {
-    constexpr T lowest =
-        std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    if constexpr (has_vectors<Arch>) {
+        if (narrow_max_pool2d<Arch, T>::supports(g)) {
+            narrow_max_pool2d<Arch, T>()(g, x, y);
+            return;
+        }
+    }
     const auto rows_of = [&](int r) {
         return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
     };
@@ -68,17 +155,14 @@ template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T
             if constexpr (has_vectors<Fitting>) {
                 using values = xsimd::batch<T, Fitting>;
                 for_each_overlapping(channels, values::size, [&](std::size_t c) {
-                    values best(lowest);
-                    window.for_each_position([&](const T* from) {
-                        const values value = values::load_unaligned(from + c);
-                        if constexpr (std::is_floating_point_v<T>) best = xsimd::select(value > best, value, best);
-                        else best = xsimd::max(value, best);
-                    });
+                    values best(lowest_value<T>);
+                    window.for_each_position(
+                        [&](const T* from) { best = larger(values::load_unaligned(from + c), best); });
                     best.store_unaligned(to + c);
                 });
             } else {
                 for (std::size_t c = 0; c != channels; ++c) {
-                    T best = lowest;
+                    T best = lowest_value<T>;
                     window.for_each_position([&](const T* from) { best = from[c] > best ? from[c] : best; });
                     to[c] = best;
                 }

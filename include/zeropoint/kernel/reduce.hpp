@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
@@ -75,6 +76,29 @@ template <class Arch> min_max_result min_max(const float* x, std::size_t count) 
     return result;
 }
 
+/// Smallest and largest of at least one value, all finite.
+template <class Arch> std::pair<float, float> range_of_finite(const float* x, std::size_t count) noexcept {
+    float min = x[0], max = x[0];
+    if constexpr (has_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        if (count >= floats::size) {
+            floats low = floats::load_unaligned(x), high = low;
+            for_each_overlapping(
+                count, floats::size, [&](std::size_t i) __attribute__((always_inline)) {
+                    const floats value = floats::load_unaligned(x + i);
+                    low = xsimd::min(low, value);
+                    high = xsimd::max(high, value);
+                });
+            return {xsimd::reduce_min(low), xsimd::reduce_max(high)};
+        }
+    }
+    for (std::size_t i = 1; i != count; ++i) {
+        min = std::min(min, x[i]);
+        max = std::max(max, x[i]);
+    }
+    return {min, max};
+}
+
 /// lows[i % row] = min(lows[i % row], x[i]) and likewise highs, for `count` finite values.
 template <class Arch>
 void min_max_rows(const float* x, std::size_t count, std::size_t row, float* lows, float* highs) noexcept {
@@ -108,9 +132,9 @@ std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t c
     if (inner != 1) {
         std::size_t c = 0;
         for (std::size_t first = 0; first < finite; first += inner) {
-            const min_max_result run = min_max<Arch>(x + first, std::min(inner, finite - first));
-            mins[c] = std::min(mins[c], run.min);
-            maxs[c] = std::max(maxs[c], run.max);
+            const auto [min, max] = range_of_finite<Arch>(x + first, std::min(inner, finite - first));
+            mins[c] = std::min(mins[c], min);
+            maxs[c] = std::max(maxs[c], max);
             if (++c == channels) c = 0;
         }
     } else if (constexpr std::size_t widest = 128; channels <= widest / 2) {
@@ -135,6 +159,44 @@ std::size_t min_max_per_channel(const float* x, std::size_t count, std::size_t c
     return finite;
 }
 
+/// Adds 1 to counts[bin] for the bins of all values, and returns how many have one. bins_of(first, n, bin) gives the bins
+/// of n values from `first` on, -1 for none. An increment waits for the one before it of the same bin, and activations
+/// are full of equal values: neighbours count in tables of their own where that pays. `Count` may be float, whose counts
+/// stop at 2^24 as PyTorch's do.
+template <class Arch, class Count, class BinsOf>
+[[gnu::always_inline]] inline std::size_t count_bins(std::size_t values, std::size_t bins, Count* counts,
+                                                     BinsOf&& bins_of) noexcept {
+    constexpr std::size_t block = 64, tables = 4, most_bins = 2048;
+    std::array<std::int32_t, block> bin;
+    const auto for_each_bin = [&](auto&& visit) __attribute__((always_inline)) {
+        for (std::size_t first = 0; first < values; first += block) {
+            const std::size_t n = std::min(block, values - first);
+            bins_of(first, n, bin.data());
+            std::size_t i = 0;
+            for (; i + tables <= n; i += tables)
+                unroll<tables>([&](auto j) __attribute__((always_inline)) { visit(j, bin[i + j]); });
+            for (; i != n; ++i) visit(std::size_t{0}, bin[i]);
+        }
+    };
+    std::size_t inside = 0;
+    if (bins > most_bins || values < tables * bins || values > 0xffffffff) {
+        for_each_bin([&](std::size_t, std::int32_t b) {
+            if (b >= 0) counts[b] += Count{1}, ++inside;
+        });
+        return inside;
+    }
+    std::uint32_t table[most_bins + 1][tables] = {};  // the first one is of values without a bin
+    for_each_bin([&](std::size_t i, std::int32_t b) __attribute__((always_inline)) { ++table[b + 1][i]; });
+    for (std::size_t b = 0; b != bins; ++b) {
+        std::uint32_t sum = 0;
+        for (const std::uint32_t part : table[b + 1]) sum += part;
+        inside += sum;
+        counts[b] += static_cast<Count>(sum);
+        if constexpr (std::is_same_v<Count, float>) counts[b] = std::min(counts[b], 0x1p24f);
+    }
+    return inside;
+}
+
 /// Adds the histogram of `count` values to `counts[bins]` and returns how many lay in [low, high]; the others, and NaN,
 /// are left out. The bin is torch.histc's (ATen/native/cpu/HistogramKernel.cpp), in float and in this order:
 ///     bin = (x - low) * bins / (high - low), truncated; x = high falls into the last one
@@ -147,29 +209,55 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
         high += 1;
     }
     const float scale = static_cast<float>(bins), width = high - low, last = static_cast<float>(bins - 1);
-    std::size_t inside = 0, i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
-        std::array<std::int32_t, floats::size> bin;
-        for (; i + floats::size <= count; i += floats::size) {
-            const floats value = floats::load_unaligned(x + i);
-            const floats position = (value - lowest) * scales / widths;
-            const floats clipped = xsimd::select(position < lasts, position, lasts);
-            const ints index = xsimd::to_int(xsimd::select((value >= lowest) & (value <= highest), clipped, outside));
-            index.store_unaligned(bin.data());
-            for (const std::int32_t b : bin)
-                if (b >= 0) counts[b] += Count{1}, ++inside;
+    return count_bins<Arch>(
+        count, static_cast<std::size_t>(bins), counts, [&](std::size_t first, std::size_t n, std::int32_t* bin) {
+            std::size_t i = 0;
+            if constexpr (has_vectors<Arch>) {
+                using floats = xsimd::batch<float, Arch>;
+                const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
+                for (; i + floats::size <= n; i += floats::size) {
+                    const floats value = floats::load_unaligned(x + first + i);
+                    const floats position = (value - lowest) * scales / widths;
+                    const floats clipped = xsimd::select(position < lasts, position, lasts);
+                    xsimd::to_int(xsimd::select((value >= lowest) & (value <= highest), clipped, outside))
+                        .store_unaligned(bin + i);
+                }
+            }
+            for (; i != n; ++i) {
+                const float value = x[first + i], position = (value - low) * scale / width;
+                const bool inside = value >= low && value <= high;
+                bin[i] = inside ? static_cast<std::int32_t>(position < last ? position : last) : -1;
+            }
+        });
+}
+
+/// counts[floor(x * per_value) - first] += 1 for `count` finite values, exact: per_value is a power of two from 2^-126 to
+/// 2^200. The bins of all values exist, `bins` of them, at most 2^20, that of zero included.
+template <class Arch>
+void histogram_from_zero(const float* x, std::size_t count, double per_value, std::int32_t first, std::size_t bins,
+                         std::uint64_t* counts) noexcept {
+    count_bins<Arch>(count, bins, counts, [&](std::size_t begin, std::size_t n, std::int32_t* bin) {
+        std::size_t i = 0;
+        if constexpr (has_vectors<Arch>) {
+            using floats = xsimd::batch<float, Arch>;
+            // Two factors, because per_value may be beyond floats. The product is exact, or it is so small that a
+            // negative one may become -0.
+            const double part = per_value > 0x1p100 ? 0x1p100 : 1;
+            const floats factor(static_cast<float>(per_value / part)), rest(static_cast<float>(part));
+            const floats zero(0.0f), unit(1.0f);
+            const xsimd::batch<std::int32_t, Arch> firsts(first);
+            for (; i + floats::size <= n; i += floats::size) {
+                const floats value = floats::load_unaligned(x + begin + i), position = value * factor * rest;
+                const floats vanished = xsimd::select((value < zero) & (position == zero), unit, zero);
+                (xsimd::to_int(xsimd::floor(position) - vanished) - firsts).store_unaligned(bin + i);
+            }
         }
-    }
-    for (; i != count; ++i) {
-        if (!(x[i] >= low && x[i] <= high)) continue;
-        const float position = (x[i] - low) * scale / width;
-        counts[static_cast<std::int32_t>(position < last ? position : last)] += Count{1};
-        ++inside;
-    }
-    return inside;
+        for (; i != n; ++i) {
+            const double position = x[begin + i] * per_value;
+            const auto whole = static_cast<std::int32_t>(position);
+            bin[i] = whole - (whole > position) - first;
+        }
+    });
 }
 
 /// Whether floats become doubles in vectors. Not below AVX, where xsimd 14.3 gets the upper half wrong (SSE4.1) or goes

@@ -28,6 +28,7 @@ struct band_layout {
     int row_stride = 1, column_stride = 1;  ///< staged rows and columns from the window of one output to the next
     int columns = 1;                        ///< staged pixels of a row
     std::ptrdiff_t pixel_pitch = 0, row_pitch = 0;
+    bool staged = true;  ///< a copy; else the input itself
 
     /// Staged rows under a number of output rows.
     constexpr std::ptrdiff_t rows(const conv2d_geometry& g, int output_rows) const {
@@ -65,6 +66,7 @@ constexpr band_layout input_layout(const conv2d_geometry& g) {
     layout.columns = g.in.width;
     layout.pixel_pitch = g.in.channels;
     layout.row_pitch = layout.columns * layout.pixel_pitch;
+    layout.staged = false;
     return layout;
 }
 
@@ -79,14 +81,20 @@ constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& word
     return (g.out.height + bands - 1) / bands;
 }
 
-/// Bytes of one staged band of int16 elements, which has room for one of bytes too.
-constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_layout& words, int output_rows) {
-    const std::ptrdiff_t elements = words.rows(g, output_rows) * words.row_pitch + band_slack;
-    return align_up(static_cast<std::size_t>(elements) * sizeof(std::int16_t));
+/// Bytes of one staged band.
+constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_layout& layout, int output_rows,
+                                         std::size_t element_size = sizeof(std::int16_t)) {
+    const std::ptrdiff_t elements = layout.rows(g, output_rows) * layout.row_pitch + band_slack;
+    return align_up(static_cast<std::size_t>(elements) * element_size);
 }
 
-/// What is added to a code so that it is unsigned.
+/// What depthwise.hpp adds to a code so that it is unsigned, which is its sign bit flipped.
 constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min < 0 ? 128 : 0; }
+/// What bands of bytes add: as little as can be, because a range that begins at 0 is the
+/// narrowest.
+constexpr std::int32_t zero_based_shift(activation_codes codes) {
+    return codes.min < 0 ? -std::min(codes.min, codes.zero_point) : 0;
+}
 
 /// Codes as the int16 difference from the zero point, in [-255, 255].
 template <class Arch, class In>
@@ -99,11 +107,12 @@ template <class Arch>
     std::fill_n(to, count, std::int16_t{0});
 }
 
-/// Codes as unsigned bytes; signed ones are shifted by 128, which is their sign bit flipped.
+/// Codes as unsigned bytes.
 template <class Arch, class In>
 [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
                                                 std::uint8_t* to) {
-    if (unsigned_shift(codes) == 0) {
+    const auto shift = static_cast<std::uint8_t>(zero_based_shift(codes));
+    if (shift == 0) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
         return;
     }
@@ -112,15 +121,15 @@ template <class Arch, class In>
         using bytes = typename operations<Arch>::uint8;
         constexpr auto size = static_cast<std::ptrdiff_t>(bytes::size);
         for (; i + size <= count; i += size) {
-            (bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + i)) ^ bytes(0x80))
+            (bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + i)) + bytes(shift))
                 .store_unaligned(to + i);
         }
     }
-    for (; i < count; ++i) to[i] = static_cast<std::uint8_t>(from[i] ^ 0x80);
+    for (; i < count; ++i) to[i] = static_cast<std::uint8_t>(from[i] + shift);
 }
 template <class Arch>
 [[gnu::always_inline]] inline void stage_border(std::ptrdiff_t count, activation_codes codes, std::uint8_t* to) {
-    std::memset(to, codes.zero_point + unsigned_shift(codes), static_cast<std::size_t>(count));
+    std::memset(to, codes.zero_point + zero_based_shift(codes), static_cast<std::size_t>(count));
 }
 
 /// Fills a band with the input under output rows [first, first + count).
@@ -154,6 +163,25 @@ template <class Arch, class In, class Staged>
             }
         }
         stage_border<Arch>(right * layout.pixel_pitch, codes, to + inside * layout.pixel_pitch);
+    }
+}
+
+/// A staged copy of a band with the channels of each pixel shuffled. `from` lies as `source` says, of which `to_layout`
+/// takes every row_step-th row and column_step-th column if the source is the input itself.
+template <class Arch>
+[[gnu::noinline]] void shuffle_band(const conv2d_geometry& g, const band_layout& source, const std::uint8_t* from,
+                                    const band_layout& layout, int output_rows, const std::uint8_t* shuffle,
+                                    std::uint8_t* to) noexcept {
+    const std::ptrdiff_t whole = g.in.channels / 16 * 16, rest = g.in.channels - whole;
+    const std::ptrdiff_t row_step = source.staged ? source.row_pitch : layout.row_step * source.row_pitch;
+    const std::ptrdiff_t column_step = source.staged ? source.pixel_pitch : layout.column_step * source.pixel_pitch;
+    const std::ptrdiff_t rows = layout.rows(g, output_rows);
+    for (std::ptrdiff_t row = 0; row != rows; ++row) {
+        const std::uint8_t* pixel = from + row * row_step;
+        for (int column = 0; column != layout.columns; ++column, pixel += column_step, to += layout.pixel_pitch) {
+            operations<Arch>::shuffle_blocks(pixel, shuffle, whole, to);
+            if (rest != 0) std::memcpy(to + whole, pixel + whole, static_cast<std::size_t>(rest));
+        }
     }
 }
 

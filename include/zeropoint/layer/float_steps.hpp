@@ -102,8 +102,10 @@ template <class Arch> struct float_steps {
     static void adaptive_avg_pool(const node& row, const context& c) noexcept {
         kernel::adaptive_avg_pool2d<Arch>(row.in, row.out, 0, c.in<float>(row), c.out<float>(row));
     }
+    /// Where the output has the place of the input, as share_places plans it, nothing moves.
     static void copy(const node& row, const context& c) noexcept {
-        std::memcpy(c.out<float>(row), c.in<float>(row), sizeof(float) * count(row));
+        if (c.out<float>(row) != c.in<float>(row))
+            std::memcpy(c.out<float>(row), c.in<float>(row), sizeof(float) * count(row));
     }
     static void custom(const node& row, const context& c) noexcept {
         row.custom->forward(c.in<float>(row), c.out<float>(row), row, c.block<float>(row));

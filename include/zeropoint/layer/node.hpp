@@ -44,6 +44,38 @@ constexpr bool keeps_qparams(op kind) {
            kind == op::flatten;
 }
 
+using kernel::conv2d_algorithm;
+
+/// What the algorithm of a convolution or linear layer is chosen for.
+enum class algorithm_goal : std::uint8_t {
+    balanced,  ///< little time, where bytes of packed weights cost what reading them takes: zp::balanced, the default
+    fastest,   ///< little time, whatever the weights take
+    smallest,  ///< few bytes of packed weights, at nearly any price in time
+    named      ///< the one that the policy names
+};
+
+/// How the algorithm of a layer is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name, such as
+/// zp::conv2d_algorithm::implicit_gemm. All give the same integers and the same files.
+struct algorithm_policy {
+    algorithm_goal goal = algorithm_goal::balanced;
+    conv2d_algorithm algorithm = conv2d_algorithm::automatic;  // where goal is named
+
+    constexpr algorithm_policy() = default;
+    constexpr algorithm_policy(algorithm_goal why) : goal(why) {}  // NOLINT(google-explicit-constructor)
+    constexpr algorithm_policy(conv2d_algorithm name)              // NOLINT(google-explicit-constructor)
+        : goal(name == conv2d_algorithm::automatic ? algorithm_goal::balanced : algorithm_goal::named),
+          algorithm(name) {}
+    constexpr bool operator==(const algorithm_policy&) const = default;
+};
+inline constexpr algorithm_policy balanced{algorithm_goal::balanced};
+inline constexpr algorithm_policy fastest{algorithm_goal::fastest};
+inline constexpr algorithm_policy smallest{algorithm_goal::smallest};
+
+constexpr const char* name_of(algorithm_goal goal) {
+    constexpr const char* names[] = {"balanced", "fastest", "smallest", "named"};
+    return names[static_cast<int>(goal)];
+}
+
 inline constexpr int max_inputs = 8;
 inline constexpr int in_user_input = -1, in_user_output = -2;  // values of arena_offset
 
@@ -58,6 +90,7 @@ struct node {
     bool bias = false;              // linear, conv2d: the state dict has one
     bool affine = true;             // batch_norm: has weight and bias
     bool affine_weights = false;    // quantized weights have zero points
+    bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
     bool count_include_pad = true;  // avg_pool2d
     bool keep_float = false;        // stays float32 through convert
     bool observed = false;          // prepared: its output feeds the observer of its slot
@@ -76,10 +109,12 @@ struct node {
     short table_slot = -1;           // of the value before a fused table
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
-    int weights = 0, channels = 0;                  // how many weights, how many output channels
-    int parameter_offset = 0, parameter_bytes = 0;  // in the parameter block, bytes
-    int arena_offset = 0;                           // of the output, bytes; or in_user_input, in_user_output
-    int scratch_offset = 0, scratch_bytes = 0;      // working memory of this row alone, in the same arena
+    int weights = 0, channels = 0;                             // how many weights, how many output channels
+    algorithm_policy policy;                                   // quantized conv2d and linear: what the user asked for,
+    conv2d_algorithm algorithm = conv2d_algorithm::automatic;  // and what computes it
+    int parameter_offset = 0, parameter_bytes = 0;             // in the parameter block, bytes
+    int arena_offset = 0;                                      // of the output, bytes; or in_user_input, in_user_output
+    int scratch_offset = 0, scratch_bytes = 0;                 // working memory of this row alone, in the same arena
 
     /// A linear row whose input vector is an image that was flattened.
     constexpr bool flattened_columns() const { return flattened.size() == in.channels; }
@@ -106,7 +141,7 @@ enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
-    not_a_layer
+    not_a_layer, algorithm_does_not_fit
 };
 // clang-format on
 

@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/context.hpp>
+#include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/scheme/quantize.hpp>
@@ -24,22 +29,35 @@ constexpr kernel::output_codes clamped_codes(op activation, std::int32_t quant_m
     return codes;
 }
 
-/// Kernels for one requantization policy on one architecture, for unsigned and signed activations alike.
+/// The extents that a row's code is generated for: those of a small matrix product; rows = 0 for all other rows.
+constexpr kernel::linear_extents small_extents(const node& row) {
+    if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights) return {};
+    if (row.algorithm != conv2d_algorithm::implicit_gemm) return {};
+    const kernel::linear_extents extents = kernel::linear_extents_of(row.window);
+    return extents.are_small() ? extents : kernel::linear_extents{};
+}
+
+/// Whether a row's weights are packed as words: small, faster so, and not asked to be as small as can be.
+template <class Arch> constexpr bool takes_words(const node& row, const node& producer) {
+    const kernel::linear_extents extents = small_extents(row);
+    if (extents.rows == 0 || !extents.prefer_words() || row.policy.goal == algorithm_goal::smallest) return false;
+    const kernel::activation_codes codes{producer.quant_min, producer.quant_min, producer.quant_max};
+    return !kernel::always_byte_quads<Arch>(codes, row.weight_min, row.weight_max);
+}
+
+/// Kernels for one requantization policy on one architecture, for unsigned and signed activations alike. What computes a
+/// row, row.algorithm, was chosen before: see algorithm.hpp.
 template <class Requantization, class Arch> struct quantized_conv2d_kernels {
     using first_type = typename Requantization::first_type;
     using second_type = typename Requantization::second_type;
-
-    static constexpr kernel::conv2d_algorithm algorithm(const node& row) {
-        return kernel::choose_conv2d_algorithm<Arch>(row.window);
-    }
 
     /// Where the parts lie in the row's block, in bytes.
     struct block {
         int scales, first, second, real_bias, zero_points, table, bytes;
         constexpr explicit block(const node& row) {
             const int array = static_cast<int>(align_up(4 * static_cast<std::size_t>(row.channels)));
-            scales = static_cast<int>(
-                align_up(kernel::conv2d_packed_bytes<Arch>(row.window, algorithm(row), row.affine_weights)));
+            scales = static_cast<int>(align_up(
+                kernel::conv2d_packed_bytes<Arch>(row.window, row.algorithm, row.affine_weights || row.word_weights)));
             first = scales + array;
             second = first + array;
             real_bias = second + (Requantization::has_second ? array : 0);
@@ -50,15 +68,25 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
     };
     static constexpr int parameter_bytes(const node& row) { return block(row).bytes; }
     static constexpr int scratch_bytes(const node& row) {
-        return static_cast<int>(kernel::conv2d_scratch_bytes<Arch>(row.window, algorithm(row)));
+        return static_cast<int>(kernel::conv2d_scratch_bytes<Arch>(row.window, row.algorithm));
     }
 
     /// Fills the block. `input` and `output` are the ranges around the layer; `output` is that before a fused table.
+    template <kernel_needs Needs>
     static void write(const node& row, const node& producer, const quantized_weights& weights, const qparams& input,
                       const qparams& output, std::byte* memory) {
         const block at(row);
-        if (row.weight_type == scalar_type::uint8) pack<std::uint8_t>(row, producer, weights, input, memory);
-        else pack<std::int8_t>(row, producer, weights, input, memory);
+        // Weights that have zero points are packed as words, also where all are 0.
+        const std::vector<std::int32_t> zeros(row.word_weights ? weights.scales.size() : 0);
+        const std::vector<std::int32_t>& zero_points = row.word_weights ? zeros : weights.zero_points;
+        with_weight_type<Needs>(row, [&]<class Weight>(Weight) {
+            const kernel::conv2d_weights<Weight> source{reinterpret_cast<const Weight*>(weights.codes.data()),
+                                                        zero_points.empty() ? nullptr : zero_points.data(),
+                                                        weights.bias.empty() ? nullptr : weights.bias.data()};
+            with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
+                kernel::conv2d_kernels<Arch, algorithm>::pack(row.window, source, codes_of(producer, input), memory);
+            });
+        });
         std::memcpy(memory + at.scales, weights.scales.data(), weights.scales.size() * sizeof(float));
         for (int c = 0; c != row.channels; ++c) {
             const auto i = static_cast<std::size_t>(c);
@@ -75,6 +103,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             copy_table(row, weights.table.data(), reinterpret_cast<std::uint8_t*>(memory + at.table));
     }
     /// The inverse of write: what a file holds, from the packed block.
+    template <kernel_needs Needs>
     static quantized_weights read(const node& row, const node& producer, const qparams& input,
                                   const std::byte* memory) {
         const block at(row);
@@ -86,8 +115,16 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             weights.zero_points.resize(channels);
             std::memcpy(weights.zero_points.data(), memory + at.zero_points, 4 * channels);
         }
-        if (row.weight_type == scalar_type::uint8) unpack<std::uint8_t>(row, producer, input, memory, weights);
-        else unpack<std::int8_t>(row, producer, input, memory, weights);
+        weights.codes.resize(static_cast<std::size_t>(row.weights));
+        weights.bias.resize(channels);
+        const std::int32_t* zero_points = weights.zero_points.empty() ? nullptr : weights.zero_points.data();
+        with_weight_type<Needs>(row, [&]<class Weight>(Weight) {
+            with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
+                kernel::conv2d_kernels<Arch, algorithm>::unpack(row.window, zero_points, codes_of(producer, input),
+                                                                memory, reinterpret_cast<Weight*>(weights.codes.data()),
+                                                                weights.bias.data());
+            });
+        });
         if (Requantization::has_float_bias) {
             weights.bias.clear();
             weights.float_bias.resize(channels);
@@ -100,20 +137,41 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
         return weights;
     }
 
-    template <class In, class Out> static void run(const node& row, const context& c) noexcept {
-        const block parts(row);
-        const node& producer = c.rows[row.inputs[0]];
+    template <class In, class Out, conv2d_algorithm Algorithm>
+    static void run(const node& row, const context& c) noexcept {
+        kernel::conv2d_kernels<Arch, Algorithm>::run(row.window, c.in<In>(row), codes_of(c, row),
+                                                     c.block<std::byte>(row), epilogue_of(c, row, block(row)),
+                                                     c.out<Out>(row), c.scratch<std::byte>(row));
+    }
+    /// The same for a row of these small_extents.
+    template <class In, class Out, int Rows, int Depth, int Channels, bool Words>
+    static void run_small(const node& row, const context& c) noexcept {
+        using product = kernel::small_linear<Arch, Rows, Depth, Channels, Words>;
+        constexpr block parts = [] {
+            node like;
+            like.algorithm = conv2d_algorithm::implicit_gemm;
+            like.window = kernel::geometry_of({Rows, Depth, Channels});
+            like.channels = Channels;
+            like.word_weights = Words;
+            return block(like);
+        }();
+        if (!product::supports(c.block<std::byte>(row))) return run<In, Out, conv2d_algorithm::implicit_gemm>(row, c);
+        product::run(c.in<In>(row), codes_of(c, row), c.block<std::byte>(row), epilogue_of(c, row, parts),
+                     c.out<Out>(row), c.scratch<std::byte>(row));
+    }
+
+private:
+    [[gnu::always_inline]] static auto epilogue_of(const context& c, const node& row, const block& parts) noexcept {
         const bool fused_table = is_table(row.activation);
         const qparams& range = fused_table ? c.ranges[row.table_slot] : c.range(row);
         kernel::output_codes codes = clamped_codes(row.activation, row.quant_min, row.quant_max, range);
         if (fused_table) codes.table = c.block<std::uint8_t>(row, parts.table);
-        const auto epilogue = Requantization::epilogue(c.block<first_type>(row, parts.first),
-                                                       c.block<second_type>(row, parts.second), codes);
-        kernel::conv2d<Arch>(row.window, algorithm(row), c.in<In>(row), codes_of(producer, c.range_in(row)),
-                             c.block<std::byte>(row), epilogue, c.out<Out>(row), c.scratch<std::byte>(row));
+        return Requantization::epilogue(c.block<first_type>(row, parts.first), c.block<second_type>(row, parts.second),
+                                        codes);
     }
-
-private:
+    static kernel::activation_codes codes_of(const context& c, const node& row) {
+        return codes_of(c.rows[row.inputs[0]], c.range_in(row));
+    }
     static kernel::activation_codes codes_of(const node& producer, const qparams& range) {
         return {range.zero_point, producer.quant_min, producer.quant_max};
     }
@@ -121,24 +179,6 @@ private:
     static void copy_table(const node& row, const std::uint8_t* from, std::uint8_t* to) {
         const std::size_t flip = row.type == scalar_type::int8 ? 128 : 0;
         for (std::size_t i = 0; i != 256; ++i) to[i ^ flip] = from[i];
-    }
-    template <class Weight>
-    static void pack(const node& row, const node& producer, const quantized_weights& weights, const qparams& input,
-                     std::byte* memory) {
-        const kernel::conv2d_weights<Weight> source{reinterpret_cast<const Weight*>(weights.codes.data()),
-                                                    weights.zero_points.empty() ? nullptr : weights.zero_points.data(),
-                                                    weights.bias.empty() ? nullptr : weights.bias.data()};
-        kernel::pack_conv2d<Arch>(row.window, algorithm(row), source, codes_of(producer, input), memory);
-    }
-    template <class Weight>
-    static void unpack(const node& row, const node& producer, const qparams& input, const std::byte* memory,
-                       quantized_weights& weights) {
-        weights.codes.resize(static_cast<std::size_t>(row.weights));
-        weights.bias.resize(static_cast<std::size_t>(row.channels));
-        kernel::unpack_conv2d<Arch>(row.window, algorithm(row), row.affine_weights,
-                                    weights.zero_points.empty() ? nullptr : weights.zero_points.data(),
-                                    codes_of(producer, input), memory, reinterpret_cast<Weight*>(weights.codes.data()),
-                                    weights.bias.data());
     }
 };
 

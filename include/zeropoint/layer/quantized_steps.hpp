@@ -63,8 +63,10 @@ template <class Arch, class T> struct code_steps {
     static void adaptive_avg_pool(const node& row, const context& c) noexcept {
         kernel::adaptive_avg_pool2d<Arch>(row.in, row.out, c.range(row).zero_point, c.in<T>(row), c.out<T>(row));
     }
+    /// Where the output has the place of the input, as share_places plans it, nothing moves.
     static void copy(const node& row, const context& c) noexcept {
-        std::memcpy(c.out<T>(row), c.in<T>(row), static_cast<std::size_t>(row.out.size()) * sizeof(T));
+        if (c.out<T>(row) != c.in<T>(row))
+            std::memcpy(c.out<T>(row), c.in<T>(row), static_cast<std::size_t>(row.out.size()) * sizeof(T));
     }
     template <class Out> static void table(const node& row, const context& c) noexcept {
         kernel::lookup_table<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), c.block<Out>(row),
@@ -72,16 +74,11 @@ template <class Arch, class T> struct code_steps {
     }
 };
 
-/// Which kernels a model needs: those of no other storage type are instantiated.
-struct kernel_needs {
-    bool unsigned_codes = true, signed_codes = true, floats = true;
-    constexpr bool operator==(const kernel_needs&) const = default;
-};
-
-/// All rows of an int8 model under one requantization policy on one architecture.
-template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}> struct quantized_kernels {
+/// The rows of an int8 model under one requantization policy on one architecture: those that Needs knows.
+template <class Requantization, class Arch, kernel_needs Needs> struct quantized_kernels {
     using convolution = quantized_conv2d_kernels<Requantization, Arch>;
     using requantization_policy = Requantization;
+    static constexpr kernel_needs needs = Needs;
 
     static constexpr int parameter_bytes(const node& row) {
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) return float_parameter_bytes(row);
@@ -97,12 +94,12 @@ template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}>
     /// Filling a row's block from what a conversion or a file gives.
     static void write_weighted(const node& row, const node& producer, const quantized_weights& weights,
                                const qparams* ranges, std::byte* block) {
-        convolution::write(row, producer, weights, ranges[producer.slot],
-                           ranges[is_table(row.activation) ? row.table_slot : row.slot], block);
+        convolution::template write<Needs>(row, producer, weights, ranges[producer.slot],
+                                           ranges[is_table(row.activation) ? row.table_slot : row.slot], block);
     }
     static quantized_weights read_weighted(const node& row, const node& producer, const qparams* ranges,
                                            const std::byte* block) {
-        return convolution::read(row, producer, ranges[producer.slot], block);
+        return convolution::template read<Needs>(row, producer, ranges[producer.slot], block);
     }
     static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
         std::memcpy(block, table.data(), 256);
@@ -117,6 +114,19 @@ template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}>
         std::memcpy(block, &parameters, sizeof parameters);
     }
 
+    /// The step of row `Row` of a stage: generated for its extents where it is a small matrix times one vector.
+    template <class Stage, int Row> static constexpr step_function step_of() {
+        constexpr const node* rows = Stage::table.nodes;
+        constexpr kernel::linear_extents extents = small_extents(rows[Row]);
+        if constexpr (extents.rows == 1) {
+            using in = storage_of<rows[rows[Row].inputs[0]].type>;
+            using out = storage_of<rows[Row].type>;
+            return convolution::template run_small<in, out, extents.rows, extents.depth, extents.channels,
+                                                   rows[Row].word_weights>;
+        } else {
+            return step_of(rows, rows[Row]);
+        }
+    }
     static constexpr step_function step_of(const node* rows, const node& row) {
         if (row.kind == op::input) return nothing_step;
         const scalar_type input = rows[row.inputs[0]].type;
@@ -133,6 +143,9 @@ template <class Requantization, class Arch, kernel_needs Needs = kernel_needs{}>
     }
 
 private:
+    template <scalar_type Codes>
+    using storage_of = std::conditional_t<Codes == scalar_type::uint8, std::uint8_t, std::int8_t>;
+
     /// By the storage type of the input's codes (of the output's, for quantize), then by that of the output.
     template <class In> static constexpr step_function step_from(const node& row) {
         if (row.kind == op::dequantize) return code_steps<Arch, In>::dequantize;
@@ -143,24 +156,39 @@ private:
         return nullptr;
     }
     template <class In, class Out> static constexpr step_function step_between(const node& row) {
-        if (is_weighted(row.kind)) return convolution::template run<In, Out>;
-        if (is_table_row(row)) return code_steps<Arch, In>::template table<Out>;
+        if (is_weighted(row.kind)) return weighted_step<In, Out>(row);
+        if constexpr (needs_tables)
+            if (is_table_row(row)) return code_steps<Arch, In>::template table<Out>;
         if constexpr (std::is_same_v<In, Out>) return code_step<In>(row);
         else return nullptr;
     }
+    template <class In, class Out> static constexpr step_function weighted_step(const node& row) {
+        step_function step = nullptr;
+        with_algorithm<Needs>(row.algorithm,
+                              [&](auto algorithm) { step = convolution::template run<In, Out, algorithm>; });
+        return step;
+    }
+    static constexpr bool needs_tables = Needs.has(op::leaky_relu) || Needs.has(op::sigmoid) || Needs.has(op::tanh) ||
+                                         Needs.has(op::hardswish) || Needs.has(op::requantize);
     template <class T> static constexpr step_function code_step(const node& row) {
         using steps = code_steps<Arch, T>;
-        switch (row.kind) {
-            case op::quantize: return steps::quantize;
-            case op::relu:
-            case op::relu6: return steps::clamp;
-            case op::add: return steps::add;
-            case op::concat: return steps::concat;
-            case op::max_pool2d: return steps::max_pool;
-            case op::avg_pool2d: return steps::avg_pool;
-            case op::adaptive_avg_pool2d: return steps::adaptive_avg_pool;
-            default: return steps::copy;  // flatten
-        }
+        if constexpr (Needs.has(op::quantize))
+            if (row.kind == op::quantize) return steps::quantize;
+        if constexpr (Needs.has(op::relu) || Needs.has(op::relu6))
+            if (is_clamp(row.kind)) return steps::clamp;
+        if constexpr (Needs.has(op::add))
+            if (row.kind == op::add) return steps::add;
+        if constexpr (Needs.has(op::concat))
+            if (row.kind == op::concat) return steps::concat;
+        if constexpr (Needs.has(op::max_pool2d))
+            if (row.kind == op::max_pool2d) return steps::max_pool;
+        if constexpr (Needs.has(op::avg_pool2d))
+            if (row.kind == op::avg_pool2d) return steps::avg_pool;
+        if constexpr (Needs.has(op::adaptive_avg_pool2d))
+            if (row.kind == op::adaptive_avg_pool2d) return steps::adaptive_avg_pool;
+        if constexpr (Needs.has(op::flatten))
+            if (row.kind == op::flatten) return steps::copy;
+        return nullptr;
     }
 };
 

@@ -11,6 +11,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/builder.hpp>
 #include <zeropoint/layer/quantize_filters.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
@@ -21,8 +22,9 @@
 namespace zp {
 inline namespace v0 {
 
-/// Dtypes and arithmetic of a fused layer. Weights have a scale an output channel, symmetric about zero.
-template <class Input = quint8, class Weight = qint8, class Output = Input, class Requantization = nearest_even>
+/// Dtypes, arithmetic and algorithm of a fused layer. Weights have a scale an output channel, symmetric about zero.
+template <class Input = quint8, class Weight = qint8, class Output = Input, class Requantization = nearest_even,
+          algorithm_policy Algorithm = balanced>
 struct fused_policy {
     static_assert(quantized_dtype<Input> && quantized_dtype<Weight> && quantized_dtype<Output>,
                   "fused_policy<Input, Weight, Output, Requantization>: the first three must be quantized dtypes such "
@@ -34,6 +36,7 @@ struct fused_policy {
     using weight = Weight;
     using output = Output;
     using requantization_policy = Requantization;
+    static constexpr algorithm_policy algorithm = Algorithm;
 
     // What quantize_filters asks for.
     struct weight_quantizer {
@@ -83,6 +86,9 @@ class quantized_conv2d {
         y.activation = Activation;
         y.slot = 1;
         y.arena_offset = in_user_output;
+        y.policy = Policy::algorithm;
+        if (t.error.broken == rule::none) y.algorithm = choose_algorithm<Arch>(y);
+        y.word_weights = takes_words<Arch>(y, x);
         return t;
     }();
     static constexpr const node& producer = lowered.rows[0];
@@ -91,6 +97,12 @@ class quantized_conv2d {
         lowered.error.broken == rule::none,
         "quantized_conv2d<Input, Options, ...>: these options do not fit the input: check that out_channels is set, "
         "that groups divides both channel counts, and that the kernel is no larger than the padded input");
+    static_assert(
+        lowered.error.broken != rule::none || row.algorithm != conv2d_algorithm::automatic,
+        "quantized_conv2d<Input, Options, Activation, Policy>: the algorithm that Policy names cannot compute "
+        "this window and these groups: name another in zp::fused_policy, or take zp::balanced, zp::fastest or "
+        "zp::smallest, which choose among those that can");
+    static constexpr kernel_needs needs = needs_of(&row, 1);
     static constexpr std::int64_t largest_product =
         std::int64_t{Policy::input::quant_max - Policy::input::quant_min} *
         (Policy::weight::quant_max > -Policy::weight::quant_min ? Policy::weight::quant_max
@@ -102,6 +114,7 @@ class quantized_conv2d {
 public:
     static constexpr shape input_shape = Input;
     static constexpr shape output_shape = row.out;
+    static constexpr conv2d_algorithm algorithm = row.algorithm;
     static constexpr int parameter_bytes = kernels::parameter_bytes(row);
     static constexpr int scratch_bytes = kernels::scratch_bytes(row);
     struct workspace {
@@ -121,7 +134,7 @@ public:
         std::vector<std::string> raised;
         const quantized_weights quantized = quantize_filters<typename Policy::weight_quantizer, Arch>(
             ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, "quantized_conv2d", raised);
-        kernels::write(row, producer, quantized, input, output, parameters_.data());
+        kernels::template write<needs>(row, producer, quantized, input, output, parameters_.data());
     }
 
     const qparams& input_qparams() const noexcept { return ranges_[0]; }
@@ -143,7 +156,11 @@ public:
                         memory.bytes,
                         reinterpret_cast<const float*>(x),
                         reinterpret_cast<float*>(y)};
-        kernels::template run<input_storage, output_storage>(row, c);
+        constexpr kernel::linear_extents extents = small_extents(row);
+        if constexpr (extents.rows != 0)
+            kernels::template run_small<input_storage, output_storage, extents.rows, extents.depth, extents.channels,
+                                        row.word_weights>(row, c);
+        else kernels::template run<input_storage, output_storage, row.algorithm>(row, c);
     }
 
 private:
@@ -168,15 +185,18 @@ private:
     std::array<qparams, 2> ranges_;
 };
 
-/// linear + bias + activation: `weights` are outputs x inputs floats.
+/// linear + bias + activation: `weights` are outputs x inputs floats. x is Rows x 1 x inputs, y Rows x 1 x outputs: with
+/// more than one row, a matrix product of fixed extents.
 template <int Inputs, int Outputs, op Activation = op::none, class Policy = fused_policy<>,
-          class Arch = default_architecture>
+          class Arch = default_architecture, int Rows = 1>
 class quantized_linear
-    : public quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {
-    static_assert(Inputs > 0 && Outputs > 0, "quantized_linear<Inputs, Outputs, ...>: both must be at least 1");
+    : public quantized_conv2d<shape{Rows, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {
+    static_assert(Inputs > 0 && Outputs > 0 && Rows > 0,
+                  "quantized_linear<Inputs, Outputs, Activation, Policy, Arch, Rows>: inputs, outputs and rows must be "
+                  "at least 1");
 
 public:
-    using quantized_conv2d<shape{1, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy,
+    using quantized_conv2d<shape{Rows, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy,
                            Arch>::quantized_conv2d;
 };
 

@@ -35,7 +35,8 @@ template <class Net, class Arch = default_architecture> struct float_stage {
     using architecture = Arch;
     static_assert(sizeof(verdict<source<Net>>) != 0);
     static constexpr auto table = plan_float<Arch>(shrink<source<Net>::table.size>(source<Net>::table));
-    static constexpr auto steps = plan_float_steps<Arch>(table);
+    static constexpr std::array<step_function, static_cast<std::size_t>(table.size)> steps =
+        plan_float_steps<Arch>(table);
 };
 
 template <class Net, class Arch = default_architecture> using float_model = network<float_stage<Net, Arch>>;

@@ -17,23 +17,57 @@ template <int N> constexpr void place_parameters(graph<N>& g) {
     g.parameter_bytes = offset;
 }
 
+/// Whether the values that a row writes are those it reads: only their extents differ.
+constexpr bool is_view(const node& row) { return is_identity(row.kind) || row.kind == op::flatten; }
+
+/// Whether a row's kernel may write its values over those of `input`: each output depends on the input at its place alone,
+/// and has as many bytes.
+constexpr bool may_overwrite(const node& row, const node& input) {
+    const bool elementwise = is_clamp(row.kind) || is_table(row.kind) || row.kind == op::add ||
+                             row.kind == op::batch_norm || row.kind == op::requantize;
+    return elementwise && row.type == input.type && row.out.size() == input.out.size();
+}
+
+/// Which values lie in one place: owners[i] is the first row of those that row i shares its memory with. A view shares its
+/// input's, an elementwise row that of an input which nothing reads after it. The user's memory is never shared.
+/// last_uses[i] becomes the last row that reads what lies in the place of owner i.
+template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N], int (&last_uses)[N]) {
+    int reads[N] = {};  // the last reader of each row's values
+    for (int i = 0; i != g.size; ++i) {
+        reads[i] = i;
+        for (int k = 0; k != g.nodes[i].input_count; ++k) reads[g.nodes[i].inputs[k]] = i;
+    }
+    for (int i = 0; i != g.size; ++i) {
+        const node& row = g.nodes[i];
+        owners[i] = i;
+        for (int k = 0; k != row.input_count && owners[i] == i && row.arena_offset != in_user_output; ++k) {
+            const int owner = owners[row.inputs[k]];
+            if (g.nodes[owner].kind == op::input) continue;
+            if (is_view(row) || (may_overwrite(row, g.nodes[row.inputs[k]]) && last_uses[owner] == i))
+                owners[i] = owner;
+        }
+        const int owner = owners[i];
+        if (owner == i || reads[i] > last_uses[owner]) last_uses[owner] = reads[i];
+    }
+}
+
 /// Offsets in the arena. Greedy by size over the lifetimes: the largest block first, each at the lowest offset that is
 /// free while it lives. Needs every row's type and scratch_bytes. A float output is written to the user's memory.
 template <int N> constexpr void place_activations(graph<N>& g) {
     constexpr int blocks = 2 * N;  // outputs, then scratch
     int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {},
-        offsets[blocks] = {};
+        offsets[blocks] = {}, owners[N] = {}, last_uses[N] = {};
+    const int output = g.size - 1;
+    const bool in_user_memory = g.nodes[output].type == scalar_type::float32 && output != 0;
+    g.nodes[output].arena_offset = in_user_memory ? in_user_output : 0;
+    share_places(g, owners, last_uses);
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];
-        first[i] = last[i] = first[N + i] = last[N + i] = i;
-        bytes[i] = static_cast<int>(align_up(static_cast<std::size_t>(row.out.size() * size_of(row.type))));
+        first[i] = first[N + i] = last[N + i] = i;
+        last[i] = last_uses[i];
+        if (owners[i] == i && !(i == output && in_user_memory))
+            bytes[i] = static_cast<int>(align_up(static_cast<std::size_t>(row.out.size() * size_of(row.type))));
         bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(row.scratch_bytes)));
-        for (int k = 0; k != row.input_count; ++k) last[row.inputs[k]] = i;
-    }
-    const int output = g.size - 1;
-    if (g.nodes[output].type == scalar_type::float32 && output != 0) {
-        g.nodes[output].arena_offset = in_user_output;
-        bytes[output] = 0;
     }
     int count = 0;
     for (int t = 0; t != blocks; ++t) {
@@ -60,6 +94,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         for (; j > 0 && offsets[placed[j - 1]] > offset; --j) placed[j] = placed[j - 1];
         placed[j] = t;
     }
+    for (int i = 0; i != g.size; ++i)
+        if (owners[i] != i) g.nodes[i].arena_offset = g.nodes[owners[i]].arena_offset;
 }
 
 }  // namespace v0

@@ -75,6 +75,10 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the two operands of this add have activations of different dtypes, which one kernel does not add "
                   "(see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, "
                   "qconfigs with the same activation dtype");
+    static_assert(Broken != rule::algorithm_does_not_fit,
+                  "the algorithm that the qconfig names for this layer cannot compute its window and groups (see "
+                  "error_in_layer<rule, Layer, input shape, output shape>): name another for it, or take zp::balanced, "
+                  "zp::fastest or zp::smallest, which choose among those that can");
 };
 
 template <class Source>
@@ -92,6 +96,13 @@ template <fixed_string Name, class Net> struct layer_fused_away {
     static_assert(sizeof(Net) == 0,
                   "a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at "
                   "inference (see layer_fused_away<Name, Model>): name that one");
+};
+
+template <fixed_string Name, class Net> struct layer_has_no_algorithm {
+    static_assert(
+        sizeof(Net) == 0,
+        "a qconfig chooses an algorithm for this layer, which has none to choose: it is no conv2d or linear, or "
+        "stays in float32 (see layer_has_no_algorithm<Name, Model>): leave the option out");
 };
 
 template <fixed_string Name, class Net> struct no_layer_named {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/kernel/reduce.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
@@ -29,8 +30,8 @@ public:
     template <class Arch> void add(std::span<const float> values, const observed_range& batch) {
         if (values.empty()) return;
         widen(batch);
-        const double per_value = power_of_two(-exponent_);
-        for (const float x : values) ++counts_[static_cast<std::size_t>(bin_of(x * per_value) - first_)];
+        kernel::histogram_from_zero<Arch>(values.data(), values.size(), power_of_two(-exponent_),
+                                          static_cast<std::int32_t>(first_), counts_.size(), counts_.data());
     }
     void merge(const exact_histogram& other) {
         if (other.range_.empty()) return;

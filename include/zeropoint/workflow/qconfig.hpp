@@ -65,7 +65,10 @@ constexpr bool same_text(const char* a, const char* b) {
 
 /// Base of everything that may follow the two quantizers of a qconfig.
 struct qconfig_option {
-    static constexpr bool floats = false;  // what it selects stays in float32
+    static constexpr bool floats = false;      // what it selects stays in float32
+    static constexpr bool quantizes = true;    // says how what it selects is quantized
+    static constexpr bool is_default = false;  // says something about every layer
+    static constexpr algorithm_policy policy{};
     static constexpr bool selects_name(const char*) { return false; }
     static constexpr bool selects_type(op) { return false; }
     static constexpr const char* name = "";  // a layer that must exist
@@ -87,27 +90,46 @@ template <op Kind> struct keep_float_type : qconfig_option {
     static constexpr bool floats = true;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
-/// This layer is quantized in another way.
+/// How the algorithm of conv2d and linear layers is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name,
+/// such as zp::algorithm<zp::conv2d_algorithm::implicit_gemm>. On its own for the whole model, inside of for_layer or
+/// for_type for some. Changes time and memory, never a result or a file.
+template <algorithm_policy Policy> struct algorithm : qconfig_option {
+    static constexpr bool quantizes = false, is_default = true;
+    static constexpr algorithm_policy policy = Policy;
+};
+template <class Option> inline constexpr bool is_algorithm = false;
+template <algorithm_policy Policy> inline constexpr bool is_algorithm<algorithm<Policy>> = true;
+template <class Option> inline constexpr algorithm_policy policy_in{};
+template <algorithm_policy Policy> inline constexpr algorithm_policy policy_in<algorithm<Policy>> = Policy;
+
+/// This layer is quantized in another way, or computed by another algorithm.
 template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
-    static_assert(
-        std::is_base_of_v<qconfig_tag, QConfig>,
-        "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(std::is_base_of_v<qconfig_tag, QConfig> || is_algorithm<QConfig>,
+                  "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
+                  "quantizer>, or a zp::algorithm<policy>");
     static_assert(has_no_options<QConfig>,
                   "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and "
                   "requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
+    static constexpr bool quantizes = !is_algorithm<QConfig>;
+    static constexpr algorithm_policy policy = policy_in<QConfig>;
     static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type are quantized in another way; a name goes before a type.
 template <op Kind, class QConfig> struct for_type : qconfig_option {
-    static_assert(
-        std::is_base_of_v<qconfig_tag, QConfig>,
-        "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight quantizer>");
+    static_assert(std::is_base_of_v<qconfig_tag, QConfig> || is_algorithm<QConfig>,
+                  "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
+                  "quantizer>, or a zp::algorithm<policy>");
+    static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d and zp::op::linear layers have algorithms to "
+                  "choose from");
     static_assert(has_no_options<QConfig>,
                   "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and "
                   "requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
+    static constexpr bool quantizes = !is_algorithm<QConfig>;
+    static constexpr algorithm_policy policy = policy_in<QConfig>;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
 /// How accumulators become codes, for the whole model: zp::nearest_even (the default), zp::float_bias,
@@ -128,7 +150,7 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
-        "for_layer<\"name\", QConfig>, for_type<op, QConfig> or requantize_with<policy>");
+        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy> or requantize_with<policy>");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
@@ -160,8 +182,16 @@ template <class Default, class First, class... Rest> struct requantization_of<De
 };
 // The entry of an option: its qconfig, or the whole model's for those that have none.
 template <class Option, class Default> struct entry_of { using type = Default; };
-template <fixed_string Name, class C, class Default> struct entry_of<for_layer<Name, C>, Default> { using type = C; };
-template <op Kind, class C, class Default> struct entry_of<for_type<Kind, C>, Default> { using type = C; };
+template <fixed_string Name, class C, class Default>
+    requires(!is_algorithm<C>)
+struct entry_of<for_layer<Name, C>, Default> {
+    using type = C;
+};
+template <op Kind, class C, class Default>
+    requires(!is_algorithm<C>)
+struct entry_of<for_type<Kind, C>, Default> {
+    using type = C;
+};
 template <class Config, class Options> struct entries_of;
 template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
     static constexpr int count = 1 + static_cast<int>(sizeof...(Options));
@@ -172,12 +202,28 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
     static constexpr int choose(const node& row) {
         int chosen = 0, i = 0;
-        ((++i,
-          chosen == 0 && row.name[0] != 0 && Options::selects_name(row.name) ? chosen = Options::floats ? -1 : i : 0),
+        ((++i, chosen == 0 && row.name[0] != 0 && Options::quantizes && Options::selects_name(row.name)
+                   ? chosen = Options::floats ? -1 : i
+                   : 0),
          ...);
         i = 0;
-        ((++i, chosen == 0 && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0), ...);
+        ((++i,
+          chosen == 0 && Options::quantizes && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0),
+         ...);
         return chosen;
+    }
+    /// How the algorithm of a row is chosen: as the first algorithm option for its name says, else for its type, else for all.
+    static constexpr algorithm_policy algorithm_of(const node& row) {
+        algorithm_policy policies[] = {{}, Options::policy...};
+        const int rank[] = {1, (Options::quantizes                                    ? 0
+                                : row.name[0] != 0 && Options::selects_name(row.name) ? 4
+                                : Options::selects_type(row.kind)                     ? 3
+                                : Options::is_default                                 ? 2
+                                                                                      : 0)...};
+        int best = 0;
+        for (int i = 1; i <= static_cast<int>(sizeof...(Options)); ++i)
+            if (rank[i] > rank[best]) best = i;
+        return policies[best];
     }
     /// Whether option i (from 1) selects layers of this type.
     static constexpr bool selects_type([[maybe_unused]] int option, [[maybe_unused]] op kind) {
@@ -187,6 +233,8 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         return selected;
     }
     static constexpr std::array<const char*, sizeof...(Options) + 1> names{"", Options::name...};
+    /// Whether an option says how algorithms are chosen.
+    static constexpr std::array<bool, sizeof...(Options) + 1> chooses_algorithm{false, !Options::quantizes...};
 };
 }  // namespace detail
 

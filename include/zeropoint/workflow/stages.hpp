@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/quantized_steps.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/model/network.hpp>
@@ -25,7 +26,8 @@ template <class Net, class Arch = default_architecture> struct fused_stage {
     static_assert(sizeof(verdict<source<Net>>) != 0);
     static constexpr auto loose = fuse_rows(source<Net>::table);
     static constexpr auto table = plan_float<Arch>(shrink<loose.size>(loose));
-    static constexpr auto steps = plan_float_steps<Arch>(table);
+    static constexpr std::array<step_function, static_cast<std::size_t>(table.size)> steps =
+        plan_float_steps<Arch>(table);
 };
 
 /// Every layer that a qconfig names must exist, and be there after fusing: a misspelt keep_float, or that of a batch norm
@@ -80,7 +82,8 @@ template <class Net, class Config, class Arch = default_architecture> struct pre
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto table = plan_float<Arch>(
         assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
-    static constexpr auto steps = plan_float_steps<Arch>(table);
+    static constexpr std::array<step_function, static_cast<std::size_t>(table.size)> steps =
+        plan_float_steps<Arch>(table);
 };
 
 template <class Config> constexpr entry_description describe_entry(int index) {
@@ -104,6 +107,44 @@ template <class Config> constexpr entry_description describe_entry(int index) {
     return all[index];
 }
 
+/// The algorithm of every conv2d and linear row in int8, under the policy that `policy_of(row)` gives.
+template <class Arch, int N, class PolicyOf> constexpr graph<N> choose_algorithms(graph<N> g, PolicyOf policy_of) {
+    for (int i = 0; i != g.size; ++i) {
+        node& row = g.nodes[i];
+        if (!is_weighted(row.kind) || row.type == scalar_type::float32) continue;
+        row.policy = policy_of(row);
+        row.algorithm = choose_algorithm<Arch>(row);
+        row.word_weights = takes_words<Arch>(row, g.nodes[row.inputs[0]]);
+        if (row.algorithm == conv2d_algorithm::automatic && g.error.broken == rule::none)
+            g.error = {rule::algorithm_does_not_fit, i, row.in, row.out};
+    }
+    return g;
+}
+
+/// An algorithm can be chosen for a layer that int8 kernels compute: the option would do nothing for another, silently.
+template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
+    using entries = qconfig_entries<Config>;
+    static constexpr int pointless = [] {
+        if (Rows::table.error.broken != rule::none) return -1;
+        for (int i = 1; i != entries::count; ++i) {
+            const auto option = static_cast<std::size_t>(i);
+            if (!entries::chooses_algorithm[option] || entries::names[option][0] == 0) continue;
+            const int row = row_named(Rows::table, entries::names[option]);
+            if (row >= 0 && Rows::table.nodes[row].algorithm == conv2d_algorithm::automatic) return i;
+        }
+        return -1;
+    }();
+    static constexpr auto check() {
+        if constexpr (pointless >= 0) {
+            constexpr std::string_view name = entries::names[static_cast<std::size_t>(pointless)];
+            return sizeof(layer_has_no_algorithm<exact<name.size()>(name.data()), Net>);
+        } else {
+            return std::size_t{1};
+        }
+    }
+    static_assert(check() != 0);
+};
+
 /// The int8 model. Its type follows from the float model and the qconfig alone.
 template <class Net, class Config, class Arch = default_architecture> struct quantized_stage {
     using net = Net;
@@ -112,23 +153,15 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table,
                                                   [](const node& row) { return qconfig_entries<Config>::choose(row); });
-    static constexpr auto loose = quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>);
+    static constexpr auto loose =
+        choose_algorithms<Arch>(quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>),
+                                [](const node& row) { return qconfig_entries<Config>::algorithm_of(row); });
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };
-    static_assert(sizeof(verdict<rows>) != 0);
-    static constexpr kernel_needs needs = [] {
-        kernel_needs n{false, false, false};
-        for (int i = 0; i != loose.size; ++i) {
-            const node& row = loose.nodes[i];
-            n.unsigned_codes = n.unsigned_codes || row.type == scalar_type::uint8;
-            n.signed_codes = n.signed_codes || row.type == scalar_type::int8;
-            n.floats =
-                n.floats || (row.type == scalar_type::float32 && row.kind != op::dequantize && row.kind != op::input);
-        }
-        return n;
-    }();
-    using kernels = quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs>;
+    static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
+    using kernels =
+        quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs_of(loose.nodes, loose.size)>;
     static constexpr auto table = [] {
         auto g = shrink<loose.size>(loose);
         if (g.error.broken != rule::none || prepared.error.broken != rule::none) return g;
@@ -140,12 +173,10 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
         place_activations(g);
         return g;
     }();
-    static constexpr auto steps = [] {
-        std::array<step_function, static_cast<std::size_t>(loose.size)> s{};
-        for (int i = 0; i != table.size; ++i)
-            s[static_cast<std::size_t>(i)] = kernels::step_of(table.nodes, table.nodes[i]);
-        return s;
-    }();
+    static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
+        return std::array<step_function, sizeof...(Row)>{kernels::template step_of<quantized_stage, Row>()...};
+    }
+    (std::make_integer_sequence<int, loose.size>{});
 };
 
 template <class Net, class Arch = default_architecture> using fused = network<fused_stage<Net, Arch>>;

@@ -14,19 +14,33 @@ namespace kernel {
 ///   has_batches                   whether int32 is an xsimd batch, so that epilogues can be applied to vectors
 ///   has_dot4                      whether dot4 can be called; else all panels take dot2
 ///   pair_sums_saturate            whether dot4 adds pairs of products in 16 saturating bits (dispatch per panel then)
-///   interleaved_channel(lane)     the channel that interleave() brings to an int32 lane of a tile
+///   byte_products, word_products  how many a nanosecond whole tiles reach, of weights in bytes and of int16 operands:
+///                                 measured once, for conv2d_choice.hpp to compare algorithms by
+/// where has_batches, for finish_rows.hpp and requantize.hpp, which are scalar here:
+///   load_first(from, count)       a vector of int32 or float, of which the first `count` values exist, the others zero
+///   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
+///   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
+///   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
+///   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
+/// where has_byte_lookup, for lookup_table.hpp:
+///   broadcast16(from)             a table of 16 bytes
+///   shuffle16(table, index)       table[index] in each byte, for indices below 16
+///   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
+///   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
 template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static constexpr const char* name = "portable";
     static constexpr int tile_rows = Rows, vectors = Vectors, lanes = Lanes;
     static constexpr bool has_batches = false;
     static constexpr bool has_dot4 = true;
     static constexpr bool pair_sums_saturate = false;
-    static constexpr int interleaved_channel(int lane) { return lane; }
+    static constexpr double byte_products = 10, word_products = 20;
+    static constexpr bool has_byte_lookup = false;
 
     template <class T, int Size> struct vector { T value[Size]; };
     using int32 = vector<std::int32_t, Lanes>;
     using int16 = vector<std::int16_t, 2 * Lanes>;
     using int8 = vector<std::int8_t, 4 * Lanes>;
+    using uint8 = vector<std::uint8_t, 4 * Lanes>;
 
     template <class Vector, class T> static Vector load(const T* from) {
         Vector loaded;
@@ -68,23 +82,77 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
             add_wrapping(sums.value[i], dot);
         }
     }
-    /// Keeps the compiler from moving work across; nothing to do here.
-    static void fence(int32 (&)[Vectors]) {}
-
-    /// Vectors * Lanes values of two rows as pairs (first[i], second[i]), in the order of interleaved_channel.
-    static void interleave(const std::int16_t* first, const std::int16_t* second, int16 (&pairs)[Vectors]) {
-        for (int i = 0; i != Vectors * Lanes; ++i) {
-            pairs[i / Lanes].value[i % Lanes * 2] = first[i];
-            pairs[i / Lanes].value[i % Lanes * 2 + 1] = second[i];
+    /// sums[lane] += a[4 * lane] * b[4 * lane] + ... + a[4 * lane + 3] * b[4 * lane + 3]
+    static void dot4(int32& sums, const uint8& a, const int8& b) {
+        for (int i = 0; i != Lanes; ++i) {
+            std::int32_t dot = 0;
+            for (int k = 0; k != 4; ++k) dot += a.value[4 * i + k] * b.value[4 * i + k];
+            add_wrapping(sums.value[i], dot);
         }
     }
-    /// The lanes of interleaved sums in the order of channels.
-    static void restore_order(int32 (&)[Vectors]) {}
+    /// sums[lane] += more[lane], modulo 2^32
+    static void add(int32& sums, const int32& more) {
+        for (int i = 0; i != Lanes; ++i) add_wrapping(sums.value[i], more.value[i]);
+    }
+    /// The sums of pairs that dot4 adds up, in int16 lanes: a[0] * b[4 * lane] + a[1] * b[4 * lane + 1], and the other
+    /// half of the quad.
+    static int16 pair_sums(const vector<std::uint8_t, 4>& a, const int8& b) {
+        int16 sums;
+        for (int i = 0; i != 2 * Lanes; ++i) {
+            const int first = i % 2 * 2;
+            sums.value[i] =
+                static_cast<std::int16_t>(a.value[first] * b.value[2 * i] + a.value[first + 1] * b.value[2 * i + 1]);
+        }
+        return sums;
+    }
+    static void add_pair_sums(int16& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
+        const int16 more = pair_sums(a, b);
+        for (int i = 0; i != 2 * Lanes; ++i) sums.value[i] = static_cast<std::int16_t>(sums.value[i] + more.value[i]);
+    }
+    /// sums[lane] += both int16 of the lane
+    static void add_widened(int32& sums, const int16& pairs) {
+        for (int i = 0; i != Lanes; ++i) add_wrapping(sums.value[i], pairs.value[2 * i] + pairs.value[2 * i + 1]);
+    }
+    /// Keep the compiler from moving work across; nothing to do here.
+    template <class Sums> static void fence(Sums (&)[Vectors]) {}
+    static void memory_fence() {}
+
+    /// Keeps a vector in its register; nothing to do here.
+    template <class Vector> static void keep(Vector&) {}
+
+    /// Vectors * Lanes cells of four bytes: byte i of cell c is rows[i][at + c] ^ flip.
+    static void interleave(const std::uint8_t* const (&rows)[4], std::ptrdiff_t at, std::uint8_t flip, std::byte* to) {
+        for (int c = 0; c != Vectors * Lanes; ++c)
+            for (int i = 0; i != 4; ++i) *to++ = static_cast<std::byte>(rows[i][at + c] ^ flip);
+    }
+    /// Vectors * Lanes cells of two int16: number i of cell c is rows[i][at + c] ^ flip.
+    static void interleave(const std::uint8_t* const (&rows)[2], std::ptrdiff_t at, std::uint8_t flip, std::byte* to) {
+        for (int c = 0; c != Vectors * Lanes; ++c) {
+            const std::int16_t cell[2] = {static_cast<std::int16_t>(rows[0][at + c] ^ flip),
+                                          static_cast<std::int16_t>(rows[1][at + c] ^ flip)};
+            std::memcpy(to + 4 * c, cell, sizeof cell);
+        }
+    }
+    /// Four cells: byte i is from[index[i]], or 0 where index[i] = 255, and each cell ^ flip. Vectors reach 16 bytes:
+    /// index[i] is below 16 where Lanes is a multiple of 4.
+    static void gather(const std::uint8_t* from, const std::uint8_t* index, std::uint32_t flip, std::byte* to) {
+        std::uint32_t cells[4];
+        std::uint8_t bytes[16];
+        for (int i = 0; i != 16; ++i) bytes[i] = index[i] == 255 ? std::uint8_t{0} : from[index[i]];
+        std::memcpy(cells, bytes, sizeof cells);
+        for (std::uint32_t& cell : cells) cell ^= flip;
+        std::memcpy(to, cells, sizeof cells);
+    }
 
     /// to[i] = from[i] - zero_point
     template <class In>
     static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point, std::int16_t* to) {
         for (std::ptrdiff_t i = 0; i != count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
+    }
+    /// Blocks of 16 bytes, `count` bytes in all: to[i] = the byte shuffle[i] of i's block
+    static void shuffle_blocks(const std::uint8_t* from, const std::uint8_t* shuffle, std::ptrdiff_t count,
+                               std::uint8_t* to) {
+        for (std::ptrdiff_t i = 0; i != count; ++i) to[i] = from[i / 16 * 16 + shuffle[i]];
     }
 
 private:

@@ -1,0 +1,50 @@
+// A network as those who time it see it: by name, without its type.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <zeropoint/core/shape.hpp>
+
+namespace models {
+
+/// Both forms of a network with one set of random weights. One thread at a time may run it.
+class timed_model {
+public:
+    timed_model() = default;
+    timed_model(const timed_model&) = delete;
+    timed_model& operator=(const timed_model&) = delete;
+    virtual ~timed_model() = default;
+
+    virtual zp::shape input_shape() const = 0;
+    virtual zp::shape output_shape() const = 0;
+    /// Products of one inference: twice as many operations, as all rates here count them.
+    virtual std::int64_t multiplications() const = 0;
+    /// Of the int8 network: activations and scratch of one call, and packed weights with their tables.
+    virtual int arena_bytes() const = 0;
+    virtual int parameter_bytes() const = 0;
+
+    /// x: height x width x channels. Quantizing it and dequantizing y are part of the int8 network.
+    virtual void run_int8(const float* x, float* y) noexcept = 0;
+    virtual void run_float(const float* x, float* y) noexcept = 0;
+
+    /// The weights under PyTorch's names, shapes and order as safetensors: before batch norms are folded.
+    virtual void save_float(const std::string& path) const = 0;
+};
+
+struct named_model {
+    const char* name;
+    std::unique_ptr<timed_model> (*make)();  // takes up to seconds: weights, calibration, packing
+};
+/// "mlp_64", "mlp_784", "lenet", "resnet18", "mobilenet_v2".
+std::span<const named_model> timed_models();
+
+std::unique_ptr<timed_model> make_mlp_64();
+std::unique_ptr<timed_model> make_mlp_784();
+std::unique_ptr<timed_model> make_lenet();
+std::unique_ptr<timed_model> make_resnet18();
+std::unique_ptr<timed_model> make_mobilenet_v2();
+
+}  // namespace models

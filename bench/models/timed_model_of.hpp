@@ -1,0 +1,55 @@
+// The timed form of a network's type. Only the files that make one model each include this: it compiles everything.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <zeropoint/io/model_file.hpp>
+
+#include "quantize_randomly.hpp"
+#include "timed_model.hpp"
+
+namespace models {
+
+/// Parameters as PyTorch counts them: what training changes.
+template <class Net>
+inline constexpr int trained_parameters = [] {
+    int sum = 0;
+    for (const zp::node& row : zp::float_model<Net>::rows()) {
+        if (zp::is_weighted(row.kind)) sum += row.weights + (row.bias ? row.channels : 0);
+        if (row.kind == zp::op::batch_norm) sum += 2 * row.channels;
+    }
+    return sum;
+}();
+
+template <class Net> class timed_model_of final : public timed_model {
+    using float_network = zp::fused<Net>;
+    using int8_network = zp::quantized<Net, zp::default_qconfig>;
+
+public:
+    zp::shape input_shape() const override { return int8_network::input_shape; }
+    zp::shape output_shape() const override { return int8_network::output_shape; }
+    std::int64_t multiplications() const override {
+        std::int64_t sum = 0;
+        for (const zp::node& row : int8_network::rows())
+            if (zp::is_weighted(row.kind)) sum += std::int64_t{row.weights} * row.out.pixels();
+        return sum;
+    }
+    int arena_bytes() const override { return int8_network::arena_bytes; }
+    int parameter_bytes() const override { return int8_network::parameter_bytes; }
+
+    void run_int8(const float* x, float* y) noexcept override { int8_.run(x, y, int8_memory_->bytes); }
+    void run_float(const float* x, float* y) noexcept override { float_.run(x, y, float_memory_->bytes); }
+    void save_float(const std::string& path) const override { zp::save(with_random_weights<Net>(), path); }
+
+private:
+    float_network float_ = zp::fuse(with_random_weights<Net>());
+    int8_network int8_ = quantize_randomly<Net>(float_);
+    std::unique_ptr<typename int8_network::workspace> int8_memory_ =
+        std::make_unique<typename int8_network::workspace>();
+    std::unique_ptr<typename float_network::workspace> float_memory_ =
+        std::make_unique<typename float_network::workspace>();
+};
+
+}  // namespace models

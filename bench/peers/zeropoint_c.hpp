@@ -1,0 +1,40 @@
+// The C interface through which compare.py calls zeropoint.
+#pragma once
+
+#include <cstdint>
+
+extern "C" {
+
+/// The convolutions and matrix products that are compared, each with a geometry known when this was compiled, as the
+/// layers of a model have. `extents` receives: in height, width, channels; out height, width, channels; kernel height,
+/// width; stride; padding; groups.
+int zp_case_count();
+const char* zp_case_name(int index);
+void zp_case_extents(int index, int extents[11]);
+
+/// Packs OHWI weights with a bias and a scale for each output channel. `range`: 0 any codes, 1 weights in [-8, 7],
+/// 2 activations in [0, 127].
+void* zp_layer_new(int index, int range, const std::int8_t* weights, const std::int32_t* bias, const float* w_scale,
+                   float x_scale, int x_zero_point, float y_scale, int y_zero_point);
+void zp_layer_run(void* layer, const std::uint8_t* x, std::uint8_t* y, int repeats);
+/// Packed weights, biases and scales.
+long zp_layer_packed_bytes(const void* layer);
+/// The algorithm taken, and how many panels of output channels took which kernel.
+const char* zp_layer_description(const void* layer);
+void zp_layer_delete(void* layer);
+
+/// One burst of the machine's limit in GOPS, see bench/support/peak.hpp: 0 int16 pairs, 1 byte quads.
+double zp_peak(int kind);
+
+/// Whole networks, see bench/models.
+int zp_model_count();
+const char* zp_model_name(int index);
+void* zp_model_new(int index);
+/// x: height x width x channels floats. `figures` receives: in height, width, channels; out height, width, channels;
+/// arena bytes; parameter bytes; multiplications of one inference.
+void zp_model_figures(void* model, int figures[9]);
+void zp_model_save_float(void* model, const char* path);
+void zp_model_run_int8(void* model, const float* x, float* y, int repeats);
+void zp_model_run_float(void* model, const float* x, float* y, int repeats);
+void zp_model_delete(void* model);
+}

@@ -1,0 +1,131 @@
+"""zeropoint as a shared library: built here, called through the C interface of zeropoint_c.hpp."""
+import ctypes
+import hashlib
+import pathlib
+import subprocess
+
+import numpy as np
+
+from instruction_set import HERE, path_of_cache
+
+ROOT = HERE.parents[1]
+FLAGS = {"avx2": "-march=x86-64-v3", "native": "-march=native"}
+
+
+def include_flags(file: pathlib.Path | None) -> list[str]:
+    """As CMake's configure step has written them: the dependencies of any build folder will do."""
+    files = [file] if file else sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda one: one.stat().st_mtime)
+    if not files:
+        raise SystemExit("no build/*/include_flags.txt: configure first, with cmake --preset dev")
+    return files[-1].read_text().split()
+
+
+def build(compiler: str, isa: str, flags_file: pathlib.Path | None = None) -> pathlib.Path:
+    """Compiles what has changed since the last time."""
+    bench = HERE.parent
+    sources = [HERE / "zeropoint_layers.cpp", bench / "support" / "peak.cpp", HERE / "zeropoint_models.cpp",
+               *sorted((bench / "models").glob("*.cpp"))]
+    headers = [*(ROOT / "include").rglob("*.hpp"), *bench.glob("*/*.hpp")]
+    command = [compiler, "-std=c++20", "-O3", FLAGS[isa], "-fPIC", "-fvisibility=default", *include_flags(flags_file)]
+    state = hashlib.sha256(" ".join(command).encode())
+    for header in sorted(headers):
+        state.update(header.read_bytes())
+    objects = []
+    for source in sources:
+        digest = state.copy()
+        digest.update(source.read_bytes())
+        objects.append(path_of_cache() / f"{source.stem}-{isa}-{digest.hexdigest()[:16]}.o")
+        if not objects[-1].exists():
+            for old in path_of_cache().glob(f"{source.stem}-{isa}-*.o"):
+                old.unlink()
+            print(f"compiling {source.relative_to(ROOT)}", flush=True)
+            subprocess.run([*command, "-c", str(source), "-o", str(objects[-1])], check=True)
+    library = path_of_cache() / f"libzeropoint-{isa}.so"
+    subprocess.run([compiler, "-shared", *map(str, objects), "-o", str(library)], check=True)
+    return library
+
+
+def pointer(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+class Library:
+    def __init__(self, path: pathlib.Path):
+        self.c = ctypes.CDLL(str(path))
+        for name in ("zp_case_name", "zp_layer_description", "zp_model_name"):
+            getattr(self.c, name).restype = ctypes.c_char_p
+        for name in ("zp_layer_new", "zp_model_new"):
+            getattr(self.c, name).restype = ctypes.c_void_p
+        self.c.zp_layer_packed_bytes.restype = ctypes.c_long
+        self.c.zp_peak.restype = ctypes.c_double
+
+    def case_names(self) -> list[str]:
+        return [self.c.zp_case_name(i).decode() for i in range(self.c.zp_case_count())]
+
+    def case_extents(self, index: int) -> list[int]:
+        extents = (ctypes.c_int * 11)()
+        self.c.zp_case_extents(index, extents)
+        return list(extents)
+
+    def model_names(self) -> list[str]:
+        return [self.c.zp_model_name(i).decode() for i in range(self.c.zp_model_count())]
+
+
+class Layer:
+    """One layer with its operands, see cases.Operands."""
+    def __init__(self, library: Library, case, operands, name: str = "zeropoint"):
+        self.name, self.library = name, library.c
+        self.x = np.ascontiguousarray(operands.x)
+        self.y = np.empty(case.output_shape, np.uint8)
+        self.handle = ctypes.c_void_p(self.library.zp_layer_new(
+            case.index, operands.range, pointer(operands.weights), pointer(operands.bias), pointer(operands.w_scale),
+            ctypes.c_float(operands.x_scale), operands.x_zero_point, ctypes.c_float(operands.y_scale),
+            operands.y_zero_point))
+        self.arguments = (self.handle, pointer(self.x), pointer(self.y))
+
+    def run(self, repeats: int) -> None:
+        self.library.zp_layer_run(*self.arguments, repeats)
+
+    def output(self) -> np.ndarray:
+        return self.y
+
+    def description(self) -> str:
+        return self.library.zp_layer_description(self.handle).decode()
+
+    def packed_bytes(self) -> int:
+        return self.library.zp_layer_packed_bytes(self.handle)
+
+    def __del__(self):
+        self.library.zp_layer_delete(self.handle)
+
+
+class Model:
+    """A network of bench/models: int8, and float32 with the same weights."""
+    def __init__(self, library: Library, index: int):
+        self.library = library.c
+        self.handle = ctypes.c_void_p(self.library.zp_model_new(index))
+        figures = (ctypes.c_int * 9)()
+        self.library.zp_model_figures(self.handle, figures)
+        self.input_shape, self.output_shape = tuple(figures[0:3]), tuple(figures[3:6])
+        self.arena_bytes, self.parameter_bytes, self.multiplications = figures[6:9]
+
+    def save_float(self, path: pathlib.Path) -> None:
+        self.library.zp_model_save_float(self.handle, str(path).encode())
+
+    def __del__(self):
+        self.library.zp_model_delete(self.handle)
+
+
+class RunningModel:
+    def __init__(self, model: Model, x: np.ndarray, kind: str, name: str):
+        self.name, self.model = name, model
+        self.x = np.ascontiguousarray(x)
+        self.y = np.empty(model.output_shape, np.float32)
+        self.function = getattr(model.library, f"zp_model_run_{kind}")
+        self.arguments = (model.handle, pointer(self.x), pointer(self.y))
+
+    def run(self, repeats: int) -> None:
+        self.function(*self.arguments, repeats)
+
+    def output(self) -> np.ndarray:
+        return self.y

@@ -1,0 +1,178 @@
+// A model as a table for people: what each row does, which algorithm computes it and why, and the bytes it takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/layer/algorithm.hpp>
+#include <zeropoint/model/network.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// One row of a model. Texts are empty and counts 0 where they do not apply.
+struct model_table_row {
+    std::string operation;  // "conv2d + relu"
+    std::string name;
+    std::vector<int> inputs;  // numbers of rows
+    shape out;
+    scalar_type type = scalar_type::float32;
+    std::string algorithm;  // of conv2d and linear in int8
+    std::string why;        // that one: its estimated time and packed bytes, and those that are faster or smaller
+    std::string panels;     // how many panels of output channels take which kernel; of Winograd's, how many are split
+    std::int64_t packed_bytes = 0, parameter_bytes = 0, scratch_bytes = 0;
+    std::int64_t output_bytes = 0;
+    int arena_offset = 0;  // of the output, or in_user_input, in_user_output
+};
+
+struct model_table {
+    std::vector<model_table_row> rows;
+    std::int64_t parameter_bytes = 0, arena_bytes = 0;
+};
+
+namespace detail {
+
+/// 12.3 us, 4.56 ms: three digits.
+inline std::string time_text(double nanoseconds) {
+    const char* units[] = {"ns", "us", "ms", "s"};
+    int unit = 0;
+    for (; nanoseconds >= 999.5 && unit != 3; ++unit) nanoseconds /= 1000;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %s", nanoseconds, units[unit]);
+    return text;
+}
+inline std::string bytes_text(std::size_t bytes) {
+    const char* units[] = {"B", "kB", "MB", "GB"};
+    auto number = static_cast<double>(bytes);
+    int unit = 0;
+    for (; number >= 999.5 && unit != 3; ++unit) number /= 1000;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %s", number, units[unit]);
+    return text;
+}
+inline std::string cost_text(const kernel::conv2d_cost& cost) {
+    return time_text(cost.nanoseconds) + ", " + bytes_text(cost.packed_bytes);
+}
+
+/// Why a row has its algorithm: what it costs, and what those would that are faster or smaller. (Not the plain loops,
+/// which are always slower by far.)
+template <class Arch> std::string why_text(const node& row) {
+    const kernel::conv2d_cost own = cost_of<Arch>(row, row.algorithm);
+    std::string text = std::string(name_of(row.policy.goal)) + ": " + cost_text(own);
+    for (const conv2d_algorithm other : kernel::conv2d_algorithms) {
+        if (other == row.algorithm || other == conv2d_algorithm::direct || !kernel::supports(row.window, other))
+            continue;
+        const kernel::conv2d_cost cost = cost_of<Arch>(row, other);
+        if (cost.nanoseconds >= own.nanoseconds && cost.packed_bytes >= own.packed_bytes) continue;
+        text += std::string("; ") + kernel::name_of(other) + ": " + cost_text(cost);
+    }
+    return text;
+}
+inline std::string panels_text(const kernel::conv2d_description& description) {
+    std::string text;
+    for (std::size_t kind = 0; kind != std::size(description.panels); ++kind) {
+        if (description.panels[kind] == 0) continue;
+        text += (text.empty() ? "" : ", ") + std::to_string(description.panels[kind]) + " " +
+                kernel::name_of(static_cast<kernel::panel_kernel>(kind));
+    }
+    if (description.split_panels != 0) text += std::to_string(description.split_panels) + " split";
+    return text;
+}
+
+inline model_table_row describe_row(std::span<const node> rows, int i) {
+    const node& row = rows[static_cast<std::size_t>(i)];
+    model_table_row described;
+    described.operation = row.custom != nullptr ? row.custom->kind : name_of(row.kind);
+    if (row.activation != op::none) described.operation += std::string(" + ") + name_of(row.activation);
+    described.name = row.name;
+    described.inputs.assign(row.inputs, row.inputs + row.input_count);
+    described.out = row.out;
+    described.type = row.type;
+    described.parameter_bytes = row.parameter_bytes;
+    described.scratch_bytes = row.scratch_bytes;
+    described.output_bytes = std::int64_t{row.out.size()} * size_of(row.type);
+    described.arena_offset = row.kind == op::input ? in_user_input : row.arena_offset;
+    return described;
+}
+
+/// Columns as wide as their widest cell, numbers to the right.
+inline std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
+                                   const std::vector<bool>& to_the_right) {
+    std::vector<std::size_t> widths(to_the_right.size());
+    for (const auto& line : lines)
+        for (std::size_t c = 0; c != line.size(); ++c)
+            if (line[c].size() > widths[c]) widths[c] = line[c].size();
+    std::string text;
+    for (const auto& line : lines) {
+        for (std::size_t c = 0; c != line.size(); ++c) {
+            const std::string padding(widths[c] - line[c].size(), ' ');
+            text += to_the_right[c] ? padding + line[c] : line[c] + padding;
+            text += "  ";
+        }
+        text.erase(text.find_last_not_of(' ') + 1);
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace detail
+
+/// What to_string and print show, as values. Any stage has one; algorithms and panels are those of an int8 network.
+template <class Stage> model_table table_of(const network<Stage>& model) {
+    using Arch = typename Stage::architecture;
+    model_table all;
+    all.parameter_bytes = network<Stage>::parameter_bytes;
+    all.arena_bytes = network<Stage>::arena_bytes;
+    const std::span<const node> rows = model.rows();
+    for (int i = 0; i != static_cast<int>(rows.size()); ++i) {
+        const node& row = rows[static_cast<std::size_t>(i)];
+        model_table_row described = detail::describe_row(rows, i);
+        if (row.algorithm != conv2d_algorithm::automatic) {
+            described.algorithm = kernel::name_of(row.algorithm);
+            described.why = detail::why_text<Arch>(row);
+            described.packed_bytes = static_cast<std::int64_t>(cost_of<Arch>(row, row.algorithm).packed_bytes);
+            described.panels = detail::panels_text(
+                kernel::describe_conv2d<Arch>(row.window, row.algorithm, model.parameters() + row.parameter_offset));
+        }
+        all.rows.push_back(std::move(described));
+    }
+    return all;
+}
+
+/// The table as text, one line a row, totals below.
+inline std::string to_string(const model_table& table) {
+    std::vector<std::vector<std::string>> lines{{"row", "operation", "name", "reads", "output", "type", "packed",
+                                                 "scratch", "arena", "algorithm", "panels", "why"}};
+    const auto count = [](std::int64_t bytes) { return bytes == 0 ? std::string() : std::to_string(bytes); };
+    for (std::size_t i = 0; i != table.rows.size(); ++i) {
+        const model_table_row& row = table.rows[i];
+        std::string reads;
+        for (const int input : row.inputs) reads += (reads.empty() ? "" : ", ") + std::to_string(input);
+        const std::string place = row.arena_offset < 0 ? std::string("caller's")
+                                                       : std::to_string(row.arena_offset) + ".." +
+                                                             std::to_string(row.arena_offset + row.output_bytes);
+        lines.push_back({std::to_string(i), row.operation, row.name, reads, zp::to_string(row.out), name_of(row.type),
+                         count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm, row.panels, row.why});
+    }
+    return detail::aligned_columns(lines,
+                                   {true, false, false, false, false, false, true, true, false, false, false, false}) +
+           std::to_string(table.parameter_bytes) + " bytes of parameters, " + std::to_string(table.arena_bytes) +
+           " bytes of arena\n";
+}
+
+/// A network as text: see model_table_row for what is in it.
+template <class Stage> std::string to_string(const network<Stage>& model) { return to_string(table_of(model)); }
+
+/// The same, printed.
+template <class Stage> void print(const network<Stage>& model, std::FILE* file = stdout) {
+    std::fputs(to_string(model).c_str(), file);
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,141 @@
+// The end of every integer kernel: a tile of int32 sums through an epilogue to its place in the output.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/requantize.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Copies `size` bytes of each row, at most 64, by two moves that overlap: a memcpy of unknown length is a call. Pitches
+/// are in bytes.
+template <class Arch>
+[[gnu::noinline]] void copy_rows(const void* from, std::ptrdiff_t from_pitch, int rows, std::size_t size, void* to,
+                                 std::ptrdiff_t to_pitch) noexcept {
+    const auto* source = static_cast<const std::byte*>(from);
+    auto* target = static_cast<std::byte*>(to);
+    const auto copy = [=](auto width) __attribute__((always_inline)) {
+        for (int row = 0; row != rows; ++row) {
+            const std::byte* row_source = source + row * from_pitch;
+            std::byte *row_target = target + row * to_pitch, first[width], last[width];
+            std::memcpy(first, row_source, width);
+            std::memcpy(last, row_source + size - width, width);
+            std::memcpy(row_target, first, width);
+            std::memcpy(row_target + size - width, last, width);
+        }
+    };
+    if (size >= 32) copy(std::integral_constant<std::size_t, 32>{});
+    else if (size >= 16) copy(std::integral_constant<std::size_t, 16>{});
+    else if (size >= 8) copy(std::integral_constant<std::size_t, 8>{});
+    else if (size >= 4) copy(std::integral_constant<std::size_t, 4>{});
+    else if (size >= 2) copy(std::integral_constant<std::size_t, 2>{});
+    else if (size == 1) copy(std::integral_constant<std::size_t, 1>{});
+}
+
+/// The clamp to codes, in bytes. Signed codes are clamped as unsigned ones, 128 higher.
+template <class Operations, class Out> struct code_clamp {
+    using bytes = typename Operations::uint8;
+    static constexpr int bias = std::is_signed_v<Out> ? 128 : 0;
+    typename Operations::int16 offset;
+    bytes low, high;
+
+    [[gnu::always_inline]] explicit code_clamp(const output_codes& codes)
+        : offset(static_cast<std::int16_t>(codes.zero_point + bias)),
+          low(static_cast<std::uint8_t>(codes.min + bias)),
+          high(static_cast<std::uint8_t>(codes.max + bias)) {}
+
+    /// The codes of four vectors of differences from the zero point.
+    [[gnu::always_inline]] bytes operator()(const typename Operations::int32 (&differences)[4]) const {
+        const bytes clamped = xsimd::min(xsimd::max(Operations::pack(differences, offset), low), high);
+        if constexpr (bias != 0) return clamped ^ bytes(bias);
+        else return clamped;
+    }
+};
+
+/// Whole rows of a panel, of whose channels `channels` from `first_channel` on exist. Rows of `y` lie `y_pitch` apart. No
+/// table yet.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_whole_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                         int first_channel, int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    static_assert(ops::vectors == 2, "finish_whole_rows: rows are two vectors wide");
+    constexpr int lanes = ops::lanes, width = 2 * lanes;
+    const auto left = epilogue.template vector<ops>(first_channel, channels);
+    const auto right = epilogue.template vector<ops>(first_channel + lanes, channels - lanes);
+    if constexpr (sizeof(Out) == 1) {
+        const code_clamp<ops, Out> clamp(epilogue.codes);
+        const auto finish = [&](const auto& requantize, const std::int32_t* from, [[maybe_unused]] const Out* to)
+            __attribute__((always_inline)) {
+            const int32 sum = ops::template load<int32>(from);
+            if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(epilogue.residual_at(to)));
+            else return requantize(sum);
+        };
+        for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
+            const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
+            Out* next_y = rows > 1 ? y + y_pitch : y;
+            const int32 pair[4] = {finish(left, sums, y), finish(right, sums + lanes, y + lanes),
+                                   finish(left, next_sums, next_y), finish(right, next_sums + lanes, next_y + lanes)};
+            ops::store_halves(y, next_y, clamp(pair));
+        }
+    } else {
+        for (int row = 0; row != rows; ++row, sums += width, y += y_pitch)
+            ops::store_row(y, left(ops::template load<int32>(sums)), right(ops::template load<int32>(sums + lanes)));
+    }
+}
+
+/// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
+/// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    constexpr int width = panel_width<Arch>;
+    if constexpr (!ops::has_batches) {
+        for (int row = 0; row != rows; ++row, y += y_pitch) {
+            for (int c = 0; c != channels; ++c)
+                y[c] = finish_one(epilogue, sums[row * width + c], first_channel + c, y + c);
+        }
+    } else {
+        const std::uint8_t* table = table_of(epilogue);
+        if (channels == width && table == nullptr) {
+            finish_whole_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
+            return;
+        }
+        // Rows that are not whole, or go through a table, are made in a tile of their own.
+        constexpr int block = 8;
+        constexpr std::ptrdiff_t size = sizeof(Out);
+        const std::size_t row_bytes = static_cast<std::size_t>(channels) * sizeof(Out);
+        Out tile[block * width];
+        for (int row = 0; row < rows; row += block, sums += block * width, y += block * y_pitch) {
+            const int count = std::min(block, rows - row);
+            if constexpr (adds_residual<Epilogue>) {
+                typename Epilogue::residual_type residual[block * width] = {};
+                copy_rows<Arch>(epilogue.residual_at(y), y_pitch, count, row_bytes, residual, width);
+                Epilogue local = epilogue;
+                local.residual = residual;
+                local.output = tile;
+                finish_whole_rows<Arch>(local, sums, count, first_channel, channels, tile, width);
+            } else {
+                finish_whole_rows<Arch>(epilogue, sums, count, first_channel, channels, tile, width);
+            }
+            if constexpr (sizeof(Out) == 1) {
+                auto* codes = reinterpret_cast<std::uint8_t*>(tile);
+                if (table != nullptr) lookup_table<Arch>(codes, static_cast<std::size_t>(count * width), table, codes);
+            }
+            copy_rows<Arch>(tile, width * size, count, row_bytes, y, y_pitch * size);
+        }
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

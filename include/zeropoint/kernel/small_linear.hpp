@@ -1,0 +1,279 @@
+// Matrix products of small fixed extents: what linear layers of small networks run, straight-line code without a plan.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/finish_rows.hpp>
+#include <zeropoint/kernel/gemm.hpp>
+#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/implicit_gemm.hpp>
+#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/pack.hpp>
+#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/staging.hpp>
+#include <zeropoint/kernel/unroll.hpp>
+
+// Implicit GEMM plans bands, lists windows and reads extents at run time, which costs more than a small product itself.
+// Here all extents are constants. Weights are packed as pack.hpp packs them, so that this is another way to run
+// `implicit_gemm`, not another algorithm.
+//
+// One or two rows: the panels' sums stay in registers until they are codes. More rows: tile by tile as in gemm.hpp.
+//
+// What 32 products of one row cost, and 64 x 64 of them where two multiplications start in a cycle of 4.3 GHz:
+//
+//   word_pairs      2 x (load and multiply, add)              4 instructions    42 ns
+//   widened_pairs   2 x (load and widen, multiply, add)       6                 59 ns
+//   byte_quads      load and multiply, multiply, add          3, where exact    36 ns
+//
+// With one row each weight is widened for one product only, so that words are worth their bytes: small layers of one
+// row are packed as word_pairs, unless their dtypes say that byte_quads is exact.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// A product of rows x depth activations and depth x channels weights.
+struct linear_extents {
+    int rows = 0, depth = 0, channels = 0;
+
+    /// Code of their own is not worth its bytes for larger extents: a plan costs 40 ns. Words then leave the second-level
+    /// cache to the rest of a network.
+    constexpr bool are_small() const { return rows > 0 && rows <= 16 && depth * channels <= 32768; }
+    /// Whether weights are multiplied faster as words than widened: with two rows, two share a widened weight.
+    constexpr bool prefer_words() const { return rows == 1; }
+};
+
+/// The same product as a convolution.
+constexpr conv2d_geometry geometry_of(const linear_extents& extents) {
+    return {.in = {extents.rows, 1, extents.depth}, .out = {extents.rows, 1, extents.channels}};
+}
+
+/// The extents of a convolution that is a matrix product of its pixels; rows = 0 for all others.
+constexpr linear_extents linear_extents_of(const conv2d_geometry& g) {
+    const bool is_product = g.taps() == 1 && g.groups == 1 && g.in.pixels() == g.out.pixels() && !g.has_padding();
+    return is_product ? linear_extents{g.in.pixels(), g.in.channels, g.out.channels} : linear_extents{};
+}
+
+/// Whether all weights in [low, high] are multiplied as byte_quads, whatever they are.
+template <class Arch> constexpr bool always_byte_quads(activation_codes codes, std::int32_t low, std::int32_t high) {
+    if (!operations<Arch>::has_dot4) return false;
+    const std::int32_t shift = unsigned_shift(codes), least = codes.min + shift, most = codes.max + shift;
+    return !operations<Arch>::pair_sums_saturate ||
+           (pair_fits_int16(least, most, low, low) && pair_fits_int16(least, most, high, high));
+}
+
+/// One product. `Words` says that all panels are word_pairs; else none is.
+template <class Arch, int Rows, int Depth, int Channels, bool Words> class small_linear {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    static constexpr conv2d_geometry geometry = geometry_of({Rows, Depth, Channels});
+    static constexpr panel_layout<Arch> layout{geometry, Words};
+    static constexpr int width = panel_width<Arch>, panels = layout.panels;
+    static constexpr int pitch = layout.runs.depth();  // of a row of activations: Depth, padded
+    static constexpr int last_channels = Channels - (panels - 1) * width;
+    static_assert(std::size_t{Rows} * pitch * sizeof(std::int16_t) <= implicit_gemm_plan(geometry).scratch_bytes);
+
+    /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
+    static constexpr int register_sums = 8;
+    static constexpr bool in_registers = ops::has_batches && Rows <= 2;
+    /// Panels that share a broadcast activation. Where kinds differ from panel to panel, each panel is on its own.
+    static constexpr int panels_at_once = in_registers && Words ? register_sums / (Rows * ops::vectors) : 1;
+
+public:
+    /// Whether run() can multiply these panels: other kinds than its own are left to implicit_gemm().
+    static bool supports([[maybe_unused]] const std::byte* packed) noexcept {
+        bool all = true;
+        if constexpr (!Words)
+            for (int i = 0; i != panels; ++i) all = all && (is<byte_quads>(packed, i) || is<widened_pairs>(packed, i));
+        return all;
+    }
+
+    /// y = epilogue(bias + x * w), as conv2d() computes it from the same arguments.
+    template <class In, class Out, class Epilogue>
+    [[gnu::always_inline]] static void run(const In* x, activation_codes codes, const std::byte* packed,
+                                           const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        const Epilogue own = epilogue;  // which no store to y can change
+        if constexpr (Words) {
+            const std::int16_t* staged = stage<std::int16_t>(x, codes, scratch);
+            constexpr int passes = (panels - 1) / panels_at_once, done = passes * panels_at_once;
+            for (int pass = 0; pass != passes; ++pass)
+                multiply_panels<word_pairs, panels_at_once, width>(staged, packed, pass * panels_at_once, own, y);
+            multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
+        } else {
+            if constexpr (ops::has_dot4) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
+            multiply_each<widened_pairs>(x, codes, packed, own, y, scratch);
+        }
+        if constexpr (in_registers && !adds_residual<Epilogue> && sizeof(Out) == 1)
+            if (table_of(own) != nullptr)
+                lookup_table<Arch>(reinterpret_cast<std::uint8_t*>(y), std::size_t{Rows} * Channels, table_of(own),
+                                   reinterpret_cast<std::uint8_t*>(y));
+    }
+
+private:
+    /// Whether a panel is multiplied as `Format`: where windows of quads fit 16 bits, so does each quad.
+    template <class Format> static bool is(const std::byte* packed, int panel) {
+        const auto kernel = static_cast<panel_kernel>(packed[panel]);
+        if constexpr (std::is_same_v<Format, widened_pairs>) return kernel == panel_kernel::widened_pairs;
+        else return kernel == panel_kernel::byte_quads || kernel == panel_kernel::windowed_quads;
+    }
+
+    /// Rows of activations as a panel's kind takes them, in place where they are so already.
+    template <class Activation, class In>
+    [[gnu::always_inline]] static const Activation* stage(const In* x, activation_codes codes,
+                                                          std::byte* scratch) noexcept {
+        if constexpr (std::is_same_v<Activation, In> && Depth == pitch) return x;
+        auto* staged = reinterpret_cast<Activation*>(scratch);
+        constexpr int run = Depth == pitch ? Rows * Depth : Depth;
+        for (int i = 0; i != Rows * Depth / run; ++i) {
+            stage_pixels<Arch>(x + i * run, run, codes, staged + i * pitch);
+            for (int k = Depth; k != pitch; ++k) staged[i * pitch + k] = 0;
+        }
+        return staged;
+    }
+
+    /// All panels of one kind.
+    template <class Format, class In, class Out, class Epilogue>
+    [[gnu::always_inline]] static void multiply_each(const In* x, activation_codes codes, const std::byte* packed,
+                                                     const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        bool any = false;
+        for (int panel = 0; panel != panels; ++panel) any = any || is<Format>(packed, panel);
+        if (!any) return;
+        const auto* staged = stage<typename Format::activation>(x, codes, scratch);
+        for (int panel = 0; panel != panels - 1; ++panel)
+            if (is<Format>(packed, panel)) multiply_panels<Format, 1, width>(staged, packed, panel, epilogue, y);
+        if (is<Format>(packed, panels - 1))
+            multiply_panels<Format, 1, last_channels>(staged, packed, panels - 1, epilogue, y);
+    }
+
+    /// All rows times `Panels` panels, of whose last `LastChannels` channels are used.
+    template <class Format, int Panels, int LastChannels, class Out, class Epilogue>
+    [[gnu::always_inline]] static void multiply_panels(const typename Format::activation* x, const std::byte* packed,
+                                                       int panel, const Epilogue& epilogue, Out* y) noexcept {
+        const auto* bias = reinterpret_cast<const std::int32_t*>(packed + layout.bias_begin) + panel * width;
+        const auto* weights = reinterpret_cast<const typename Format::weight*>(
+            packed + layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes);
+        const int channel = panel * width;
+        if constexpr (in_registers && !adds_residual<Epilogue>) {
+            int32 sums[Rows][Panels][ops::vectors];
+            multiply<Format>(x, weights, bias, sums);
+            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                finish<(Panels - 1) * width + LastChannels>(epilogue, sums[row], channel, y + row * Channels + channel);
+            });
+        } else {
+            constexpr int most = ops::tile_rows, tiles = (Rows + most - 1) / most, high = (Rows + tiles - 1) / tiles,
+                          higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
+            const auto multiply_rows = [&](auto rows, int row) {
+                alignas(64) std::int32_t sums[rows * width];
+                multiply_tile_of<Format, rows>(x + row * pitch, weights, bias, sums);
+                finish_rows<Arch>(epilogue, sums, rows, channel, LastChannels, y + row * Channels + channel, Channels);
+            };
+            for (int tile = 0; tile != higher_tiles; ++tile)
+                multiply_rows(std::integral_constant<int, high>{}, tile * high);
+            if constexpr (higher_tiles != tiles)
+                for (int tile = higher_tiles; tile != tiles; ++tile)
+                    multiply_rows(std::integral_constant<int, high - 1>{}, higher_tiles + tile * (high - 1));
+        }
+    }
+
+    /// On its own, so that its registers are: beside an epilogue, g++ spills them.
+    template <class Format, int TileRows>
+    [[gnu::noinline]] static void multiply_tile_of(const typename Format::activation* x,
+                                                   const typename Format::weight* weights, const std::int32_t* bias,
+                                                   std::int32_t* stored) noexcept {
+        int32 sums[TileRows][1][ops::vectors];
+        multiply<Format>(x, weights, bias, sums);
+        unroll<TileRows>([&](auto row) __attribute__((always_inline)) {
+            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                ops::store(stored + row * width + v * ops::lanes, sums[row][0][v]);
+            });
+        });
+    }
+
+    /// sums = bias + x * w. With few sums, steps of the depth take turns in several sets of them.
+    template <class Format, int TileRows, int Panels>
+    [[gnu::always_inline]] static void multiply(const typename Format::activation* x,
+                                                const typename Format::weight* weights, const std::int32_t* bias,
+                                                int32 (&sums)[TileRows][Panels][ops::vectors]) noexcept {
+        constexpr int steps = pitch / Format::depth, vector_weights = ops::lanes * Format::depth;
+        constexpr int sets = in_registers ? std::clamp(register_sums / (TileRows * Panels * ops::vectors), 1, 4) : 1;
+        constexpr auto panel_pitch = static_cast<std::ptrdiff_t>(layout.panel_bytes / sizeof(typename Format::weight));
+        using tile = int32[TileRows][Panels][ops::vectors];
+        constexpr int row_vectors = Panels * ops::vectors;
+        tile set_sums[sets];
+        unroll<TileRows * row_vectors>([&](auto i) __attribute__((always_inline)) {
+            constexpr int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+            set_sums[0][row][panel][v] = ops::template load<int32>(bias + panel * width + v * ops::lanes);
+            if constexpr (sets > 1)
+                unroll<sets - 1>([&](auto set)
+                                     __attribute__((always_inline)) { set_sums[set + 1][row][panel][v] = int32(0); });
+        });
+        const auto step = [&](int k, tile& sums_of_set) __attribute__((always_inline)) {
+            decltype(Format::template load<ops>(weights)) w[row_vectors];
+            unroll<row_vectors>([&](auto i) __attribute__((always_inline)) {
+                w[i] = Format::template load<ops>(weights + i / ops::vectors * panel_pitch +
+                                                  (k * ops::vectors + i % ops::vectors) * vector_weights);
+            });
+            unroll<TileRows>([&](auto row) __attribute__((always_inline)) {
+                const auto a = ops::broadcast(x + row * pitch + k * Format::depth);
+                unroll<row_vectors>([&](auto i) __attribute__((always_inline)) {
+                    Format::template dot<ops>(sums_of_set[row][i / ops::vectors][i % ops::vectors], a, w[i]);
+                });
+                // Or g++ adds all products at the end, from memory.
+                unroll<Panels>([&](auto p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
+            });
+        };
+#pragma GCC unroll 8
+        for (int k = 0; k <= steps - sets; k += sets)
+            unroll<sets>([&](auto set) __attribute__((always_inline)) { step(k + set, set_sums[set]); });
+        for (int k = steps - steps % sets; k != steps; ++k) step(k, set_sums[0]);
+        unroll<TileRows * row_vectors>([&](auto i) __attribute__((always_inline)) {
+            constexpr int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+            sums[row][panel][v] = set_sums[0][row][panel][v];
+            if constexpr (sets > 1)
+                unroll<sets - 1>([&](auto set) __attribute__((always_inline)) {
+                    sums[row][panel][v] = sums[row][panel][v] + set_sums[set + 1][row][panel][v];
+                });
+        });
+    }
+
+    /// y = epilogue(sums) for `Count` channels from `channel` on.
+    template <int Count, int Panels, class Out, class Epilogue>
+    [[gnu::always_inline]] static void finish(const Epilogue& epilogue, const int32 (&sums)[Panels][ops::vectors],
+                                              int channel, Out* y) noexcept {
+        static_assert(ops::vectors == 2, "small_linear: store_row takes the two vectors of a row");
+        constexpr int lanes = ops::lanes, whole = Count / width * width;
+        const auto requantized = [&](auto panel, auto v) __attribute__((always_inline)) {
+            constexpr int first = panel * width + v * lanes;
+            return epilogue.template vector<ops>(channel + first, Count - first)(sums[panel][v]);
+        };
+        constexpr std::integral_constant<int, 0> left{};
+        constexpr std::integral_constant<int, 1> right{};
+        alignas(64) Out last[2 * width];  // of a panel that is not whole
+        unroll<(Panels + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
+            constexpr std::integral_constant<int, 2 * pair> low{};
+            constexpr std::integral_constant<int, std::min(2 * pair + 1, Panels - 1)> high{};
+            Out* first = low * width < whole ? y + low * width : last;
+            Out* second = high * width < whole ? y + high * width : last + (high - low) * width;
+            if constexpr (sizeof(Out) == 1) {
+                const int32 four[] = {requantized(low, left), requantized(low, right), requantized(high, left),
+                                      requantized(high, right)};
+                ops::store_halves(first, second, code_clamp<ops, Out>(epilogue.codes)(four));
+            } else {
+                ops::store_row(first, requantized(low, left), requantized(low, right));
+                if constexpr (high != low) ops::store_row(second, requantized(high, left), requantized(high, right));
+            }
+        });
+        if constexpr (Count != whole)
+            std::memcpy(y + whole, last + whole / width % 2 * width, (Count - whole) * sizeof(Out));
+    }
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

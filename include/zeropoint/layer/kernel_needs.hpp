@@ -1,0 +1,72 @@
+// Which kernels a model's rows take, found at compile time: no other is instantiated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/layer/node.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Sets of operators, algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
+struct kernel_needs {
+    std::uint32_t operators = 0, algorithms = 0;
+    bool unsigned_codes = false, signed_codes = false, floats = false;
+    bool unsigned_weights = false, signed_weights = false;
+
+    constexpr bool operator==(const kernel_needs&) const = default;
+    static constexpr kernel_needs everything() { return {~0u, ~0u, true, true, true, true, true}; }
+    constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
+    constexpr bool has(conv2d_algorithm algorithm) const {
+        return (algorithms >> static_cast<int>(algorithm) & 1) != 0;
+    }
+    /// Adds what a row takes.
+    constexpr void add(const node& row) {
+        if (row.type == scalar_type::float32 && row.kind != op::dequantize) {
+            floats = floats || row.kind != op::input;
+            return;
+        }
+        operators |= std::uint32_t{1} << static_cast<int>(row.kind);
+        unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
+        signed_codes = signed_codes || row.type == scalar_type::int8;
+        if (!is_weighted(row.kind)) return;
+        algorithms |= std::uint32_t{1} << static_cast<int>(row.algorithm);
+        unsigned_weights = unsigned_weights || row.weight_type == scalar_type::uint8;
+        signed_weights = signed_weights || row.weight_type == scalar_type::int8;
+    }
+};
+
+constexpr kernel_needs needs_of(const node* rows, int size) {
+    kernel_needs needs;
+    for (int i = 0; i != size; ++i) needs.add(rows[i]);
+    return needs;
+}
+
+/// Calls f with a value of the row's weight type, which must be needed.
+template <kernel_needs Needs, class F> void with_weight_type(const node& row, F&& f) {
+    if constexpr (Needs.unsigned_weights)
+        if (row.weight_type == scalar_type::uint8) return f(std::uint8_t{});
+    if constexpr (Needs.signed_weights)
+        if (row.weight_type == scalar_type::int8) f(std::int8_t{});
+}
+
+/// Calls f(std::integral_constant<conv2d_algorithm, A>) with the A that is `algorithm`, which must be needed. f is
+/// instantiated for needed algorithms alone.
+template <kernel_needs Needs, class F> constexpr void with_algorithm(conv2d_algorithm algorithm, F&& f) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        const auto note = [&]<conv2d_algorithm A>(std::integral_constant<conv2d_algorithm, A> name) {
+            if constexpr (Needs.has(A))
+                if (algorithm == A) f(name);
+        };
+        (note(std::integral_constant<conv2d_algorithm, kernel::conv2d_algorithms[I]>{}), ...);
+    }
+    (std::make_index_sequence<std::size(kernel::conv2d_algorithms)>{});
+}
+
+}  // namespace v0
+}  // namespace zp

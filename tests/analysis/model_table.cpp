@@ -1,0 +1,117 @@
+// A model as a table: what its rows say, under which algorithm, and how they print.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <string>
+
+#include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/convert.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using zp::conv2d_algorithm;
+using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
+using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+
+struct net
+    : zp::model<zp::input<8, 8, 3>, zp::conv2d<"conv1", zp::conv{.out_channels = 48, .kernel = 3, .padding = 1}>,
+                zp::relu, zp::residual<zp::conv2d<"conv2", zp::conv{.out_channels = 48, .kernel = 3, .padding = 1}>>,
+                zp::flatten, zp::linear<"fc", 10>> {};
+struct config : zp::qconfig<activations, weights, zp::for_layer<"conv1", zp::algorithm<conv2d_algorithm::direct>>,
+                            zp::for_layer<"conv2", zp::algorithm<zp::smallest>>> {};
+
+struct image_head {
+    static constexpr const char* kind = "mean_of_image";
+    static constexpr zp::shape output_shape(zp::shape) { return {1, 1, 1}; }
+    static constexpr int parameters(zp::shape) { return 0; }
+    static void forward(const float* x, float* y, const zp::node&, const float*) { *y = *x; }
+};
+struct with_custom : zp::model<zp::input<2, 2, 1>, zp::custom<"head", image_head>> {};
+
+auto int8_network() {
+    return zp::convert(zp::calibrate(zp::prepare<config>(made_up::network<net>(1)), made_up::inputs<net>(4, 1)));
+}
+
+std::string line_of(const std::string& text, const std::string& part) {
+    const std::size_t at = text.find(part);
+    REQUIRE(at != std::string::npos);
+    const std::size_t begin = text.rfind('\n', at) + 1;
+    return text.substr(begin, text.find('\n', at) - begin);
+}
+
+}  // namespace
+
+TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
+    const auto model = int8_network();
+    const zp::model_table table = zp::table_of(model);
+    REQUIRE(table.rows.size() == 7);
+    const zp::model_table_row &conv1 = table.rows[2], &conv2 = table.rows[3], &add = table.rows[4], &fc = table.rows[5];
+    CHECK(table.rows[0].operation == "input");
+    CHECK(table.rows[0].arena_offset == zp::in_user_input);
+    CHECK(conv1.operation == "conv2d + relu");
+    CHECK(conv1.name == "conv1");
+    CHECK(conv1.inputs == std::vector<int>{1});
+    CHECK(conv1.out == zp::shape{8, 8, 48});
+    CHECK(conv1.type == zp::scalar_type::uint8);
+    CHECK(conv1.algorithm == "direct");
+    CHECK(conv1.why.substr(0, 7) == "named: ");
+    CHECK(conv1.output_bytes == 8 * 8 * 48);
+    CHECK(conv2.algorithm == "implicit_gemm");
+    CHECK(conv2.why.substr(0, 10) == "smallest: ");
+    CHECK(conv2.why.find("winograd_4x4: ") != std::string::npos);  // faster
+    CHECK(conv2.why.find("direct") == std::string::npos);
+    CHECK(fc.why.substr(0, 10) == "balanced: ");
+    CHECK_FALSE(fc.panels.empty());
+    for (const zp::model_table_row* row : {&conv1, &conv2, &fc}) {
+        CHECK(row->packed_bytes > 0);
+        CHECK(row->packed_bytes < row->parameter_bytes);
+    }
+    CHECK(add.inputs == std::vector<int>{3, 2});
+    CHECK(add.algorithm.empty());
+    CHECK(add.arena_offset == conv2.arena_offset);  // in place
+    CHECK(table.rows.back().arena_offset == zp::in_user_output);
+    CHECK(table.arena_bytes == model.arena_bytes);
+    CHECK(table.parameter_bytes == model.parameter_bytes);
+}
+
+TEST_CASE("model table: a row is a line, its columns are aligned, and totals are below") {
+    const auto model = int8_network();
+    const std::string text = zp::to_string(model);
+    CHECK(line_of(text, "conv1").find("2  conv2d + relu  conv1  1") != std::string::npos);
+    CHECK(line_of(text, "conv1").find("direct") == text.substr(0, text.find('\n')).find("algorithm"));
+    CHECK(line_of(text, "input").find("caller's") != std::string::npos);
+    CHECK(text.find(" \n") == std::string::npos);
+    const std::string totals = std::to_string(model.parameter_bytes) + " bytes of parameters, " +
+                               std::to_string(model.arena_bytes) + " bytes of arena\n";
+    CHECK(text.substr(text.size() - totals.size()) == totals);
+
+    std::FILE* file = std::tmpfile();
+    REQUIRE(file != nullptr);
+    zp::print(model, file);
+    std::rewind(file);
+    std::string printed(text.size() + 1, '\0');
+    printed.resize(std::fread(printed.data(), 1, printed.size(), file));
+    std::fclose(file);
+    CHECK(printed == text);
+}
+
+TEST_CASE("model table: float networks and custom layers have one, too") {
+    const std::string text = zp::to_string(made_up::network<net>(1));
+    CHECK(line_of(text, "fc").find("linear") != std::string::npos);
+    CHECK(text.find("implicit_gemm") == std::string::npos);
+    CHECK(zp::to_string(zp::float_model<with_custom>()).find("mean_of_image") != std::string::npos);
+}
+
+TEST_CASE("model table: times and bytes for people") {
+    CHECK(zp::detail::time_text(0) == "0 ns");
+    CHECK(zp::detail::time_text(12.34) == "12.3 ns");
+    CHECK(zp::detail::time_text(999.4) == "999 ns");
+    CHECK(zp::detail::time_text(999.6) == "1 us");
+    CHECK(zp::detail::time_text(4567e3) == "4.57 ms");
+    CHECK(zp::detail::bytes_text(832) == "832 B");
+    CHECK(zp::detail::bytes_text(4719936) == "4.72 MB");
+}

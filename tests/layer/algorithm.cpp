@@ -1,0 +1,98 @@
+// Which algorithm a layer takes under each goal, and that the choice is the best of what can compute it.
+#include <doctest/doctest.h>
+
+#include <zeropoint/layer/algorithm.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using arch = zp::default_architecture;
+using zp::conv2d_algorithm;
+
+constexpr zp::node layer(zp::shape in, int channels, int kernel, int stride = 1, int groups = 1) {
+    zp::node row;
+    row.kind = zp::op::conv2d;
+    row.window.in = row.in = in;
+    row.window.out = row.out = {(in.height - 1) / stride + 1, (in.width - 1) / stride + 1, channels};
+    row.window.kernel_height = row.window.kernel_width = kernel;
+    row.window.stride_height = row.window.stride_width = stride;
+    row.window.padding_top = row.window.padding_left = kernel / 2;
+    row.window.groups = groups;
+    return row;
+}
+constexpr conv2d_algorithm chosen(zp::node row, zp::algorithm_policy policy) {
+    row.policy = policy;
+    return zp::choose_algorithm<arch>(row);
+}
+
+}  // namespace
+
+TEST_CASE("algorithm: every goal takes the best of what can compute the layer") {
+    made_up::generator next(3);
+    for (int round = 0; round != 300; ++round) {
+        const int groups = next.integer(0, 2) != 0 ? 1 : next.integer(2, 8);
+        const int in = groups * next.integer(1, 40), depthwise = next.integer(0, 3);
+        zp::node row =
+            layer({next.integer(1, 30), next.integer(1, 30), in}, groups * next.integer(1, 40),
+                  next.integer(0, 1) != 0 ? 3 : next.integer(1, 5), next.integer(1, 2), depthwise == 0 ? in : groups);
+        if (depthwise == 0) row.window.out.channels = row.out.channels = in;
+        row.affine_weights = next.integer(0, 3) == 0;
+        for (const conv2d_algorithm algorithm : zp::kernel::conv2d_algorithms) {
+            if (!zp::kernel::supports(row.window, algorithm)) {
+                CHECK(chosen(row, algorithm) == conv2d_algorithm::automatic);
+                continue;
+            }
+            CHECK(chosen(row, algorithm) == algorithm);
+            const zp::kernel::conv2d_cost cost = zp::cost_of<arch>(row, algorithm);
+            CHECK(cost.packed_bytes ==
+                  zp::kernel::conv2d_packed_bytes<arch>(row.window, algorithm, row.affine_weights));
+            for (const zp::algorithm_policy policy : {zp::fastest, zp::balanced, zp::smallest}) {
+                const auto weight = [&](conv2d_algorithm one) {
+                    const zp::kernel::conv2d_cost c = zp::cost_of<arch>(row, one);
+                    const std::size_t scratch = zp::kernel::conv2d_scratch_bytes<arch>(row.window, one);
+                    const double price = zp::nanoseconds_per_packed_byte(policy.goal);
+                    return c.nanoseconds + price * static_cast<double>(c.packed_bytes) +
+                           (policy == zp::balanced ? price * static_cast<double>(scratch) : 0);
+                };
+                CHECK(chosen(row, policy) != conv2d_algorithm::direct);
+                if (algorithm != conv2d_algorithm::direct)
+                    CHECK(weight(chosen(row, policy)) <= weight(algorithm) * (1 + 1e-12));
+            }
+        }
+    }
+    static_assert(zp::nanoseconds_per_packed_byte(zp::algorithm_goal::fastest) == 0);
+    static_assert(zp::nanoseconds_per_packed_byte(zp::algorithm_goal::balanced) <
+                  zp::nanoseconds_per_packed_byte(zp::algorithm_goal::smallest));
+}
+
+TEST_CASE("algorithm: the layers of well-known networks") {
+    constexpr auto gemm = conv2d_algorithm::implicit_gemm;
+    for (const zp::algorithm_policy policy : {zp::balanced, zp::fastest, zp::smallest}) {
+        CHECK(chosen(layer({1, 1, 512}, 1000, 1), policy) == gemm);
+        CHECK(chosen(layer({56, 56, 64}, 256, 1), policy) == gemm);
+        CHECK(chosen(layer({224, 224, 3}, 64, 7, 2), policy) == gemm);
+        CHECK(chosen(layer({56, 56, 144}, 144, 3, 1, 144), policy) == conv2d_algorithm::depthwise);
+    }
+    // 3x3 of stride 1: a quarter of the products, for eight times the bytes.
+    CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::fastest) == conv2d_algorithm::winograd_4x4);
+    CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::balanced) == conv2d_algorithm::winograd_4x4);
+    CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::smallest) == gemm);
+    // A small layer's arena would be six times as large for half a microsecond.
+    CHECK(chosen(layer({8, 8, 16}, 16, 3), zp::balanced) == gemm);
+    // Few outputs and many weights: a byte costs balanced something, and smallest much.
+    constexpr zp::node deep = layer({7, 7, 512}, 512, 3);
+    const auto bytes = [&](zp::algorithm_policy policy) {
+        return zp::cost_of<arch>(deep, chosen(deep, policy)).packed_bytes;
+    };
+    CHECK(bytes(zp::balanced) <= bytes(zp::fastest));
+    CHECK(bytes(zp::smallest) <= bytes(zp::balanced));
+    CHECK(chosen(deep, zp::smallest) == gemm);
+}
+
+TEST_CASE("algorithm: a policy is a goal, or an algorithm by name") {
+    static_assert(zp::algorithm_policy{} == zp::balanced && zp::balanced != zp::fastest);
+    static_assert(zp::algorithm_policy(conv2d_algorithm::direct).goal == zp::algorithm_goal::named);
+    static_assert(zp::algorithm_policy(conv2d_algorithm::automatic).goal == zp::algorithm_goal::balanced);
+    static_assert(chosen(layer({4, 4, 4}, 4, 3), conv2d_algorithm::direct) == conv2d_algorithm::direct);
+}

@@ -1,0 +1,69 @@
+// Small linear layers of a model: they have steps of their own, which give what the general ones give.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/convert.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+struct net : zp::model<zp::input<1, 1, 37>, zp::linear<"a", 40>, zp::relu, zp::linear<"b", 19>, zp::sigmoid,
+                       zp::linear<"c", 3>> {};
+using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
+using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+struct balanced : zp::qconfig<activations, weights> {};
+struct smallest : zp::qconfig<activations, weights, zp::algorithm<zp::smallest>> {};
+struct direct : zp::qconfig<activations, weights, zp::algorithm<zp::conv2d_algorithm::direct>> {};
+struct reduced : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>, weights> {
+};
+
+template <class Config> using stage = typename zp::quantized<net, Config>::stage;
+
+/// Linear rows that have the step of their extents, and those whose weights are words.
+template <class Config> std::array<int, 2> generated() {
+    std::array<int, 2> counts{};
+    const auto& table = stage<Config>::table;
+    for (int i = 0; i != table.size; ++i) {
+        const zp::node& row = table.nodes[i];
+        const auto general = stage<Config>::kernels::step_of(table.nodes, row);
+        counts[0] += stage<Config>::steps[static_cast<std::size_t>(i)] != general;
+        counts[1] += row.word_weights;
+    }
+    return counts;
+}
+
+template <class Config> std::vector<float> outputs(const std::vector<std::vector<float>>& inputs) {
+    const auto model = zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(made_up::network<net>())), inputs));
+    std::vector<float> all;
+    std::array<float, 3> y{};
+    for (const std::vector<float>& x : inputs) {
+        model(x, y);
+        all.insert(all.end(), y.begin(), y.end());
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("small linear: rows of small fixed extents have steps of their own") {
+    CHECK(generated<balanced>()[0] == 3);
+    CHECK(generated<smallest>() == std::array{3, 0});
+    CHECK(generated<direct>() == std::array{0, 0});
+    // Words where a byte multiplication could saturate, and never where the dtypes exclude it.
+    CHECK(generated<balanced>()[1] == (zp::kernel::operations<zp::default_architecture>::has_batches ? 3 : 0));
+    CHECK(generated<reduced>()[1] == (zp::kernel::operations<zp::default_architecture>::has_dot4 ? 0 : 3));
+}
+
+TEST_CASE("small linear: models give the same bits with words, with bytes and by the plain algorithm") {
+    std::vector<std::vector<float>> inputs;
+    for (std::uint64_t i = 0; i != 20; ++i) inputs.push_back(made_up::values(37, 100 + i));
+    const std::vector<float> expected = outputs<direct>(inputs);
+    CHECK(outputs<balanced>(inputs) == expected);
+    CHECK(outputs<smallest>(inputs) == expected);
+}
