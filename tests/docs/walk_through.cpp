@@ -23,6 +23,14 @@ struct mixed_qconfig : zp::qconfig<
     zp::requantize_with<zp::float_bias>> {};                    // for the whole model
 // [/overrides]
 
+// [algorithms]
+struct fast_qconfig : zp::qconfig<
+    my_qconfig::activation, my_qconfig::weight,
+    zp::algorithm<zp::fastest>,                                                        // else zp::balanced
+    zp::for_type<zp::op::linear, zp::algorithm<zp::smallest>>,
+    zp::for_layer<"conv2", zp::algorithm<zp::conv2d_algorithm::winograd_2x2>>> {};
+// [/algorithms]
+
 // [fixed-input]
 struct pixels_qconfig : zp::qconfig<
     my_qconfig::activation, my_qconfig::weight,
@@ -205,6 +213,16 @@ TEST_CASE("workflow: overrides, fixed input, branches, stubs, custom layers") {
     const auto mixed = quantized<digits_cnn, mixed_qconfig>();
     std::array<float, 10> y{};
     mixed(std::array<float, 64>{}, y);
+
+    const auto fast = quantized<digits_cnn, fast_qconfig>();
+    std::array<float, 10> of_fast{}, of_balanced{};
+    fast(std::array<float, 64>{1.0f}, of_fast);
+    quantized<digits_cnn, my_qconfig>()(std::array<float, 64>{1.0f}, of_balanced);
+    CHECK(of_fast == of_balanced);  // algorithms change no result
+    // [print]
+    std::string table = zp::to_string(fast);  // zp::print(fast) writes it to stdout
+    // [/print]
+    CHECK(table.find("winograd_2x2") != table.npos);
 
     quantized<two_branches, sum_in_float>();
     quantized<two_scales, my_qconfig>();
