@@ -11,6 +11,8 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
 
+#include "../support/generator.hpp"
+
 namespace arrays {
 
 /// Calls `test.template operator()<Arch>()` for plain C++ and for every vector width that this build has.
@@ -19,26 +21,7 @@ template <class Arch = zp::default_architecture, class Test> void for_each_archi
     if constexpr (zp::has_vectors<Arch>) for_each_architecture<zp::kernel::narrower_architecture<Arch>>(test);
 }
 
-/// A fixed sequence of 32-bit numbers (splitmix64).
-class generator {
-public:
-    explicit generator(std::uint64_t seed) : state_(seed) {}
-    std::uint32_t operator()() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15ull;
-        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-        z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-        return static_cast<std::uint32_t>((z ^ (z >> 31)) >> 32);
-    }
-    /// Uniform in [low, high).
-    float real(float low, float high) { return low + (high - low) * static_cast<float>((*this)() >> 8) * 0x1p-24f; }
-    /// Uniform in [low, high].
-    int integer(int low, int high) {
-        return low + static_cast<int>((*this)() % static_cast<std::uint32_t>(high - low + 1));
-    }
-
-private:
-    std::uint64_t state_;
-};
+using zp_test::generator;
 
 inline std::vector<float> reals(std::size_t count, std::uint64_t seed, float low = -4.0f, float high = 4.0f) {
     generator next(seed);
@@ -58,6 +41,19 @@ template <class T> std::vector<T> codes(std::size_t count, std::uint64_t seed) {
     }
     return values;
 }
+
+/// All pairs of codes of T: the first or the second of each.
+template <class T> std::vector<T> every_pair(bool first) {
+    std::vector<T> values(65536);
+    for (std::size_t i = 0; i != values.size(); ++i) values[i] = static_cast<T>(first ? i / 256 : i % 256);
+    return values;
+}
+
+/// Scale and zero point of one operand.
+struct grid {
+    float scale;
+    std::int32_t zero_point;
+};
 
 /// Equality of bits: tells -0 from +0, and a NaN equals itself.
 template <class T> bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {

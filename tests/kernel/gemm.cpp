@@ -46,6 +46,26 @@ TEST_CASE("gemm: every remainder in rows and in channels") {
                                                  operands::random, false));
 }
 
+TEST_CASE("gemm: any weights, from where panels are widened beforehand") {
+    random_engine random(6);
+    for (int rows : {zp::kernel::widening_rows - 1, zp::kernel::widening_rows, zp::kernel::widening_rows + 1, 97}) {
+        for (int depth : {4, 30, 64, 129}) {
+            const conv2d_geometry g = matrix(rows, 17, depth);
+            check_all(problem<std::uint8_t, std::int8_t>(random, g, {200, 0, 255}, operands::random, operands::lowest,
+                                                         false));
+            check_all(problem<std::int8_t, std::int8_t>(random, g, {-3, -128, 127}, operands::random, operands::random,
+                                                        false));
+        }
+    }
+    using arch = zp::default_architecture;
+    using plan = zp::kernel::implicit_gemm_plan<arch>;
+    constexpr std::size_t panel_bytes = 64 * zp::kernel::panel_width<arch> * sizeof(std::int16_t);
+    CHECK(plan(matrix(zp::kernel::widening_rows - 1, 17, 64)).scratch_bytes ==
+          plan(matrix(zp::kernel::widening_rows - 1, 17, 64)).widened_begin);
+    CHECK(plan(matrix(zp::kernel::widening_rows, 17, 64)).scratch_bytes ==
+          plan(matrix(zp::kernel::widening_rows, 17, 64)).widened_begin + zp::align_up(panel_bytes));
+}
+
 TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {
     random_engine random(3);
     for (int x_kind = 0; x_kind != static_cast<int>(operands::count); ++x_kind) {

@@ -15,10 +15,8 @@ namespace {
 
 namespace kernel = zp::kernel;
 
-struct grid {
-    float scale;
-    std::int32_t zero_point;
-};
+using arrays::every_pair;
+using arrays::grid;
 
 template <class A, class Y>
 void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid of_b, grid of_y, int quant_min,
@@ -35,12 +33,6 @@ void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid o
         kernel::mul<Arch>(a.data(), b.data(), a.size(), parameters, y.data());
         CHECK(y == expected);
     });
-}
-
-template <class A> std::vector<A> every_pair(bool first) {
-    std::vector<A> values(65536);
-    for (std::size_t i = 0; i != values.size(); ++i) values[i] = static_cast<A>(first ? i / 256 : i % 256);
-    return values;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ template <class In> counts check(const problem<In, std::int8_t>& p) {
         using arch = decltype(architecture);
         INFO(zp::kernel::operations<arch>::name, " ", zp::kernel::panel_width<arch>, ": ", describe(p.geometry));
         zp::aligned_buffer packed(zp::kernel::panel_layout<arch>(p.geometry, false).bytes);
-        zp::aligned_buffer scratch(zp::kernel::implicit_gemm_plan(p.geometry).scratch_bytes);
+        zp::aligned_buffer scratch(zp::kernel::implicit_gemm_plan<arch>(p.geometry).scratch_bytes);
         std::memset(scratch.data(), 0xa5, scratch.size());
         zp::kernel::pack_panels<arch>(p.geometry, p.view(), p.codes, packed.data());
         std::vector<std::int32_t> y(sums.size(), 77);

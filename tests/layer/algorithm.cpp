@@ -78,6 +78,9 @@ TEST_CASE("algorithm: the layers of well-known networks") {
     CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::fastest) == conv2d_algorithm::winograd_4x4);
     CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::balanced) == conv2d_algorithm::winograd_4x4);
     CHECK(chosen(layer({56, 56, 64}, 64, 3), zp::smallest) == gemm);
+    // One input channel: cells of its own for each output channel would mostly be empty.
+    CHECK(chosen(layer({28, 28, 1}, 6, 5), zp::balanced) == gemm);
+    CHECK(chosen(layer({8, 8, 1}, 8, 3), zp::balanced) == gemm);
     // A small layer's arena would be six times as large for half a microsecond.
     CHECK(chosen(layer({8, 8, 16}, 16, 3), zp::balanced) == gemm);
     // Few outputs and many weights: a byte costs balanced something, and smallest much.
@@ -89,6 +92,14 @@ TEST_CASE("algorithm: the layers of well-known networks") {
     CHECK(bytes(zp::smallest) <= bytes(zp::balanced));
     CHECK(chosen(deep, zp::smallest) == gemm);
 }
+
+#if XSIMD_WITH_AVX2
+TEST_CASE("algorithm: on AVX2, what saves more time than its bytes take to read") {
+    CHECK(zp::choose_algorithm<xsimd::fma3<xsimd::avx2>>(layer({14, 14, 256}, 256, 3)) ==
+          conv2d_algorithm::winograd_4x4);
+    CHECK(zp::choose_algorithm<xsimd::fma3<xsimd::avx2>>(layer({7, 7, 512}, 512, 3)) == conv2d_algorithm::winograd_2x2);
+}
+#endif
 
 TEST_CASE("algorithm: a policy is a goal, or an algorithm by name") {
     static_assert(zp::algorithm_policy{} == zp::balanced && zp::balanced != zp::fastest);
