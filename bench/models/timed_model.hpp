@@ -1,12 +1,15 @@
 // A network as those who time it see it: by name, without its type.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/layer/node.hpp>
 
 namespace models {
 
@@ -29,6 +32,12 @@ public:
     /// x: height x width x channels. Quantizing it and dequantizing y are part of the int8 network.
     virtual void run_int8(const float* x, float* y) noexcept = 0;
     virtual void run_float(const float* x, float* y) noexcept = 0;
+
+    /// The int8 network row by row: its table, the packed weights of a row (at parameter_offset), and a call of
+    /// after(row) behind every row of an inference.
+    virtual std::span<const zp::node> int8_rows() const = 0;
+    virtual const std::byte* int8_parameters() const = 0;
+    virtual void run_int8_by_row(const float* x, float* y, const std::function<void(int)>& after) = 0;
 
     /// The weights under PyTorch's names, shapes and order as safetensors: before batch norms are folded.
     virtual void save_float(const std::string& path) const = 0;

@@ -1,8 +1,11 @@
 // The timed form of a network's type. Only the files that make one model each include this: it compiles everything.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include <zeropoint/io/model_file.hpp>
@@ -41,6 +44,11 @@ public:
 
     void run_int8(const float* x, float* y) noexcept override { int8_.run(x, y, int8_memory_->bytes); }
     void run_float(const float* x, float* y) noexcept override { float_.run(x, y, float_memory_->bytes); }
+    std::span<const zp::node> int8_rows() const override { return int8_network::rows(); }
+    const std::byte* int8_parameters() const override { return int8_.parameters(); }
+    void run_int8_by_row(const float* x, float* y, const std::function<void(int)>& after) override {
+        int8_.run(x, y, int8_memory_->bytes, [&](int row, const void*) { after(row); });
+    }
     void save_float(const std::string& path) const override { zp::save(with_random_weights<Net>(), path); }
 
 private:

@@ -109,7 +109,19 @@ TEST_CASE("pack: few pairs that could saturate are split off, many are not") {
     CHECK(kernel_with(0) == panel_kernel::windowed_quads);
     CHECK(kernel_with(1) == panel_kernel::residual_quads);
     CHECK(kernel_with(3) == panel_kernel::residual_quads);
-    CHECK(kernel_with(4) == panel_kernel::widened_pairs);
+    CHECK(kernel_with(4) == panel_kernel::nibble_quads);
+}
+
+TEST_CASE("pack: what could saturate is nibble_quads for one deep row, else widened_pairs") {
+    using arch = odd_saturating_architecture;
+    const activation_codes full{0, 0, 255};
+    CHECK(kernel_of<arch>(std::vector<std::int8_t>(63, 65), full) == panel_kernel::widened_pairs);
+    CHECK(kernel_of<arch>(std::vector<std::int8_t>(64, 65), full) == panel_kernel::nibble_quads);
+    CHECK(kernel_of<odd_architecture>(std::vector<std::int8_t>(64, 65), full) == panel_kernel::byte_quads);
+    CHECK(splits_activations({.in = {1, 1, 64}, .out = {1, 1, 3}}));
+    CHECK_FALSE(splits_activations({.in = {2, 1, 64}, .out = {2, 1, 3}}));
+    CHECK_FALSE(splits_activations({.in = {2, 1, 64}, .out = {1, 1, 3}, .kernel_height = 2}));
+    CHECK_FALSE(splits_activations({.in = {1, 1, 64}, .out = {1, 1, 4}, .groups = 2}));
 }
 
 TEST_CASE("pack: sizes count every channel and the padding of every run") {

@@ -42,7 +42,7 @@ template <class Arch> constexpr std::size_t conv2d_scratch_bytes(const conv2d_ge
         case conv2d_algorithm::direct: return 0;
         case conv2d_algorithm::winograd_4x4: return winograd_plan<Arch>(g, winograd_4x4::method).scratch_bytes;
         case conv2d_algorithm::winograd_2x2: return winograd_plan<Arch>(g, winograd_2x2::method).scratch_bytes;
-        default: return implicit_gemm_plan(g).scratch_bytes;
+        default: return implicit_gemm_plan<Arch>(g).scratch_bytes;
     }
 }
 

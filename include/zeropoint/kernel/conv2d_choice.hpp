@@ -62,10 +62,13 @@ template <class Arch> constexpr conv2d_cost winograd_cost(const conv2d_geometry&
 template <class Arch>
 constexpr conv2d_cost cost_of_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, bool affine_weights) {
     const double rate = affine_weights ? operations<Arch>::word_products : operations<Arch>::byte_products;
-    const double outputs = double{1} * g.out.height * g.out.width * g.out.channels;
+    const double pixels = double{1} * g.out.height * g.out.width, outputs = pixels * g.out.channels;
     switch (algorithm) {
-        case conv2d_algorithm::depthwise:  // cells are staged, and many are not full
-            return {outputs * (15 + 2 * g.depth()) / operations<Arch>::word_products, depthwise_layout<Arch>(g).bytes};
+        case conv2d_algorithm::depthwise: {  // cells are staged, and many are not full
+            const depthwise_layout<Arch> layout(g);
+            const double lanes = pixels * layout.panels * layout.width;
+            return {lanes * (15 + 2 * g.depth()) / operations<Arch>::word_products, layout.bytes};
+        }
         case conv2d_algorithm::direct:  // one product at a time
             return {outputs * g.depth(), direct_packed_bytes(g)};
         case conv2d_algorithm::winograd_4x4: return winograd_cost<Arch>(g, winograd_4x4::method);
@@ -74,7 +77,7 @@ constexpr conv2d_cost cost_of_conv2d(const conv2d_geometry& g, conv2d_algorithm 
     }
     // Lanes of a panel without a channel multiply in vain, and so do runs padded to quads.
     const panel_layout<Arch> layout(g, affine_weights);
-    const double channels = double{1} * layout.panels * layout.width, pixels = double{1} * g.out.height * g.out.width;
+    const double channels = double{1} * layout.panels * layout.width;
     const double reading = static_cast<double>(layout.bytes) * nanoseconds_per_byte_from_cache;
     return {std::max(pixels * channels * (layout.runs.depth() + 12) / rate, reading), layout.bytes};
 }

@@ -17,7 +17,7 @@
 //           for each quad (pair) of the run:
 //               load the panel's weights
 //               for each row: broadcast its quad, dot, add
-//       store sums                                  one tile, in the first-level cache
+//       store sums                                  a few tiles, in the first-level cache
 //       y = epilogue(sums)                      finish_rows
 //
 // The tile kernel knows activation and weight types only, the epilogue output types only: their product is never
@@ -34,14 +34,17 @@ struct quad_place {
 };
 
 /// Where the products of one row lie, relative to its window's first element: kernel_rows x segments runs of `length`
-/// elements, length a multiple of 4. Panels of quads have two more numbers, which differ from panel to panel.
+/// elements, length a multiple of 4; of 2 where panels of pairs skip half a quad of padding. Panels of quads have two more
+/// numbers, which differ from panel to panel.
 struct window_runs {
     int kernel_rows = 1, segments = 1, length = 4;
     std::ptrdiff_t row_advance = 0, segment_advance = 0;
-    int window = 1;     ///< windowed_quads: quads summed in 16 bits
-    int residuals = 0;  ///< byte_quads: further quads, whose places and weights follow
+    int skipped_pairs = 0;  ///< pairs of weights behind each run that are padding
+    int window = 1;         ///< windowed_quads: quads summed in 16 bits
+    int residuals = 0;      ///< byte_quads: further quads, whose places and weights follow
     const quad_place* residual_places = nullptr;
     const std::int8_t* residual_weights = nullptr;
+    std::int16_t* widened = nullptr;  ///< widening_pairs: where the weights go, as word_pairs
 };
 
 /// The kinds of panel of pack.hpp, as tile kernels see them.
@@ -59,6 +62,11 @@ struct byte_quads {
 };
 /// byte_quads whose pair sums are added up in int16 over a window of quads before they are widened.
 struct windowed_quads : byte_quads {};
+/// byte_quads times one row of activations in halves of 4 bits, which lie in two rows. A pair sum of halves and any
+/// weights is at most 15 * 128 * 2 in magnitude, so that int16 holds those of `window` quads.
+struct nibble_quads : byte_quads {
+    static constexpr int window = 8;
+};
 struct widened_pairs {
     using activation = std::int16_t;
     using weight = std::int8_t;
@@ -71,6 +79,8 @@ struct widened_pairs {
         Operations::dot2(sums, a, w);
     }
 };
+/// The first tile of a panel that is word_pairs afterwards: its stores take nothing from the multiplications.
+struct widening_pairs : widened_pairs {};
 struct word_pairs {
     using activation = std::int16_t;
     using weight = std::int16_t;
@@ -84,8 +94,9 @@ struct word_pairs {
     }
 };
 
-/// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32.
-template <class Arch, class Format, int Rows>
+/// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
+/// of two vectors of the panel is multiplied, the sums of the other are 0.
+template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
                                      const std::int32_t* bias, std::int32_t* sums) noexcept {
@@ -97,24 +108,28 @@ template <class Arch, class Format, int Rows>
     constexpr int sets = Rows == 1 ? 2 : 1;  // of sums: one row waits for its additions otherwise
     const typename Format::activation* rows[Rows];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + offsets[row]; });
-    int32 tile[sets][Rows][ops::vectors];
+    int32 tile[sets][Rows][Vectors];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             tile[0][row][v] = ops::template load<int32>(bias + v * ops::lanes);
             if constexpr (sets == 2) tile[1][row][v] = int32{};
         });
     });
+    [[maybe_unused]] std::int16_t* widened = runs.widened;
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
-        weights w[ops::vectors];
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        weights w[Vectors];
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             w[v] = Format::template load<ops>(panel + v * step);
+            if constexpr (std::is_same_v<Format, widening_pairs>) ops::store(widened + v * step, w[v]);
         });
+        if constexpr (std::is_same_v<Format, widening_pairs>) widened += ops::vectors * step;
         unroll<Rows>([&](auto row) __attribute__((always_inline)) {
             const auto a = ops::broadcast(rows[row] + k);
-            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                 Format::template dot<ops>(tile[set][row][v], a, w[v]);
             });
-            if constexpr (Rows > 2) ops::fence(tile[set][row]);
+            if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
+            else if constexpr (Rows > 2) ops::fence(tile[set][row]);
         });
         panel += ops::vectors * step;
     };
@@ -133,6 +148,8 @@ template <class Arch, class Format, int Rows>
                 }
             }
             for (; k < end; k += Format::depth) multiply(k, first);
+            if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
+            if constexpr (std::is_same_v<Format, widening_pairs>) widened += runs.skipped_pairs * (ops::vectors * step);
         }
     }
     if constexpr (std::is_same_v<Format, byte_quads>) {
@@ -144,10 +161,11 @@ template <class Arch, class Format, int Rows>
         }
     }
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
         });
+        if constexpr (Vectors != ops::vectors) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
     });
 }
 
@@ -208,11 +226,69 @@ template <class Arch, int Rows>
     }
 }
 
+/// The tile of nibble_quads: sums = bias + 16 * (the row at offsets[0]) * panel + (the row at offsets[1]) * panel. All
+/// products lie in one run.
+template <class Arch>
+[[gnu::noinline]] void multiply_nibbles(const std::uint8_t* band, const std::int32_t* offsets, const window_runs& runs,
+                                        const std::int8_t* panel, const std::int32_t* bias,
+                                        std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    constexpr int step = ops::lanes * 4;
+
+    typename ops::int32 tile[2][ops::vectors];  // of the higher halves, and of the lower
+    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        tile[0][v] = typename ops::int32{};
+        tile[1][v] = ops::template load<typename ops::int32>(bias + v * ops::lanes);
+    });
+    const std::uint8_t* high = band + offsets[0];
+    const std::ptrdiff_t low = offsets[1] - offsets[0];
+    const auto multiply = [&](auto quads) __attribute__((always_inline)) {
+        typename ops::int16 pairs[2][ops::vectors];
+        unroll<quads>([&](auto quad) __attribute__((always_inline)) {
+            typename ops::int8 w[ops::vectors];
+            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                w[v] = ops::template load<typename ops::int8>(panel + (quad * ops::vectors + v) * step);
+                ops::keep(w[v]);
+            });
+            unroll<2>([&](auto half) __attribute__((always_inline)) {
+                const auto a = ops::broadcast(high + half * low + 4 * quad);
+                unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                    if constexpr (quad == 0) pairs[half][v] = ops::pair_sums(a, w[v]);
+                    else ops::add_pair_sums(pairs[half][v], a, w[v]);
+                });
+                ops::fence(pairs[half]);
+            });
+        });
+        unroll<2 * ops::vectors>([&](auto i) __attribute__((always_inline)) {
+            constexpr int half = i / ops::vectors, v = i % ops::vectors;
+            ops::add_widened(tile[half][v], pairs[half][v]);
+        });
+        panel += quads * ops::vectors * step;
+        high += 4 * quads;
+    };
+    constexpr std::integral_constant<int, nibble_quads::window> window;
+    constexpr std::integral_constant<int, 1> one;
+    int left = runs.length / 4;
+    for (; left >= window; left -= window) multiply(window);
+    for (; left > 0; --left) multiply(one);
+    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        unroll<4>([&](auto) __attribute__((always_inline)) { ops::add(tile[0][v], tile[0][v]); });  // times 16
+        ops::add(tile[1][v], tile[0][v]);
+        ops::store(sums + v * ops::lanes, tile[1][v]);
+    });
+}
+
 /// multiply_tile for 1, 2, ... tile_rows rows.
 template <class Arch, class Format>
 inline constexpr auto tile_kernels = []<int... Row>(std::integer_sequence<int, Row...>) {
     if constexpr (std::is_same_v<Format, windowed_quads>) return std::array{&multiply_tile_windowed<Arch, Row + 1>...};
-    else return std::array{&multiply_tile<Arch, Format, Row + 1>...};
+    else if constexpr (std::is_same_v<Format, nibble_quads>) return std::array{&multiply_nibbles<Arch>};
+    else if constexpr (std::is_same_v<Format, widening_pairs>) {
+        constexpr auto whole = &multiply_tile<Arch, Format, operations<Arch>::tile_rows>;
+        std::array<std::remove_const_t<decltype(whole)>, sizeof...(Row)> kernels{};
+        kernels.back() = whole;
+        return kernels;
+    } else return std::array{&multiply_tile<Arch, Format, Row + 1>...};
 }
 (std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
 
@@ -222,18 +298,38 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
 
+/// Whether a panel with channels in the first of two vectors alone is multiplied with that one, twice as many rows a tile.
+template <class Arch, class Format>
+inline constexpr bool has_narrow_tiles = operations<Arch>::has_batches&& operations<Arch>::vectors == 2 &&
+                                         (std::is_same_v<Format, byte_quads> || std::is_same_v<Format, widened_pairs> ||
+                                          std::is_same_v<Format, word_pairs>);
+
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
 void multiply_panel(const typename Format::activation* band, const std::int32_t* offsets, int rows,
                     const window_runs& runs, const typename Format::weight* panel, const std::int32_t* bias,
                     int first_channel, int channels, const Epilogue& epilogue, Out* y,
                     std::ptrdiff_t y_pitch) noexcept {
-    alignas(64) std::int32_t sums[operations<Arch>::tile_rows * panel_width<Arch>];
+    constexpr int tiles = 4;  // that are finished together: a call of the epilogue has its own cost
+    alignas(64) std::int32_t sums[tiles * operations<Arch>::tile_rows * panel_width<Arch>];
     for (int row = 0; row != rows;) {
-        const int count = next_tile_rows<Arch>(rows - row);
-        tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, sums);
-        finish_rows<Arch>(epilogue, sums, count, first_channel, channels, y + row * y_pitch, y_pitch);
-        row += count;
+        const int first = row;
+        for (int tile = 0; tile != tiles && row != rows; ++tile) {
+            std::int32_t* to = sums + (row - first) * panel_width<Arch>;
+            if constexpr (has_narrow_tiles<Arch, Format>) {
+                constexpr int twice = 2 * operations<Arch>::tile_rows;
+                if (channels <= operations<Arch>::lanes && rows - row >= twice && tile + 1 != tiles) {
+                    multiply_tile<Arch, Format, twice, 1>(band, offsets + row, runs, panel, bias, to);
+                    row += twice;
+                    ++tile;
+                    continue;
+                }
+            }
+            const int count = next_tile_rows<Arch>(rows - row);
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
+            row += count;
+        }
+        finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
     }
 }
 

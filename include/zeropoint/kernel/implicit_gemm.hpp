@@ -16,12 +16,22 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// What follows from a geometry alone: the layouts of bands, and where in scratch the windows are listed.
-struct implicit_gemm_plan {
+/// Rows of a band for which the first tile of widened_pairs leaves the panel behind as word_pairs, whose tiles are 6 %
+/// faster: from there on, that outweighs a panel of twice the size.
+inline constexpr int widening_rows = 16;
+/// Products for one channel of a band from which that is done: in smaller ones it gains less than a tenth of a
+/// microsecond a panel, and would double the working memory of a small model.
+inline constexpr int widening_products = 1 << 14;
+
+/// What follows from a geometry alone: the layouts of bands, and what lies in scratch behind them.
+template <class Arch> struct implicit_gemm_plan {
     band_layout words, bytes, input;
     int band_rows;               ///< output rows of a band; the last may have fewer
+    bool widens;                 ///< whether there is room for a panel of widened weights
     std::size_t shuffled_begin;  ///< of the shuffled copy of a band of bytes
     std::size_t offsets_begin;   ///< of the window offset of each output pixel of a band
+    std::size_t operands_begin;  ///< of what some kinds of panel take: their weights widened, or halves of activations
+    std::size_t half_bytes;      ///< of the higher or the lower halves
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
@@ -29,10 +39,19 @@ struct implicit_gemm_plan {
           bytes(staged_layout(g, sizeof(std::uint8_t))),
           input(input_layout(g)),
           band_rows(band_output_rows(g, words)),
+          widens(band_rows * g.out.width >= widening_rows &&
+                 std::ptrdiff_t{band_rows} * g.out.width * runs_of(g).depth() >= widening_products),
           shuffled_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
           offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * shuffled_begin)),
-          scratch_bytes(offsets_begin + align_up(static_cast<std::size_t>(band_rows) *
-                                                 static_cast<std::size_t>(g.out.width) * sizeof(std::int32_t))) {}
+          operands_begin(offsets_begin + align_up(static_cast<std::size_t>(band_rows) *
+                                                  static_cast<std::size_t>(g.out.width) * sizeof(std::int32_t))),
+          half_bytes(align_up(static_cast<std::size_t>(g.in.channels + band_slack))),
+          scratch_bytes(operands_begin) {
+        if (widens)
+            scratch_bytes +=
+                align_up(static_cast<std::size_t>(runs_of(g).depth() * panel_width<Arch>) * sizeof(std::int16_t));
+        else if (splits_activations(g)) scratch_bytes += 2 * half_bytes;
+    }
 };
 
 /// The runs of runs_of() as they lie in a band. Where the band has a gap behind each pixel, the taps of a kernel row
@@ -49,16 +68,42 @@ constexpr window_runs runs_in(const conv2d_geometry& g, const band_layout& layou
     return runs;
 }
 
+/// The same for panels of pairs: a run whose last quad is half padding ends before that half.
+constexpr window_runs without_padding_pairs(const conv2d_geometry& g, window_runs runs) {
+    runs.skipped_pairs = (runs_of(g).length - 1) % 4 < 2 ? 1 : 0;
+    runs.length -= 2 * runs.skipped_pairs;
+    return runs;
+}
+
 /// Whether byte_quads can read the input where it is: unsigned, no padding, no run whose last quad reaches past its
 /// end.
 constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
     return zero_based_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
+/// The halves of unsigned codes.
+template <class Arch>
+void split_codes(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t* high, std::uint8_t* low) noexcept {
+    std::ptrdiff_t i = 0;
+    if constexpr (operations<Arch>::has_batches) {
+        using bytes = typename operations<Arch>::uint8;
+        constexpr auto size = static_cast<std::ptrdiff_t>(bytes::size);
+        for (; i + size <= count; i += size) {
+            const bytes codes = bytes::load_unaligned(from + i);
+            (codes >> 4).store_unaligned(high + i);
+            (codes & bytes(15)).store_unaligned(low + i);
+        }
+    }
+    for (; i < count; ++i) {
+        high[i] = static_cast<std::uint8_t>(from[i] >> 4);
+        low[i] = static_cast<std::uint8_t>(from[i] & 15);
+    }
+}
+
 /// The arguments of one convolution.
 template <class Arch, class In, class Out, class Epilogue> struct implicit_gemm_call {
     const conv2d_geometry& geometry;
-    const implicit_gemm_plan& plan;
+    const implicit_gemm_plan<Arch>& plan;
     const In* x;
     activation_codes codes;
     const packed_panels<Arch>& panels;
@@ -124,27 +169,56 @@ template <class Activation, class Arch, class In, class Out, class Epilogue>
     window_runs runs = runs_in(g, layout);
     const int rows = count * g.out.width;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
-    const auto multiply = [&](auto format, const Activation* from, typename panel_layout<Arch>::panel_position panel) {
-        using format_type = decltype(format);
-        multiply_panel<Arch, format_type>(from + panel.group * g.group_in(), offsets, rows, runs,
-                                          panels.template weights<typename format_type::weight>(panel.index),
-                                          panels.bias(panel.index), panel.first_channel, panel.channels, call.epilogue,
-                                          y + panel.first_channel, g.out.channels);
+    using panel_position = typename panel_layout<Arch>::panel_position;
+    struct row_range {
+        int first, count;
+    };
+    const auto multiply_by = [&](auto format, const Activation* from, const std::int32_t* windows, row_range part,
+                                 panel_position panel, const auto* weights) {
+        multiply_panel<Arch, decltype(format)>(
+            from + panel.group * g.group_in(), windows + part.first, part.count, runs, weights,
+            panels.bias(panel.index), panel.first_channel, panel.channels, call.epilogue,
+            y + std::ptrdiff_t{part.first} * g.out.channels + panel.first_channel, g.out.channels);
+    };
+    const auto multiply = [&](auto format, const Activation* from, panel_position panel) {
+        using weight = typename decltype(format)::weight;
+        multiply_by(format, from, offsets, {0, rows}, panel, panels.template weights<weight>(panel.index));
     };
     if constexpr (!bytes) {
+        runs = without_padding_pairs(g, runs);
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
-            if (kernel == panel_kernel::widened_pairs) multiply(widened_pairs{}, band, panel);
             if (kernel == panel_kernel::word_pairs) multiply(word_pairs{}, band, panel);
+            if (kernel != panel_kernel::widened_pairs) return;
+            if (!call.plan.widens || rows < widening_rows) {
+                multiply(widened_pairs{}, band, panel);
+                return;
+            }
+            static_assert(ops::tile_rows <= widening_rows);
+            auto* widened = reinterpret_cast<std::int16_t*>(call.scratch + call.plan.operands_begin);
+            runs.widened = widened;
+            multiply_by(widening_pairs{}, band, offsets, {0, ops::tile_rows}, panel,
+                        panels.template weights<std::int8_t>(panel.index));
+            multiply_by(word_pairs{}, band, offsets, {ops::tile_rows, rows - ops::tile_rows}, panel, widened);
         });
     } else if constexpr (!ops::pair_sums_saturate) {
         panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
     } else if constexpr (ops::has_dot4) {
         auto* shuffled = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.shuffled_begin);
         shuffled_bands<Arch> bands{g, panels, layout, band, staged, shuffled, count, offsets};
+        auto* halves = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.operands_begin);
+        const std::int32_t half_offsets[] = {0, static_cast<std::int32_t>(call.plan.half_bytes)};
+        bool split = false;
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
             if (!takes_bytes(kernel)) return;
+            if (kernel == panel_kernel::nibble_quads) {
+                if (!split) split_codes<Arch>(band, g.in.channels, halves, halves + half_offsets[1]);
+                split = true;
+                multiply_by(nibble_quads{}, halves, half_offsets, {0, 1}, panel,
+                            panels.template weights<std::int8_t>(panel.index));
+                return;
+            }
             const panel_details details = panels.details(panel.index);
             const int shuffle = details.shuffled == 0 ? -1 : panels.shuffle_index(panel.index);
             if (shuffle != bands.shuffle) bands.turn_to(shuffle, runs);
@@ -165,7 +239,7 @@ template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void implicit_gemm(const conv2d_geometry& g, const In* x, activation_codes codes,
                                      const std::byte* packed, const Epilogue& epilogue, Out* y,
                                      std::byte* scratch) noexcept {
-    const implicit_gemm_plan plan(g);
+    const implicit_gemm_plan<Arch> plan(g);
     const packed_panels<Arch> panels(g, packed);
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
     bool quads = false, others = false;

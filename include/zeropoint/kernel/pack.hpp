@@ -123,7 +123,9 @@ private:
         }
         if (!split_residuals(bytes, details)) {
             details = {};
-            return pack_pairs(bytes);
+            if (!splits_activations(geometry_)) return pack_pairs(bytes);
+            fill(panel, 4, nullptr, bytes);
+            return panel_kernel::nibble_quads;
         }
         return panel_kernel::residual_quads;
     }

@@ -24,6 +24,7 @@
 //   windowed_quads  the same; panel_details::window quads can be added up in int16
 //   residual_quads  the same, pairs that could saturate clipped; what was clipped is [channel][4] int8 for each quad
 //                   that lost something, at the places listed; input channels may be shuffled
+//   nibble_quads    as byte_quads, any weights; of one row, activations are split in two halves of 4 bits
 //   widened_pairs   [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
 //   word_pairs      [depth / 2][channel][2] int16     the same, weights are w - w_zero_point
 //
@@ -34,14 +35,22 @@ inline namespace v0 {
 namespace kernel {
 
 /// How a panel is multiplied. All kinds are exact, and each is taken only where it is.
-enum class panel_kernel : std::uint8_t { windowed_quads, byte_quads, residual_quads, widened_pairs, word_pairs };
-inline constexpr int panel_kernels = 5;
+enum class panel_kernel : std::uint8_t {
+    windowed_quads,
+    byte_quads,
+    residual_quads,
+    nibble_quads,
+    widened_pairs,
+    word_pairs
+};
+inline constexpr int panel_kernels = 6;
 
 constexpr const char* name_of(panel_kernel kernel) {
     switch (kernel) {
         case panel_kernel::windowed_quads: return "windowed_quads";
         case panel_kernel::byte_quads: return "byte_quads";
         case panel_kernel::residual_quads: return "residual_quads";
+        case panel_kernel::nibble_quads: return "nibble_quads";
         case panel_kernel::widened_pairs: return "widened_pairs";
         case panel_kernel::word_pairs: return "word_pairs";
     }
@@ -73,6 +82,12 @@ struct depth_runs {
 constexpr depth_runs runs_of(const conv2d_geometry& g) {
     if (g.groups == 1 && g.dilation_width == 1) return {g.kernel_height, g.kernel_width * g.in.channels};
     return {g.taps(), g.group_in()};
+}
+
+/// Whether panels that could saturate are nibble_quads rather than widened_pairs: with one row a weight is widened for a
+/// single product, and splitting the row costs little.
+constexpr bool splits_activations(const conv2d_geometry& g) {
+    return g.out.pixels() == 1 && g.taps() == 1 && g.group_in() >= 64;
 }
 
 /// Channels that a shuffle moves within: what one byte shuffle of the machine reaches.

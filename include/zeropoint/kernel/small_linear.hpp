@@ -77,7 +77,7 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words> class small
     static constexpr int width = panel_width<Arch>, panels = layout.panels;
     static constexpr int pitch = layout.runs.depth();  // of a row of activations: Depth, padded
     static constexpr int last_channels = Channels - (panels - 1) * width;
-    static_assert(std::size_t{Rows} * pitch * sizeof(std::int16_t) <= implicit_gemm_plan(geometry).scratch_bytes);
+    static_assert(std::size_t{Rows} * pitch * sizeof(std::int16_t) <= implicit_gemm_plan<Arch>(geometry).scratch_bytes);
 
     /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
     static constexpr int register_sums = 8;

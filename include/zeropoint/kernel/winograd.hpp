@@ -115,23 +115,22 @@ inline constexpr winograd_transforms<Arch> winograd_transforms_of{
 template <class Arch>
 [[gnu::noinline]] void multiply_winograd_part(const std::int16_t* operands, std::ptrdiff_t operand_pitch,
                                               const std::int32_t* offsets, int tiles, const std::int16_t* weights,
-                                              int channels, int positions, std::int32_t* products,
-                                              std::ptrdiff_t product_pitch) noexcept {
+                                              const std::int16_t* end, int channels, int positions,
+                                              std::int32_t* products, std::ptrdiff_t product_pitch) noexcept {
     constexpr int width = panel_width<Arch>;
     alignas(64) static constexpr std::int32_t no_bias[width]{};
     window_runs runs;
     runs.length = channels;
     const std::ptrdiff_t block = std::ptrdiff_t{channels} * width;
     for (int position = 0; position != positions; ++position) {
-        // The weights of the next position come into the second-level cache while these are multiplied with several
-        // rows of operands. In a network they are in no cache when the layer begins.
-        const bool ahead = position + 1 != positions && tiles > operations<Arch>::tile_rows;
+        // The weights of the next position come into the second-level cache while these are multiplied with
+        // several rows of operands, also those of the next panel. In a network they are in no cache when the layer begins.
+        const std::int16_t* ahead = weights + std::min(block, end - weights);
+        const std::ptrdiff_t count_ahead = tiles > operations<Arch>::tile_rows ? std::min(block, end - ahead) : 0;
         for (int tile = 0; tile != tiles;) {
             const int count = next_tile_rows<Arch>(tiles - tile);
-            if (ahead) {
-                for (std::ptrdiff_t i = block * tile / tiles; i < block * (tile + count) / tiles; i += 32)
-                    __builtin_prefetch(weights + block + i, 0, 2);
-            }
+            for (std::ptrdiff_t i = count_ahead * tile / tiles; i < count_ahead * (tile + count) / tiles; i += 32)
+                __builtin_prefetch(ahead + i, 0, 2);
             tile_kernels<Arch, word_pairs>[static_cast<std::size_t>(count - 1)](
                 operands, offsets + tile, runs, weights, no_bias, products + std::ptrdiff_t{tile} * width);
             tile += count;
@@ -191,7 +190,8 @@ template <class Arch>
     const std::ptrdiff_t channel = panel / call.weights.layout.group_panels * call.geometry.group_in() + begin;
     multiply_winograd_part<Arch>(call.operands() + channel, plan.operand_pitch, call.offsets(), last - first,
                                  call.weights.panel(panel) + std::ptrdiff_t{begin} * positions * plan.width,
-                                 end - begin, positions, call.products(), plan.product_pitch);
+                                 call.weights.panel(call.weights.layout.panels), end - begin, positions,
+                                 call.products(), plan.product_pitch);
 }
 
 /// The whole convolution, block by block. `scratch` has winograd_plan::scratch_bytes bytes.

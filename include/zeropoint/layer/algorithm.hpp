@@ -10,10 +10,11 @@
 namespace zp {
 inline namespace v0 {
 
-/// What a byte of packed weights is worth in time. For zp::balanced that is what reading it once a call takes at 20 GB/s,
-/// from memory, where the weights of a network larger than the caches are. zp::smallest pays far more, but not any price.
+/// What a byte of packed weights is worth in time. For zp::balanced that is what reading it once a call takes from memory,
+/// where the weights of a network larger than the caches are. zp::smallest pays far more, but not any price.
 constexpr double nanoseconds_per_packed_byte(algorithm_goal goal) {
-    return goal == algorithm_goal::smallest ? 100 : goal == algorithm_goal::balanced ? 0.05 : 0;
+    if (goal == algorithm_goal::smallest) return 100;
+    return goal == algorithm_goal::balanced ? kernel::nanoseconds_per_byte_from_memory : 0;
 }
 
 /// What an algorithm that can compute a row costs it.

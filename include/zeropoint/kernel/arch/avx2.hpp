@@ -34,6 +34,7 @@ struct avx2_operations {
         return Batch::load_unaligned(from);
     }
     [[gnu::always_inline]] static void store(std::int32_t* to, int32 from) { from.store_unaligned(to); }
+    [[gnu::always_inline]] static void store(std::int16_t* to, int16 from) { from.store_unaligned(to); }
 
     [[gnu::always_inline]] static int16 load_widened(const std::int8_t* from) {
         return int16(_mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));

@@ -49,6 +49,7 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
         return loaded;
     }
     static void store(std::int32_t* to, const int32& from) { std::memcpy(to, &from, sizeof from); }
+    static void store(std::int16_t* to, const int16& from) { std::memcpy(to, &from, sizeof from); }
 
     /// 2 * Lanes int8 weights as int16.
     static int16 load_widened(const std::int8_t* from) {

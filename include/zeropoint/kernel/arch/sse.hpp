@@ -37,6 +37,7 @@ template <class Base> struct sse_operations {
         return Batch::load_unaligned(from);
     }
     [[gnu::always_inline]] static void store(std::int32_t* to, int32 from) { from.store_unaligned(to); }
+    [[gnu::always_inline]] static void store(std::int16_t* to, int16 from) { from.store_unaligned(to); }
 
     [[gnu::always_inline]] static int16 load_widened(const std::int8_t* from) {
         const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));

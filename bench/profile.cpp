@@ -1,0 +1,128 @@
+// Where the time of an int8 network goes, row by row, the slowest first: bench_profile resnet18 [rows].
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <zeropoint/kernel/conv2d.hpp>
+
+#include "models/timed_model.hpp"
+#include "support/peak.hpp"
+
+namespace {
+
+using arch = zp::default_architecture;
+using clock_type = std::chrono::steady_clock;
+
+constexpr double measured_seconds = 2;
+
+struct profile {
+    std::vector<double> best;  ///< of each row, in nanoseconds
+    double whole = 1e30, peak = 0;
+};
+
+/// Many inferences with the time taken behind each row, each after one without. What reading the clock takes is left out.
+profile measure(models::timed_model& model) {
+    const auto rows = model.int8_rows();
+    std::vector<float> x(static_cast<std::size_t>(model.input_shape().size())),
+        y(static_cast<std::size_t>(model.output_shape().size()));
+    for (std::size_t i = 0; i != x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
+    profile result{std::vector<double>(rows.size(), 1e30)};
+    const auto nanoseconds = [](clock_type::duration t) { return std::chrono::duration<double, std::nano>(t).count(); };
+    double clock_cost = 1e30;
+    for (int i = 0; i != 1000; ++i) {
+        const auto start = clock_type::now();
+        clock_cost = std::min(clock_cost, nanoseconds(clock_type::now() - start));
+    }
+    const auto begin = clock_type::now();
+    do {
+        result.peak = std::max(result.peak, bench::measure_peak(bench::peak::dot4));
+        const auto start = clock_type::now();
+        model.run_int8(x.data(), y.data());
+        clock_type::time_point last = clock_type::now();
+        result.whole = std::min(result.whole, nanoseconds(last - start));
+        last = clock_type::now();
+        model.run_int8_by_row(x.data(), y.data(), [&](int row) {
+            const auto now = clock_type::now();
+            double& best = result.best[static_cast<std::size_t>(row)];
+            best = std::min(best, std::max(nanoseconds(now - last) - clock_cost, 0.0));
+            last = clock_type::now();
+        });
+    } while (std::chrono::duration<double>(clock_type::now() - begin).count() < measured_seconds);
+    return result;
+}
+
+/// "32x32x64, 3x3/2 -> 16x16x128".
+std::string geometry_of(const zp::node& row) {
+    std::string text = zp::to_string(row.in);
+    const zp::kernel::conv2d_geometry& g = row.window;
+    if (g.taps() > 1 || g.stride_width > 1) {
+        text += ", " + std::to_string(g.kernel_height) + "x" + std::to_string(g.kernel_width);
+        if (g.stride_width > 1) text += "/" + std::to_string(g.stride_width);
+        if (g.groups > 1) text += " in " + std::to_string(g.groups) + " groups";
+    }
+    return text + " -> " + zp::to_string(row.out);
+}
+
+/// The algorithm of a weighted row, and how many of its panels have each kind.
+std::string kernels_of(const zp::node& row, const std::byte* parameters) {
+    if (!zp::is_weighted(row.kind)) return "";
+    const auto what = zp::kernel::describe_conv2d<arch>(row.window, row.algorithm, parameters + row.parameter_offset);
+    std::string text = zp::kernel::name_of(what.algorithm);
+    for (int kind = 0; kind != zp::kernel::panel_kernels; ++kind) {
+        if (what.panels[kind] == 0) continue;
+        text += std::string(", ") + std::to_string(what.panels[kind]) + " " +
+                zp::kernel::name_of(static_cast<zp::kernel::panel_kernel>(kind));
+    }
+    if (what.split_panels != 0) text += ", " + std::to_string(what.split_panels) + " split";
+    return text;
+}
+
+void print(models::timed_model& model, const profile& times, int most) {
+    const auto rows = model.int8_rows();
+    std::vector<int> order(rows.size());
+    double sum = 0;
+    for (std::size_t i = 0; i != rows.size(); ++i) {
+        order[i] = static_cast<int>(i);
+        sum += times.best[i];
+    }
+    const auto best = [&](int row) { return times.best[static_cast<std::size_t>(row)]; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return best(a) > best(b); });
+    const double products = static_cast<double>(model.multiplications());
+    std::printf("whole %.1f us, rows %.1f us, %.1f GOPS, peak %.1f GOPS\n\n", times.whole / 1e3, sum / 1e3,
+                2 * products / times.whole, times.peak);
+    std::printf(
+        "| row | kind | extents | kernels | us | share | MMAC | GOPS | of peak "
+        "|\n|---|---|---|---|--:|--:|--:|--:|--:|\n");
+    for (int i = 0; i != std::min(most, static_cast<int>(order.size())); ++i) {
+        const int number = order[static_cast<std::size_t>(i)];
+        const zp::node& row = rows[static_cast<std::size_t>(number)];
+        const double work = zp::is_weighted(row.kind) ? static_cast<double>(row.weights) * row.out.pixels() : 0;
+        const double rate = 2 * work / best(number);
+        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, zp::name_of(row.kind),
+                    geometry_of(row).c_str(), kernels_of(row, model.int8_parameters()).c_str(), best(number) / 1e3,
+                    100 * best(number) / sum);
+        if (work != 0) std::printf(" %.2f | %.0f | %.0f%% |\n", work / 1e6, rate, 100 * rate / times.peak);
+        else std::printf(" | | |\n");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view name = argc > 1 ? argv[1] : "";
+    const int most = argc > 2 ? std::atoi(argv[2]) : 1000;
+    for (const models::named_model& one : models::timed_models()) {
+        if (name != one.name) continue;
+        const auto model = one.make();
+        print(*model, measure(*model), most);
+        return 0;
+    }
+    std::fputs("usage: bench_profile MODEL [ROWS]; models:", stderr);
+    for (const models::named_model& one : models::timed_models()) std::fprintf(stderr, " %s", one.name);
+    std::fputs("\n", stderr);
+    return 1;
+}
