@@ -1,5 +1,5 @@
 // Every algorithm of conv2d against the reference, over random geometries and operands.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 

@@ -8,7 +8,7 @@
 
 #include <zeropoint/kernel/conv2d_kernels.hpp>
 
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 namespace {
 

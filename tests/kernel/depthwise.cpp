@@ -1,5 +1,5 @@
 // Depthwise convolution, channel multipliers and narrow groups: every remainder, every grid of cells, extreme operands.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 #include <zeropoint/kernel/depthwise.hpp>
 

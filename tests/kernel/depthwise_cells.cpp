@@ -1,5 +1,5 @@
 // Packed depthwise weights: which kernel a panel takes and why, what is stored, and that unpacking gives it back.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 #include <zeropoint/kernel/depthwise_cells.hpp>
 

@@ -1,5 +1,5 @@
 // The vector form of finish_rows against finish_one, in exact buffers.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 #include <memory>
 

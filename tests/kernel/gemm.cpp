@@ -1,7 +1,7 @@
 // The tiles and the loop nest: every depth, every remainder in rows and channels, extreme operands.
 #include <tuple>
 
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 

@@ -1,5 +1,5 @@
 // Packing: its exact inverse, and the choice of a kernel that cannot saturate.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 using namespace zp::kernel;

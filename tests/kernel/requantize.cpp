@@ -1,5 +1,5 @@
 // Each epilogue: its definition against other arithmetic, its vector form and its use in tiles against its definition.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 #include <algorithm>
 #include <cmath>

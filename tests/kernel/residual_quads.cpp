@@ -1,5 +1,5 @@
 // Panels of residual quads: few pairs that could saturate, with and without shuffled channels, in all geometries.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 using zp::kernel::panel_kernel;

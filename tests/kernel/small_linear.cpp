@@ -1,5 +1,5 @@
 // Products of fixed extents against the reference: every kind of panel, odd extents, all epilogues, nothing beyond the ends.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 #include <zeropoint/kernel/small_linear.hpp>
 

@@ -1,5 +1,5 @@
 // Winograd's convolutions against the reference: borders, blocks, groups, and operands at and beyond the limit.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 

@@ -1,5 +1,5 @@
 // Packed Winograd weights: their exact inverse, and where the input channels are split.
-#include "convolution_problem.hpp"
+#include "convolution_kernels.hpp"
 
 using namespace zp_test;
 using namespace zp::kernel;

@@ -1,0 +1,7 @@
+// See convolution_kernels.hpp.
+#define ZEROPOINT_DEFINES_CONVOLUTION_KERNELS
+#include "convolution_kernels.hpp"
+
+ZEROPOINT_CONVOLUTION_KERNELS(, zp::portable)
+ZEROPOINT_CONVOLUTION_KERNELS(, zp_test::odd_architecture)
+ZEROPOINT_CONVOLUTION_KERNELS(, zp_test::odd_saturating_architecture)
