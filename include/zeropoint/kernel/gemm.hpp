@@ -194,13 +194,13 @@ template <class Arch, int Rows>
             while (k < end) {
                 typename ops::int16 tile[Rows][ops::vectors];
                 const std::ptrdiff_t stop = k + window < end ? k + window : end;
-                const auto multiply = [&](auto first) __attribute__((always_inline)) {
+                const auto multiply = [&](std::ptrdiff_t at, auto first) __attribute__((always_inline)) {
                     typename ops::int8 w[ops::vectors];
                     unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                         w[v] = ops::template load<typename ops::int8>(panel + v * step);
                     });
                     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-                        const auto a = ops::broadcast(rows[row] + k);
+                        const auto a = ops::broadcast(rows[row] + at);
                         unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                             if constexpr (first) tile[row][v] = ops::pair_sums(a, w[v]);
                             else ops::add_pair_sums(tile[row][v], a, w[v]);
@@ -208,10 +208,9 @@ template <class Arch, int Rows>
                         if constexpr (Rows > 2) ops::fence(tile[row]);
                     });
                     panel += ops::vectors * step;
-                    k += 4;
                 };
-                multiply(std::true_type{});
-                while (k < stop) multiply(std::false_type{});
+                multiply(k, std::true_type{});
+                for (k += 4; k < stop; k += 4) multiply(k, std::false_type{});
                 ops::memory_fence();
                 unroll<Rows>([&](auto row) __attribute__((always_inline)) {
                     unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {

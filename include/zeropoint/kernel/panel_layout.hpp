@@ -129,7 +129,7 @@ template <class Arch> struct panel_layout {
         details_begin = (count + 3) / 4 * 4;
         bias_begin = align_up(details_begin + count * sizeof(panel_details));
         shuffles_begin = bias_begin + align_up(count * lanes * sizeof(std::int32_t));
-        shuffle_bytes = static_cast<std::size_t>(g.in.channels / shuffle_block * shuffle_block);
+        shuffle_bytes = static_cast<std::size_t>(g.in.channels - g.in.channels % shuffle_block);
         places_begin = shuffles_begin;
         if (shuffle_panels != 0)
             places_begin += align_up(static_cast<std::size_t>((panels - 1) / shuffle_panels + 1) * shuffle_bytes);
