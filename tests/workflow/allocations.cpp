@@ -20,27 +20,43 @@ namespace {
 
 std::atomic<long> allocations = 0;
 
-void* allocate(std::size_t size, std::size_t alignment) {
+/// Null where there is no memory.
+void* allocate(std::size_t size, std::size_t alignment) noexcept {
     ++allocations;
-    void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+    size += size == 0;
+    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* allocate_or_throw(std::size_t size, std::size_t alignment) {
+    void* memory = allocate(size, alignment);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;
 }
 
+constexpr std::size_t any_alignment = alignof(std::max_align_t);
+
 }  // namespace
 
-// For the whole test program; sizes and alignments of all forms arrive here.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-    return allocate(size == 0 ? 1 : size, alignof(std::max_align_t));
-}
-[[gnu::noinline]] void* operator new[](std::size_t size) {
-    return allocate(size == 0 ? 1 : size, alignof(std::max_align_t));
-}
+// For the whole test program; every form is here, because a sanitizer's own forms would not match our delete.
+[[gnu::noinline]] void* operator new(std::size_t size) { return allocate_or_throw(size, any_alignment); }
+[[gnu::noinline]] void* operator new[](std::size_t size) { return allocate_or_throw(size, any_alignment); }
 [[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-    return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment));
+    return allocate_or_throw(size, static_cast<std::size_t>(alignment));
 }
 [[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) {
-    return allocate(size == 0 ? 1 : size, static_cast<std::size_t>(alignment));
+    return allocate_or_throw(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return allocate(size, any_alignment);
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return allocate(size, any_alignment);
+}
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return allocate(size, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    return allocate(size, static_cast<std::size_t>(alignment));
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
@@ -50,6 +66,14 @@ void* allocate(std::size_t size, std::size_t alignment) {
 [[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
