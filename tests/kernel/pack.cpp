@@ -20,8 +20,7 @@ template <class In, class Weight> void check_inverse(random_engine& random, cons
             pack_conv2d<arch>(g, algorithm, view, p.codes, packed.data());
             std::vector<Weight> weights(p.weights.size());
             std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels), 123);
-            unpack_conv2d<arch>(g, algorithm, view.affine(), view.zero_points, p.codes, packed.data(), weights.data(),
-                                bias.data());
+            unpack_conv2d<arch>(g, algorithm, view.zero_points, p.codes, packed.data(), weights.data(), bias.data());
             CHECK((weights == p.weights));
             CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
         });

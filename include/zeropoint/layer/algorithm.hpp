@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/layer/node.hpp>
 
 namespace zp {
