@@ -20,10 +20,9 @@ namespace kernel {
 /// What follows from a geometry alone: the layouts of bands, and what lies in scratch behind them.
 template <class Arch> struct implicit_gemm_plan {
     band_layout words, bytes, input;
-    int band_rows;            ///< output rows of a band; the last may have fewer
-    std::size_t flips_begin;  ///< of the flips of a band of magnitudes
-    std::size_t
-        offsets_begin;  ///< of the window offset of each output pixel of a band, and of the sums of flipped ones
+    int band_rows;              ///< output rows of a band; the last may have fewer
+    std::size_t flips_begin;    ///< of the flips of a band of magnitudes
+    std::size_t offsets_begin;  ///< of each output pixel: its window, and what is flipped in it
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
