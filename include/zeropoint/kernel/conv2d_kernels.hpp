@@ -73,7 +73,7 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
                        std::int32_t* bias) {
         if constexpr (is_depthwise) unpack_depthwise<Arch>(g, zero_points, codes, packed, values, bias);
         else if constexpr (is_direct) unpack_direct<Arch>(g, zero_points, packed, values, bias);
-        else if constexpr (is_winograd) unpack_winograd<Arch>(g, winograd::method, zero_points, packed, values, bias);
+        else if constexpr (is_winograd) unpack_winograd<Arch>(g, winograd::method, packed, values, bias);
         else unpack_panels<Arch>(g, zero_points, codes, packed, values, bias);
     }
     template <class In, class Out, class Epilogue>
