@@ -111,7 +111,7 @@ template <class Arch> auto choose_multiply_cells(const cell_grid& grid, panel_ke
             return grid.phases == 1 ? &multiply_cells<Arch, type, 1, usual> : &multiply_cells<Arch, type, 2, usual>;
         return grid.phases == 1 ? &multiply_cells<Arch, type, 1, 0> : &multiply_cells<Arch, type, 2, 0>;
     };
-    if constexpr (operations<Arch>::has_dot4)
+    if constexpr (has_quads<Arch>)
         if (kernel == panel_kernel::byte_quads) return choose(byte_cells{});
     return choose(word_cells{});
 }

@@ -67,10 +67,13 @@ template <class Arch, class Out, class Epilogue>
                                          int first_channel, int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    static_assert(ops::vectors == 2, "finish_whole_rows: rows are two vectors wide");
-    constexpr int lanes = ops::lanes, width = 2 * lanes;
-    const auto left = epilogue.template vector<ops>(first_channel, channels);
-    const auto right = epilogue.template vector<ops>(first_channel + lanes, channels - lanes);
+    static_assert(ops::vectors == 2 || ops::vectors == 4, "finish_whole_rows: rows are two or four vectors wide");
+    constexpr int lanes = ops::lanes, width = ops::vectors * lanes;
+    const auto part = [&](int v) __attribute__((always_inline)) {
+        return epilogue.template vector<ops>(first_channel + v * lanes, channels - v * lanes);
+    };
+    const auto left = part(0), right = part(1);
+    [[maybe_unused]] const auto third = part(ops::vectors == 4 ? 2 : 0), fourth = part(ops::vectors == 4 ? 3 : 0);
     if constexpr (sizeof(Out) == 1) {
         const code_clamp<ops, Out> clamp(epilogue.codes);
         const auto finish = [&](const auto& requantize, const std::int32_t* from, [[maybe_unused]] const Out* to)
@@ -79,6 +82,15 @@ template <class Arch, class Out, class Epilogue>
             if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(epilogue.residual_at(to)));
             else return requantize(sum);
         };
+        if constexpr (ops::vectors == 4) {
+            for (; rows > 0; --rows, sums += width, y += y_pitch) {
+                const int32 row[4] = {finish(left, sums, y), finish(right, sums + lanes, y + lanes),
+                                      finish(third, sums + 2 * lanes, y + 2 * lanes),
+                                      finish(fourth, sums + 3 * lanes, y + 3 * lanes)};
+                ops::store(reinterpret_cast<std::uint8_t*>(y), clamp(row));
+            }
+            return;
+        }
         for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
             const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
             Out* next_y = rows > 1 ? y + y_pitch : y;
@@ -87,8 +99,14 @@ template <class Arch, class Out, class Epilogue>
             ops::store_halves(y, next_y, clamp(pair));
         }
     } else {
-        for (int row = 0; row != rows; ++row, sums += width, y += y_pitch)
-            ops::store_row(y, left(ops::template load<int32>(sums)), right(ops::template load<int32>(sums + lanes)));
+        for (int row = 0; row != rows; ++row, sums += width, y += y_pitch) {
+            ops::store(y, left(ops::template load<int32>(sums)));
+            ops::store(y + lanes, right(ops::template load<int32>(sums + lanes)));
+            if constexpr (ops::vectors == 4) {
+                ops::store(y + 2 * lanes, third(ops::template load<int32>(sums + 2 * lanes)));
+                ops::store(y + 3 * lanes, fourth(ops::template load<int32>(sums + 3 * lanes)));
+            }
+        }
     }
 }
 

@@ -94,8 +94,17 @@ struct word_pairs {
     }
 };
 
+/// Whether an architecture multiplies whole blocks of a row by instructions of its own (arch/contract.hpp).
+template <class Operations, class Format, int Rows, int Vectors>
+inline constexpr bool has_blocks =
+    !std::is_same_v<Format, widening_pairs> &&
+    requires(typename Operations::int32(&tile)[Rows][Vectors], const typename Format::activation* const (&rows)[Rows],
+             const typename Format::weight* panel) {
+    Operations::multiply_block(tile, rows, std::ptrdiff_t{}, panel);
+};
+
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
-/// of two vectors of the panel is multiplied, the sums of the other are 0.
+/// half of a panel's vectors is multiplied, the sums of the others are 0.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
@@ -140,6 +149,19 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
             const std::ptrdiff_t end = begin + runs.length;
             std::ptrdiff_t k = begin;
+            if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
+                constexpr auto length = static_cast<std::ptrdiff_t>(ops::block_bytes / sizeof(*rows[0]));
+                const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
+                    ops::multiply_block(tile[set], rows, k, panel);
+                    k += length;
+                    panel += length * (ops::vectors * ops::lanes);
+                };
+                while (sets == 2 && end - k >= 2 * length) {
+                    multiply_block(first);
+                    multiply_block(last);
+                }
+                while (end - k >= length) multiply_block(first);
+            }
             if constexpr (Rows <= 2) {  // too little work a step to hide the loop
 #pragma GCC unroll 2
                 for (; k + 2 * Format::depth <= end; k += 2 * Format::depth) {
@@ -165,7 +187,9 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
         });
-        if constexpr (Vectors != ops::vectors) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
+        unroll<ops::vectors - Vectors>([&](auto v) __attribute__((always_inline)) {
+            ops::store(sums + (row * ops::vectors + Vectors + v) * ops::lanes, int32{});
+        });
     });
 }
 
@@ -297,9 +321,9 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
 
-/// Whether a panel with channels in the first of two vectors alone is multiplied with that one, twice as many rows a tile.
+/// Whether a panel with channels in the first half of its vectors alone is multiplied with those, twice as many rows a tile.
 template <class Arch, class Format>
-inline constexpr bool has_narrow_tiles = operations<Arch>::has_batches&& operations<Arch>::vectors == 2 &&
+inline constexpr bool has_narrow_tiles = operations<Arch>::has_batches&& operations<Arch>::vectors % 2 == 0 &&
                                          (std::is_same_v<Format, byte_quads> || std::is_same_v<Format, widened_pairs> ||
                                           std::is_same_v<Format, word_pairs>);
 
@@ -317,8 +341,9 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             std::int32_t* to = sums + (row - first) * panel_width<Arch>;
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
-                if (channels <= operations<Arch>::lanes && rows - row >= twice && tile + 1 != tiles) {
-                    multiply_tile<Arch, Format, twice, 1>(band, offsets + row, runs, panel, bias, to);
+                if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
+                                                                                      bias, to);
                     row += twice;
                     ++tile;
                     continue;

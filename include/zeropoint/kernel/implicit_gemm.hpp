@@ -75,10 +75,10 @@ constexpr window_runs without_padding_pairs(const conv2d_geometry& g, window_run
     return runs;
 }
 
-/// Whether byte_quads can read the input where it is: unsigned, no padding, no run whose last quad reaches past its
-/// end.
-constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
-    return zero_based_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
+/// Whether byte_quads can read the input where it is: as dot4 takes it, no padding, no run whose last quad reaches past
+/// its end.
+template <class Arch> constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
+    return staged_shift<Arch>(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
 /// The halves of unsigned codes.
@@ -152,7 +152,7 @@ template <class Activation, class Arch, class In, class Out, class Epilogue>
     const packed_panels<Arch>& panels = call.panels;
     constexpr bool bytes = std::is_same_v<Activation, std::uint8_t>;
 
-    const bool in_place = bytes && reads_in_place(g, call.codes);
+    const bool in_place = bytes && reads_in_place<Arch>(g, call.codes);
     const band_layout& staged = bytes ? call.plan.bytes : call.plan.words;
     const band_layout& layout = in_place ? call.plan.input : staged;
     auto* copy = reinterpret_cast<Activation*>(call.scratch);
@@ -201,9 +201,9 @@ template <class Activation, class Arch, class In, class Out, class Epilogue>
                         panels.template weights<std::int8_t>(panel.index));
             multiply_by(word_pairs{}, band, offsets, {ops::tile_rows, rows - ops::tile_rows}, panel, widened);
         });
-    } else if constexpr (!ops::pair_sums_saturate) {
+    } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
-    } else if constexpr (ops::has_dot4) {
+    } else if constexpr (quads_saturate<Arch>) {
         auto* shuffled = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.shuffled_begin);
         shuffled_bands<Arch> bands{g, panels, layout, band, staged, shuffled, count, offsets};
         auto* halves = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.operands_begin);

@@ -64,7 +64,7 @@ public:
                  std::byte* packed)
         : geometry_(g),
           weights_(weights),
-          zero_(codes.zero_point + zero_based_shift(codes)),
+          zero_(codes.zero_point + staged_shift<Arch>(codes)),
           limits_(limits_for(codes)),
           panels_(g, weights.affine(), packed) {
         std::fill_n(packed, panels_.layout.bytes, std::byte{0});
@@ -106,9 +106,9 @@ private:
             return panel_kernel::widened_pairs;
         };
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
-        if constexpr (!operations<Arch>::has_dot4) return pack_pairs(bytes);
+        if constexpr (!has_quads<Arch>) return pack_pairs(bytes);
         fill(panel, 4, nullptr, bytes);
-        if constexpr (!operations<Arch>::pair_sums_saturate) return panel_kernel::byte_quads;
+        if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         const int unfit = count_unfit(bytes, runs.depth(), layout_type::width, limits_);
         if (unfit == 0) {
@@ -243,7 +243,7 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
             for_each_weight<Arch>(g, panels.layout, channel, c, group, shuffle, take);
             bias[channel] = panels.bias(panel.index)[c];
             if (group == 4)
-                bias[channel] = add_product_wrapping(bias[channel], codes.zero_point + zero_based_shift(codes), sum);
+                bias[channel] = add_product_wrapping(bias[channel], codes.zero_point + staged_shift<Arch>(codes), sum);
         }
     });
 }

@@ -119,7 +119,7 @@ template <class Arch> struct panel_layout {
     constexpr panel_layout(const conv2d_geometry& g, bool affine)
         : runs(runs_of(g)), group_panels((g.group_out() + width - 1) / width), panels(group_panels * g.groups) {
         const auto count = static_cast<std::size_t>(panels), lanes = static_cast<std::size_t>(width);
-        if (!affine && operations<Arch>::has_dot4 && operations<Arch>::pair_sums_saturate) {
+        if (!affine && quads_saturate<Arch>) {
             const int quads = runs.depth() / 4;
             panel_residuals = std::min(quads / 5, 65535);
             residual_capacity = panels * std::max(quads / 12, std::min(quads / 5, 3));
