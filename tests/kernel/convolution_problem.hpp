@@ -52,6 +52,9 @@ struct odd_saturating_operations : portable_operations<2, 3, 2> {
 struct odd_signed_operations : portable_operations<3, 3, 2> {
     static constexpr quad_products quads = quad_products::exact_signed;
     static constexpr int block_bytes = 16;
+    struct block_sums {
+        int32 first, second;
+    };
 
     static void dot4(int32& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
         for (int i = 0; i != 4 * lanes; ++i)
@@ -62,20 +65,24 @@ struct odd_signed_operations : portable_operations<3, 3, 2> {
             add_wrapping(sums.value[i / 4], static_cast<std::int8_t>(a.value[i]) * b.value[i]);
     }
     template <int Rows, int Vectors>
-    static void multiply_block(int32 (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
-                               const std::int8_t* panel) {
+    static void multiply_block(block_sums (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows],
+                               std::ptrdiff_t k, const std::int8_t* panel) {
         for (int i = 0; i != 4 * vectors; ++i)
             for (int row = 0; row != Rows; ++row)
-                dot4(tile[row][i % vectors], broadcast(rows[row] + k + i / vectors * 4),
-                     load<int8>(panel + i * 4 * lanes));
+                dot4(i % 3 == 0 ? tile[row][i % vectors].first : tile[row][i % vectors].second,
+                     broadcast(rows[row] + k + i / vectors * 4), load<int8>(panel + i * 4 * lanes));
     }
     template <int Rows, int Vectors>
-    static void multiply_block(int32 (&tile)[Rows][Vectors], const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
-                               const std::int16_t* panel) {
+    static void multiply_block(block_sums (&tile)[Rows][Vectors], const std::int16_t* const (&rows)[Rows],
+                               std::ptrdiff_t k, const std::int16_t* panel) {
         for (int i = 0; i != 4 * vectors; ++i)
             for (int row = 0; row != Rows; ++row)
-                dot2(tile[row][i % vectors], broadcast(rows[row] + k + i / vectors * 2),
-                     load<int16>(panel + i * 2 * lanes));
+                dot2(i % 3 == 0 ? tile[row][i % vectors].first : tile[row][i % vectors].second,
+                     broadcast(rows[row] + k + i / vectors * 2), load<int16>(panel + i * 2 * lanes));
+    }
+    static void add_block(int32& sums, const block_sums& block) {
+        add(sums, block.first);
+        add(sums, block.second);
     }
 };
 }  // namespace zp::kernel

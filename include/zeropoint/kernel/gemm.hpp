@@ -94,13 +94,21 @@ struct word_pairs {
     }
 };
 
+/// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
+template <class Operations> struct block_sums_of { using type = typename Operations::int32; };
+template <class Operations>
+    requires requires { typename Operations::block_sums; }
+struct block_sums_of<Operations> {
+    using type = typename Operations::block_sums;
+};
+
 /// Whether an architecture multiplies whole blocks of a row by instructions of its own (arch/contract.hpp).
 template <class Operations, class Format, int Rows, int Vectors>
 inline constexpr bool has_blocks =
     !std::is_same_v<Format, widening_pairs> &&
-    requires(typename Operations::int32(&tile)[Rows][Vectors], const typename Format::activation* const (&rows)[Rows],
-             const typename Format::weight* panel) {
-    Operations::multiply_block(tile, rows, std::ptrdiff_t{}, panel);
+    requires(typename block_sums_of<Operations>::type(&sums)[Rows][Vectors],
+             const typename Format::activation* const (&rows)[Rows], const typename Format::weight* panel) {
+    Operations::multiply_block(sums, rows, std::ptrdiff_t{}, panel);
 };
 
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
@@ -124,6 +132,9 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             if constexpr (sets == 2) tile[1][row][v] = int32{};
         });
     });
+    using block_sums = typename block_sums_of<ops>::type;
+    constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
+    [[maybe_unused]] std::conditional_t<own_sums, block_sums[sets][Rows][Vectors], int> blocks{};
     [[maybe_unused]] std::int16_t* widened = runs.widened;
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
         weights w[Vectors];
@@ -152,7 +163,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
                 constexpr auto length = static_cast<std::ptrdiff_t>(ops::block_bytes / sizeof(*rows[0]));
                 const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
-                    ops::multiply_block(tile[set], rows, k, panel);
+                    if constexpr (own_sums) ops::multiply_block(blocks[set], rows, k, panel);
+                    else ops::multiply_block(tile[set], rows, k, panel);
                     k += length;
                     panel += length * (ops::vectors * ops::lanes);
                 };
@@ -185,6 +197,11 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
+            if constexpr (own_sums) {
+                unroll<sets>([&](auto set) __attribute__((always_inline)) {
+                    ops::add_block(tile[0][row][v], blocks[set][row][v]);
+                });
+            }
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
         });
         unroll<ops::vectors - Vectors>([&](auto v) __attribute__((always_inline)) {

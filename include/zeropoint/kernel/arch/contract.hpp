@@ -55,6 +55,9 @@
 //   static void multiply_block(int32 (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
 //                              const std::int8_t* panel);
 //
+//   block_sums, add_block(sums, block)    optional: the type of the tile's elements where they are not int32 vectors, zero
+//                                         where it is value-initialized, and how one is added to a vector of sums
+//
 // for the operands it wants to: overloads on the types of `rows` and `panel`, always inlined. gemm.hpp takes it for whole
 // blocks of a run, and broadcast and dot4 for what is left. A step of the panel is vectors * lanes * depth weights, also
 // where Vectors, the vectors that are multiplied, are fewer. The order of loads and products is the architecture's.
