@@ -1,6 +1,7 @@
 // Which primitives an architecture takes: the one place where architectures and kernels meet.
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 #include <utility>
 
@@ -21,6 +22,9 @@
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512BW || XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 #include <zeropoint/kernel/arch/avx512_vnni.hpp>
+#endif
+#if XSIMD_WITH_EMULATED
+#include <zeropoint/kernel/arch/emulated.hpp>
 #endif
 
 namespace zp {
@@ -56,6 +60,9 @@ avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&)
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512vbmi2>&);
+#endif
+#if XSIMD_WITH_EMULATED
+template <std::size_t Bits> emulated_operations<Bits> operations_row(const xsimd::emulated<Bits>&);
 #endif
 
 /// The primitives of an architecture tag. A tag of one's own gets others by specializing this.
@@ -104,6 +111,9 @@ static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512bw
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+#endif
+#if XSIMD_WITH_EMULATED
+static_assert(all_take<emulated_operations<256>, xsimd::emulated<256>>);
 #endif
 
 }  // namespace kernel

@@ -23,13 +23,13 @@ template <class T, std::size_t Count> struct compiler_vector {
 using bytes16 = compiler_vector<std::uint8_t, 16>::type;
 using words8 = compiler_vector<std::uint16_t, 8>::type;
 
-/// Elements Begin, Begin + Step, ... of `low` and then `high`, `Count` of them.
-template <int Count, int Begin, int Step, class Vector>
-[[gnu::always_inline]] inline auto every_element(const Vector& low, const Vector& high) {
-    return [&]<int... Index>(std::integer_sequence<int, Index...>) __attribute__((always_inline)) {
-        return __builtin_shufflevector(low, high, (Begin + Step * Index)...);
+/// to = elements Begin, Begin + Step, ... of `low` and then `high`. Vectors may be wider than the machine's.
+template <int Begin, int Step, class Vector, class Selected>
+[[gnu::always_inline]] inline void select_elements(const Vector& low, const Vector& high, Selected& to) {
+    [&]<int... Index>(std::integer_sequence<int, Index...>) __attribute__((always_inline)) {
+        to = __builtin_shufflevector(low, high, (Begin + Step * Index)...);
     }
-    (std::make_integer_sequence<int, Count>{});
+    (std::make_integer_sequence<int, static_cast<int>(sizeof(to) / sizeof(to[0]))>{});
 }
 /// a[First], b[First], a[First + 1], b[First + 1], ... of vectors of `Count` elements, as many as fit one.
 template <int Count, int First, class Vector>
@@ -183,21 +183,25 @@ template <class Derived, class Arch> struct vector_operations {
         const int32 added = xsimd::bitwise_cast<std::int32_t>(offset) >> 16;
         const int32 low = -added, high = int32(255) - added;
         using words = typename compiler_vector<std::uint16_t, 2 * lanes>::type;
-        const auto code = [&](int i) __attribute__((always_inline)) {
-            return bits<words>(xsimd::min(xsimd::max(v[i], low), high) + added);
-        };
-        constexpr int lower = std::endian::native == std::endian::little ? 0 : 1;
-        const auto first = every_element<2 * lanes, lower, 2>(code(0), code(1)),
-                   second = every_element<2 * lanes, lower, 2>(code(2), code(3));
         using bytes = typename compiler_vector<std::uint8_t, 4 * lanes>::type;
-        return bits<uint8>(every_element<4 * lanes, lower, 2>(bits<bytes>(first), bits<bytes>(second)));
+        constexpr int lower = std::endian::native == std::endian::little ? 0 : 1;
+        words codes[4], halves[2];
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+            codes[i] = __builtin_bit_cast(words, xsimd::min(xsimd::max(v[i], low), high) + added);
+        });
+        select_elements<lower, 2>(codes[0], codes[1], halves[0]);
+        select_elements<lower, 2>(codes[2], codes[3], halves[1]);
+        bytes packed;
+        select_elements<lower, 2>(__builtin_bit_cast(bytes, halves[0]), __builtin_bit_cast(bytes, halves[1]), packed);
+        return bits<uint8>(packed);
     }
     [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
-        const auto bytes = bits<typename compiler_vector<std::uint8_t, 4 * lanes>::type>(from);
-        const auto first = every_element<2 * lanes, 0, 1>(bytes, bytes),
-                   second = every_element<2 * lanes, 2 * lanes, 1>(bytes, bytes);
-        std::memcpy(low, &first, sizeof first);
-        std::memcpy(high, &second, sizeof second);
+        const auto bytes = __builtin_bit_cast(typename compiler_vector<std::uint8_t, 4 * lanes>::type, from);
+        typename compiler_vector<std::uint8_t, 2 * lanes>::type half;
+        select_elements<0, 1>(bytes, bytes, half);
+        std::memcpy(low, &half, sizeof half);
+        select_elements<2 * lanes, 1>(bytes, bytes, half);
+        std::memcpy(high, &half, sizeof half);
     }
     [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
         const auto halves = xsimd::mul_hilo(a, b);
