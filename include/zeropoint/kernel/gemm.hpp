@@ -1,6 +1,7 @@
 // The one loop nest of the integer kernels: rows of activations times a panel of weights, by tiles, into an epilogue.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -122,14 +123,16 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     constexpr int step = ops::lanes * Format::depth;
     using weights = decltype(Format::template load<ops>(panel));
 
-    constexpr int sets = Rows == 1 ? 2 : 1;  // of sums: one row waits for its additions otherwise
+    // Sets of sums: one row or two would wait for their additions otherwise.
+    constexpr int sets = Rows <= 2 ? std::clamp(ops::sums_in_flight / (Rows * Vectors), 1, 4) : 1;
+    constexpr int steps = std::max(sets, 2);
     const typename Format::activation* rows[Rows];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + offsets[row]; });
     int32 tile[sets][Rows][Vectors];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             tile[0][row][v] = ops::template load<int32>(bias + v * ops::lanes);
-            if constexpr (sets == 2) tile[1][row][v] = int32{};
+            unroll<sets - 1>([&](auto set) __attribute__((always_inline)) { tile[set + 1][row][v] = int32{}; });
         });
     });
     using block_sums = typename block_sums_of<ops>::type;
@@ -168,7 +171,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     k += length;
                     panel += length * (ops::vectors * ops::lanes);
                 };
-                while (sets == 2 && end - k >= 2 * length) {
+                while (sets > 1 && end - k >= 2 * length) {
                     multiply_block(first);
                     multiply_block(last);
                 }
@@ -176,9 +179,10 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             }
             if constexpr (Rows <= 2) {  // too little work a step to hide the loop
 #pragma GCC unroll 2
-                for (; k + 2 * Format::depth <= end; k += 2 * Format::depth) {
-                    multiply(k, first);
-                    multiply(k + Format::depth, last);
+                for (; k + steps * Format::depth <= end; k += steps * Format::depth) {
+                    unroll<steps>([&](auto i) __attribute__((always_inline)) {
+                        multiply(k + i * Format::depth, std::integral_constant<int, i % sets>{});
+                    });
                 }
             }
             for (; k < end; k += Format::depth) multiply(k, first);
@@ -196,7 +200,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     }
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
+            unroll<sets - 1>([&](auto set)
+                                 __attribute__((always_inline)) { ops::add(tile[0][row][v], tile[set + 1][row][v]); });
             if constexpr (own_sums) {
                 unroll<sets>([&](auto set) __attribute__((always_inline)) {
                     ops::add_block(tile[0][row][v], blocks[set][row][v]);

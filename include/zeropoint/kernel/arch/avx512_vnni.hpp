@@ -12,6 +12,7 @@ namespace kernel {
 /// One instruction each, which adds to the sums; vpdpbusd does not saturate.
 struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
     static constexpr const char* name = "avx512vnni";
+    static constexpr int sums_in_flight = 8;  // the product is in an addition's latency
     static constexpr quad_products quads = quad_products::exact;
     static constexpr double byte_products = 480, word_products = 240;
 

@@ -9,6 +9,7 @@
 //   name                          of the primitives, in descriptions
 //   tile_rows, vectors, lanes     a tile is tile_rows x (vectors * lanes) int32 accumulators, all held in registers.
 //                                 vectors is 1, 2 or 4, of which xsimd batches need 2 or 4; tile_rows at most 16
+//   sums_in_flight                so many sums that a dot product can be added to one of them in every cycle
 //   has_batches                   whether int32 is an xsimd batch, so that epilogues can be applied to vectors
 //   quads                         what dot4 is, see below
 //   has_byte_lookup               whether there is shuffle16, for tables of 256 bytes

@@ -15,6 +15,7 @@ namespace kernel {
 template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static constexpr const char* name = "portable";
     static constexpr int tile_rows = Rows, vectors = Vectors, lanes = Lanes;
+    static constexpr int sums_in_flight = 2;
     static constexpr bool has_batches = false;
     static constexpr quad_products quads = quad_products::exact;
     static constexpr double byte_products = 10, word_products = 20;

@@ -51,6 +51,7 @@ template <class Derived, class Arch> struct vector_operations {
     using real = batch<float>;
 
     static constexpr int lanes = static_cast<int>(int32::size);
+    static constexpr int sums_in_flight = 4;
     static constexpr bool has_batches = true;
     static constexpr quad_products quads = quad_products::exact;
     static constexpr bool has_byte_lookup = false;
