@@ -15,8 +15,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Copies `size` bytes of each row, at most 64, by two moves that overlap: a memcpy of unknown length is a call. Pitches
-/// are in bytes.
+/// Copies `size` bytes of each row, at most those of a panel's sums, by two moves that overlap: a memcpy of unknown length
+/// is a call. Pitches are in bytes.
 template <class Arch>
 [[gnu::noinline]] void copy_rows(const void* from, std::ptrdiff_t from_pitch, int rows, std::size_t size, void* to,
                                  std::ptrdiff_t to_pitch) noexcept {
@@ -32,6 +32,13 @@ template <class Arch>
             std::memcpy(row_target + size - width, last, width);
         }
     };
+    static_assert(panel_width<Arch> * sizeof(std::int32_t) <= 128, "copy_rows: rows are at most 128 bytes");
+    if constexpr (panel_width<Arch> * sizeof(std::int32_t) > 64) {
+        if (size >= 64) {
+            copy(std::integral_constant<std::size_t, 64>{});
+            return;
+        }
+    }
     if (size >= 32) copy(std::integral_constant<std::size_t, 32>{});
     else if (size >= 16) copy(std::integral_constant<std::size_t, 16>{});
     else if (size >= 8) copy(std::integral_constant<std::size_t, 8>{});
