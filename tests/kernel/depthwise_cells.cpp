@@ -63,8 +63,9 @@ TEST_CASE("depthwise_cells: five taps a row are words") {
     const conv2d_geometry g = depthwise(6, 5, 1);
     const std::vector<std::int8_t> weights(6 * 25, 1);
     CHECK(kernel_of(g, weights, {0, 0, 255}, 0) == panel_kernel::word_pairs);
-    CHECK_FALSE(zp::kernel::cell_grid(g).quads_pay(g));
-    CHECK(zp::kernel::cell_grid(depthwise(6, 7, 1)).quads_pay(depthwise(6, 7, 1)));
+    CHECK_FALSE(zp::kernel::cell_grid(g).quads_pay(g, 3));
+    CHECK(zp::kernel::cell_grid(g).quads_pay(g, 1));
+    CHECK(zp::kernel::cell_grid(depthwise(6, 7, 1)).quads_pay(depthwise(6, 7, 1), 3));
 }
 
 TEST_CASE("depthwise_cells: the grid") {

@@ -4,6 +4,15 @@
 
 #include <type_traits>
 
+// GCC 12 takes the undefined operands of its own AVX-512 intrinsics for mistakes (bug 105593): quiet for that header alone.
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
 #include <xsimd/xsimd.hpp>
 
 namespace zp {

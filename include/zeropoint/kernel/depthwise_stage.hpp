@@ -146,6 +146,11 @@ public:
     const std::byte* cells(int panel) const noexcept { return scratch_ + (panel - first_) * plan_.panel_pitch; }
 
 private:
+    /// Of the bits of each code: cell_shift() of both kinds of cell is one of 128, 0 and -128.
+    template <int Slots> std::uint8_t flip_of() const noexcept {
+        constexpr bool is_signed = Slots == 4 && operations<Arch>::quads == quad_products::exact_signed;
+        return is_signed ? static_cast<std::uint8_t>(flip_ ^ 128) : flip_;
+    }
     template <class T> T* at(std::size_t place) noexcept { return reinterpret_cast<T*>(scratch_ + place); }
 
     [[gnu::noinline]] void stage(int y, std::byte* to) noexcept {
@@ -194,7 +199,7 @@ private:
                 constexpr int order = Slots == 4 ? slot % 2 * 2 + slot / 2 : int{slot};
                 from[slot] = pixel(column * step + order * g_.dilation_width - g_.padding_left) + first_ * width;
             });
-            interleave_cells<Arch, Slots>(from, step * pitch, count, panels_, flip_, to + column * width * 4,
+            interleave_cells<Arch, Slots>(from, step * pitch, count, panels_, flip_of<Slots>(), to + column * width * 4,
                                           plan_.panel_pitch);
         };
         const auto near_border = [&](int column) {
@@ -227,7 +232,7 @@ private:
     template <int Slots> void stage_channels(const std::uint8_t* row, std::byte* to) noexcept {
         const int columns = plan_.grid.columns(g_), planes = plan_.grid.planes(g_, Slots);
         const auto* border = at<std::uint8_t>(plan_.border_begin);
-        const std::uint32_t flip = (Slots == 4 ? 0x01010101u : 0x00010001u) * flip_;
+        const std::uint32_t flip = (Slots == 4 ? 0x01010101u : 0x00010001u) * flip_of<Slots>();
         for (int panel = 0; panel != panels_; ++panel) {
             const gather_unit* units = at<gather_unit>(plan_.units_begin) + panel * plan_.panel_units;
             std::byte* cell = to + panel * plan_.panel_pitch;

@@ -1,15 +1,30 @@
 // Which primitives an architecture takes: the one place where architectures and kernels meet.
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/arch/contract.hpp>
 #include <zeropoint/kernel/arch/portable.hpp>
 #if XSIMD_WITH_SSE2
 #include <zeropoint/kernel/arch/sse.hpp>
 #endif
 #if XSIMD_WITH_AVX2
 #include <zeropoint/kernel/arch/avx2.hpp>
+#endif
+#if XSIMD_WITH_AVXVNNI
+#include <zeropoint/kernel/arch/avx_vnni.hpp>
+#endif
+#if XSIMD_WITH_AVX512BW
+#include <zeropoint/kernel/arch/avx512bw.hpp>
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512BW || XSIMD_WITH_AVX512VNNI_AVX512VBMI2
+#include <zeropoint/kernel/arch/avx512_vnni.hpp>
+#endif
+#if XSIMD_WITH_EMULATED
+#include <zeropoint/kernel/arch/emulated.hpp>
 #endif
 
 namespace zp {
@@ -19,20 +34,35 @@ namespace kernel {
 using default_portable_operations = portable_operations<4, 8, 1>;
 
 /// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive
-/// from nothing below them, so they have rows of their own; the kernels of the latter are 256 bits wide.
+/// from nothing below them, so they have rows of their own; before avx512bw there are no 512-bit vectors of bytes.
 default_portable_operations operations_row(...);
 #if XSIMD_WITH_SSE2
-sse_operations<xsimd::sse2> operations_row(const xsimd::sse2&);
+sse2_operations operations_row(const xsimd::sse2&);
 #endif
 #if XSIMD_WITH_SSSE3
-sse_operations<xsimd::ssse3> operations_row(const xsimd::ssse3&);
+ssse3_operations operations_row(const xsimd::ssse3&);
 #endif
 #if XSIMD_WITH_AVX
-sse_operations<xsimd::ssse3> operations_row(const xsimd::avx&);
+ssse3_operations operations_row(const xsimd::avx&);
 #endif
 #if XSIMD_WITH_AVX2
 avx2_operations operations_row(const xsimd::avx2&);
 avx2_operations operations_row(const xsimd::avx512f&);
+#endif
+#if XSIMD_WITH_AVXVNNI
+avx_vnni_operations operations_row(const xsimd::avxvnni&);
+#endif
+#if XSIMD_WITH_AVX512BW
+avx512bw_operations operations_row(const xsimd::avx512bw&);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512BW
+avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
+avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512vbmi2>&);
+#endif
+#if XSIMD_WITH_EMULATED
+template <std::size_t Bits> emulated_operations<Bits> operations_row(const xsimd::emulated<Bits>&);
 #endif
 
 /// The primitives of an architecture tag. A tag of one's own gets others by specializing this.
@@ -49,24 +79,41 @@ template <class Arch> using operations = typename operations_of<Arch>::type;
 /// Channels of one packed panel.
 template <class Arch> inline constexpr int panel_width = operations<Arch>::vectors* operations<Arch>::lanes;
 
+/// Whether an architecture multiplies bytes, and whether only those of panels that were checked.
+template <class Arch> inline constexpr bool has_quads = operations<Arch>::quads != quad_products::none;
+template <class Arch> inline constexpr bool quads_saturate = operations<Arch>::quads == quad_products::saturating_pairs;
+
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
 
 static_assert(all_take<default_portable_operations, portable, xsimd::neon, xsimd::neon64, xsimd::wasm, xsimd::vsx>);
 #if XSIMD_WITH_SSE2
-static_assert(all_take<sse_operations<xsimd::sse2>, xsimd::sse2, xsimd::sse3>);
+static_assert(all_take<sse2_operations, xsimd::sse2, xsimd::sse3>);
 #endif
 #if XSIMD_WITH_SSSE3
-static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::ssse3, xsimd::sse4_1, xsimd::sse4_2>);
+static_assert(all_take<ssse3_operations, xsimd::ssse3, xsimd::sse4_1, xsimd::sse4_2>);
 #endif
 #if XSIMD_WITH_AVX
-static_assert(all_take<sse_operations<xsimd::ssse3>, xsimd::avx, xsimd::fma3<xsimd::avx>>);
+static_assert(all_take<ssse3_operations, xsimd::avx, xsimd::fma3<xsimd::avx>>);
 #endif
 #if XSIMD_WITH_AVX2
-static_assert(
-    all_take<avx2_operations, xsimd::avx2, xsimd::fma3<xsimd::avx2>, xsimd::avxvnni, xsimd::avx512f, xsimd::avx512cd,
-             xsimd::avx512dq, xsimd::avx512bw, xsimd::avx512er, xsimd::avx512pf, xsimd::avx512ifma, xsimd::avx512vbmi,
-             xsimd::avx512vbmi2, xsimd::avx512vnni<xsimd::avx512bw>, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+static_assert(all_take<avx2_operations, xsimd::avx2, xsimd::fma3<xsimd::avx2>, xsimd::avx512f, xsimd::avx512cd,
+                       xsimd::avx512dq, xsimd::avx512er, xsimd::avx512pf>);
+#endif
+#if XSIMD_WITH_AVXVNNI
+static_assert(all_take<avx_vnni_operations, xsimd::avxvnni>);
+#endif
+#if XSIMD_WITH_AVX512BW
+static_assert(all_take<avx512bw_operations, xsimd::avx512bw, xsimd::avx512ifma, xsimd::avx512vbmi, xsimd::avx512vbmi2>);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512BW
+static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512bw>>);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
+static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+#endif
+#if XSIMD_WITH_EMULATED
+static_assert(all_take<emulated_operations<256>, xsimd::emulated<256>>);
 #endif
 
 }  // namespace kernel

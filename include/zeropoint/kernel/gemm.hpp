@@ -99,8 +99,25 @@ struct word_pairs {
     }
 };
 
+/// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
+template <class Operations> struct block_sums_of { using type = typename Operations::int32; };
+template <class Operations>
+    requires requires { typename Operations::block_sums; }
+struct block_sums_of<Operations> {
+    using type = typename Operations::block_sums;
+};
+
+/// Whether an architecture multiplies whole blocks of a row by instructions of its own (arch/contract.hpp).
+template <class Operations, class Format, int Rows, int Vectors>
+inline constexpr bool has_blocks =
+    !std::is_same_v<Format, signed_quads> &&
+    requires(typename block_sums_of<Operations>::type(&sums)[Rows][Vectors],
+             const typename Format::activation* const (&rows)[Rows], const typename Format::weight* panel) {
+    Operations::multiply_block(sums, rows, std::ptrdiff_t{}, panel);
+};
+
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
-/// of two vectors of the panel is multiplied, the sums of the other are 0. More vectors are those of the next panel.
+/// half of a panel's vectors is multiplied, the sums of the others are 0. More vectors are those of the next panel.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
@@ -114,7 +131,10 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     using loaded = std::conditional_t<flipped && narrow, byte_quads, Format>;
     using weights = decltype(loaded::template load<ops>(panel));
 
-    constexpr int sets = Rows == 1 ? 2 : 1;  // of sums: one row waits for its additions otherwise
+    // Sets of sums: one row or two would wait for their additions otherwise.
+    constexpr int sets =
+        Rows <= 2 ? std::clamp(ops::sums_in_flight / (Rows * std::min(Vectors, ops::vectors)), 1, 4) : 1;
+    constexpr int steps = std::max(sets, 2);
     const typename Format::activation* rows[Rows];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + offsets[row]; });
     int32 tile[sets][Rows][Vectors];
@@ -122,9 +142,12 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             tile[0][row][v] = ops::template load<int32>(bias + v * ops::lanes);
             if constexpr (flipped) ops::add(tile[0][row][v], offsets[row + runs.flipped_sums]);
-            if constexpr (sets == 2) tile[1][row][v] = int32{};
+            unroll<sets - 1>([&](auto set) __attribute__((always_inline)) { tile[set + 1][row][v] = int32{}; });
         });
     });
+    using block_sums = typename block_sums_of<ops>::type;
+    constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
+    [[maybe_unused]] std::conditional_t<own_sums, block_sums[sets][Rows][Vectors], int> blocks{};
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
         weights w[Vectors];
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -150,11 +173,26 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
             const std::ptrdiff_t end = begin + runs.length;
             std::ptrdiff_t k = begin;
+            if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
+                constexpr auto length = static_cast<std::ptrdiff_t>(ops::block_bytes / sizeof(*rows[0]));
+                const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
+                    if constexpr (own_sums) ops::multiply_block(blocks[set], rows, k, panel);
+                    else ops::multiply_block(tile[set], rows, k, panel);
+                    k += length;
+                    panel += length * (ops::vectors * ops::lanes);
+                };
+                while (sets > 1 && end - k >= 2 * length) {
+                    multiply_block(first);
+                    multiply_block(last);
+                }
+                while (end - k >= length) multiply_block(first);
+            }
             if constexpr (Rows <= 2) {  // too little work a step to hide the loop
 #pragma GCC unroll 2
-                for (; k + 2 * Format::depth <= end; k += 2 * Format::depth) {
-                    multiply(k, first);
-                    multiply(k + Format::depth, last);
+                for (; k + steps * Format::depth <= end; k += steps * Format::depth) {
+                    unroll<steps>([&](auto i) __attribute__((always_inline)) {
+                        multiply(k + i * Format::depth, std::integral_constant<int, i % sets>{});
+                    });
                 }
             }
             for (; k < end; k += Format::depth) multiply(k, first);
@@ -163,10 +201,18 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     }
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
+            unroll<sets - 1>([&](auto set)
+                                 __attribute__((always_inline)) { ops::add(tile[0][row][v], tile[set + 1][row][v]); });
+            if constexpr (own_sums) {
+                unroll<sets>([&](auto set) __attribute__((always_inline)) {
+                    ops::add_block(tile[0][row][v], blocks[set][row][v]);
+                });
+            }
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
         });
-        if constexpr (narrow) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
+        unroll<narrow ? ops::vectors - Vectors : 0>([&](auto v) __attribute__((always_inline)) {
+            ops::store(sums + (row * ops::vectors + Vectors + v) * ops::lanes, int32{});
+        });
     });
 }
 
@@ -240,10 +286,10 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
 
-/// Whether a panel with channels in the first of two vectors alone is multiplied with that one, twice as many rows a tile.
+/// Whether a panel with channels in the first half of its vectors alone is multiplied with those, twice as many rows a tile.
 template <class Arch, class Format>
 inline constexpr bool has_narrow_tiles =
-    operations<Arch>::has_batches&& operations<Arch>::vectors == 2 && !std::is_same_v<Format, windowed_quads>;
+    operations<Arch>::has_batches&& operations<Arch>::vectors % 2 == 0 && !std::is_same_v<Format, windowed_quads>;
 
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
@@ -261,8 +307,9 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             std::int32_t* to = sums + (row - first) * panel_width<Arch>;
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
-                if (channels <= operations<Arch>::lanes && rows - row >= twice && tile + 1 != tiles) {
-                    multiply_tile<Arch, Format, twice, 1>(band, offsets + row, runs, panel, bias, to);
+                if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
+                                                                                      bias, to);
                     row += twice;
                     ++tile;
                     continue;

@@ -70,7 +70,7 @@ public:
             fill(panel, 2, panels_.template weights<std::int16_t>(panel.index));
         } else if constexpr (std::is_same_v<Weight, std::int8_t>) {
             kernel = pack_bytes(panel);
-            fold_zero_point(panel, bias, staged_zero_point(kernel, codes_));
+            fold_zero_point(panel, bias, staged_zero_point<Arch>(kernel, codes_));
         }
         panels_.data[panel.index] = static_cast<std::byte>(kernel);
     }
@@ -90,12 +90,12 @@ private:
 
     panel_kernel pack_bytes(position panel) {
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
-        if constexpr (!operations<Arch>::has_dot4) {
+        if constexpr (!has_quads<Arch>) {
             fill(panel, 2, bytes);
             return panel_kernel::widened_pairs;
         }
         fill(panel, 4, bytes);
-        if constexpr (!operations<Arch>::pair_sums_saturate) return panel_kernel::byte_quads;
+        if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         if (pairs_fit(bytes, runs.depth() * layout_type::width, limits_)) {
             const int run_quads = runs.padded_length() / 4;
@@ -156,7 +156,8 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
                 sum += weight;
             };
             for_each_weight<Arch>(panels.layout, channel, c, group, take);
-            bias[channel] = add_product_wrapping(panels.bias(panel.index)[c], staged_zero_point(kernel, codes), sum);
+            bias[channel] =
+                add_product_wrapping(panels.bias(panel.index)[c], staged_zero_point<Arch>(kernel, codes), sum);
         }
     });
 }

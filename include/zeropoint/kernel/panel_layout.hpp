@@ -49,7 +49,7 @@ constexpr const char* name_of(panel_kernel kernel) {
 
 /// Activations as a panel is multiplied by them.
 enum class panel_activations : std::uint8_t {
-    unsigned_codes,  ///< uint8, see zero_based_shift
+    unsigned_codes,  ///< bytes, see staged_shift
     centered_codes,  ///< int8, see center
     differences      ///< int16, from the zero point
 };
@@ -63,17 +63,13 @@ constexpr panel_activations activations_of(panel_kernel kernel) {
 }
 
 /// What a panel's activations hold where x is the zero point.
-constexpr std::int32_t staged_zero_point(panel_kernel kernel, activation_codes codes) {
+template <class Arch> constexpr std::int32_t staged_zero_point(panel_kernel kernel, activation_codes codes) {
     switch (activations_of(kernel)) {
-        case panel_activations::unsigned_codes: return codes.zero_point + zero_based_shift(codes);
+        case panel_activations::unsigned_codes: return codes.zero_point + staged_shift<Arch>(codes);
         case panel_activations::centered_codes: return codes.zero_point - center(codes);
         default: return 0;
     }
 }
-
-/// Whether an architecture has panels of signed_quads.
-template <class Arch>
-inline constexpr bool has_signed_quads = operations<Arch>::has_dot4&& operations<Arch>::pair_sums_saturate;
 
 /// The depth of a convolution as `count` contiguous runs of `length` products.
 struct depth_runs {
