@@ -79,9 +79,6 @@ template <class Arch, class Out, class Epilogue>
     using int32 = typename ops::int32;
     static_assert(ops::vectors == 2 || ops::vectors == 4, "finish_whole_rows: rows are two or four vectors wide");
     constexpr int lanes = ops::lanes, width = ops::vectors * lanes;
-    const auto requantizer = [&](int v) __attribute__((always_inline)) {
-        return epilogue.template vector<ops>(first_channel + v * lanes, channels - v * lanes);
-    };
     if constexpr (sizeof(Out) == 1) {
         const code_clamp<ops, Out> clamp(epilogue.codes);
         const auto finish_one_vector = [&](const auto& requantize, const std::int32_t* from,
@@ -90,16 +87,14 @@ template <class Arch, class Out, class Epilogue>
             if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(epilogue.residual_at(to)));
             else return requantize(sum);
         };
-        // `make` gives the function of the v-th vector of a row.
-        const auto finish = [&](const auto& make, auto whole) __attribute__((always_inline)) {
-            const auto left = make(0), right = make(1);
-            if constexpr (ops::vectors == 4) {
-                const auto third = make(2), fourth = make(3);
+        const auto finish = [&](auto whole, const auto& left, const auto& right, const auto&... more)
+            __attribute__((always_inline)) {
+            if constexpr (sizeof...(more) != 0) {
                 for (; rows > 0; --rows, sums += width, y += y_pitch) {
+                    int v = 1;
                     const int32 row[4] = {finish_one_vector(left, sums, y),
                                           finish_one_vector(right, sums + lanes, y + lanes),
-                                          finish_one_vector(third, sums + 2 * lanes, y + 2 * lanes),
-                                          finish_one_vector(fourth, sums + 3 * lanes, y + 3 * lanes)};
+                                          (++v, finish_one_vector(more, sums + v * lanes, y + v * lanes))...};
                     ops::store(reinterpret_cast<std::uint8_t*>(y), clamp.template operator()<whole>(row));
                 }
             } else {
@@ -120,19 +115,26 @@ template <class Arch, class Out, class Epilogue>
                 shrinks = shrinks && epilogue.template shrinks<ops>(first_channel + v * lanes, channels - v * lanes);
             });
             if (shrinks) {
-                const auto shrinking = [&](int v) __attribute__((always_inline)) {
+                const auto part = [&](int v) __attribute__((always_inline)) {
                     return epilogue.template shrinking_vector<ops>(first_channel + v * lanes, channels - v * lanes);
                 };
-                finish(shrinking, std::true_type{});
+                if constexpr (ops::vectors == 2) finish(std::true_type{}, part(0), part(1));
+                else finish(std::true_type{}, part(0), part(1), part(2), part(3));
                 return;
             }
         }
-        finish(requantizer, std::false_type{});
+        const auto part = [&](int v) __attribute__((always_inline)) {
+            return epilogue.template vector<ops>(first_channel + v * lanes, channels - v * lanes);
+        };
+        if constexpr (ops::vectors == 2) finish(std::false_type{}, part(0), part(1));
+        else finish(std::false_type{}, part(0), part(1), part(2), part(3));
     } else {
         unroll<ops::vectors / 2>([&](auto half) __attribute__((always_inline)) {
-            const auto left = requantizer(2 * half), right = requantizer(2 * half + 1);
-            const std::int32_t* from = sums + 2 * half * lanes;
-            Out* to = y + 2 * half * lanes;
+            constexpr int first = 2 * half * lanes;
+            const auto left = epilogue.template vector<ops>(first_channel + first, channels - first);
+            const auto right = epilogue.template vector<ops>(first_channel + first + lanes, channels - first - lanes);
+            const std::int32_t* from = sums + first;
+            Out* to = y + first;
             for (int row = 0; row != rows; ++row, from += width, to += y_pitch) {
                 ops::store(to, left(ops::template load<int32>(from)));
                 ops::store(to + lanes, right(ops::template load<int32>(from + lanes)));

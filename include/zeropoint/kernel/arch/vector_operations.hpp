@@ -179,7 +179,8 @@ template <class Derived, class Arch> struct vector_operations {
         std::ptrdiff_t i = 0;
         for (; i + size <= count; i += size) {
             const uint8 codes = load<uint8>(from + i) ^ mask, negative = Derived::negative_bytes(codes);
-            store(magnitudes + i, (codes ^ negative) - negative);
+            store(magnitudes + i,
+                  xsimd::bitwise_cast<std::uint8_t>(xsimd::abs(xsimd::bitwise_cast<std::int8_t>(codes))));
             store(flips + i, negative);
         }
         for (; i < count; ++i) {
