@@ -100,13 +100,14 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     using base::interleave;
     [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[2], std::ptrdiff_t at,
                                                   std::uint8_t flip, std::byte* to) {
+        const __m128i mask = _mm_set1_epi8(static_cast<char>(flip));
         const auto row = [&](int i) __attribute__((always_inline)) {
-            return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i] + at));
+            return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i] + at)), mask);
         };
-        const __m128i mask = _mm_set1_epi8(static_cast<char>(flip)), a = row(0), b = row(1);
+        const __m128i a = row(0), b = row(1);
         auto* out = reinterpret_cast<__m256i*>(to);
-        _mm256_storeu_si256(out, _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_unpacklo_epi8(a, b), mask)));
-        _mm256_storeu_si256(out + 1, _mm256_cvtepu8_epi16(_mm_xor_si128(_mm_unpackhi_epi8(a, b), mask)));
+        _mm256_storeu_si256(out, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+        _mm256_storeu_si256(out + 1, _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
     }
     static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
                             std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {

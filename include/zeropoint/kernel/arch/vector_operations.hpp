@@ -124,13 +124,13 @@ template <class Derived, class Arch> struct vector_operations {
         for_each_cells(
             to, [&](int first, auto* out) __attribute__((always_inline)) {
                 bytes16 row[4];
-                unroll<4>([&](auto i) __attribute__((always_inline)) { row[i] = cell_bytes(rows[i] + at + first); });
-                const bytes16 low = zip<16, 0>(row[0], row[1]) ^ flip, low_other = zip<16, 0>(row[2], row[3]) ^ flip;
+                unroll<4>([&](auto i)
+                              __attribute__((always_inline)) { row[i] = cell_bytes(rows[i] + at + first) ^ flip; });
+                const bytes16 low = zip<16, 0>(row[0], row[1]), low_other = zip<16, 0>(row[2], row[3]);
                 out[0] = bits<bytes16>(zip<8, 0>(bits<words8>(low), bits<words8>(low_other)));
                 out[1] = bits<bytes16>(zip<8, 4>(bits<words8>(low), bits<words8>(low_other)));
                 if constexpr (block_cells == 16) {
-                    const bytes16 high = zip<16, 8>(row[0], row[1]) ^ flip,
-                                  high_other = zip<16, 8>(row[2], row[3]) ^ flip;
+                    const bytes16 high = zip<16, 8>(row[0], row[1]), high_other = zip<16, 8>(row[2], row[3]);
                     out[2] = bits<bytes16>(zip<8, 0>(bits<words8>(high), bits<words8>(high_other)));
                     out[3] = bits<bytes16>(zip<8, 4>(bits<words8>(high), bits<words8>(high_other)));
                 }
@@ -140,12 +140,12 @@ template <class Derived, class Arch> struct vector_operations {
                                                   std::uint8_t flip, std::byte* to) {
         for_each_cells(
             to, [&](int first, auto* out) __attribute__((always_inline)) {
-                const bytes16 a = cell_bytes(rows[0] + at + first), b = cell_bytes(rows[1] + at + first);
-                const bytes16 low = zip<16, 0>(a, b) ^ flip;
+                const bytes16 a = cell_bytes(rows[0] + at + first) ^ flip, b = cell_bytes(rows[1] + at + first) ^ flip;
+                const bytes16 low = zip<16, 0>(a, b);
                 out[0] = zip_zeros<0>(low);
                 out[1] = zip_zeros<8>(low);
                 if constexpr (block_cells == 16) {
-                    const bytes16 high = zip<16, 8>(a, b) ^ flip;
+                    const bytes16 high = zip<16, 8>(a, b);
                     out[2] = zip_zeros<0>(high);
                     out[3] = zip_zeros<8>(high);
                 }
