@@ -103,7 +103,7 @@ private:
             panels_.window(panel.index) = static_cast<std::uint8_t>(window);
             return window > 1 ? panel_kernel::windowed_quads : panel_kernel::byte_quads;
         }
-        if (!prefers_pairs(runs)) return panel_kernel::signed_quads;
+        if (!prefers_pairs(geometry_)) return panel_kernel::signed_quads;
         fill(panel, 2, bytes);
         return panel_kernel::widened_pairs;
     }

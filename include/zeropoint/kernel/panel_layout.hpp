@@ -85,10 +85,12 @@ constexpr depth_runs runs_of(const conv2d_geometry& g) {
     return {g.taps(), g.group_in()};
 }
 
-/// Whether runs end in so much padding of their last quad that pairs, which skip it, are faster.
-constexpr bool prefers_pairs(const depth_runs& runs) {
+/// Whether pairs are faster than signed quads: where runs end in so much padding of their last quad, which pairs skip, or
+/// where many pixels have so few products each that splitting their signs takes longer than that saves.
+constexpr bool prefers_pairs(const conv2d_geometry& g) {
+    const depth_runs runs = runs_of(g);
     const int pairs = (runs.length + 1) / 2 * 2;
-    return 12 * (runs.padded_length() - pairs) > pairs;
+    return 12 * (runs.padded_length() - pairs) > pairs || (runs.depth() <= 32 && g.out.pixels() > 64);
 }
 
 /// Where the parts of a packed convolution lie.

@@ -79,7 +79,7 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words> class small
     static constexpr int last_channels = Channels - (panels - 1) * width;
     /// How panels that could saturate are multiplied.
     using any_weights =
-        std::conditional_t<quads_saturate<Arch> && !prefers_pairs(layout.runs), signed_quads, widened_pairs>;
+        std::conditional_t<quads_saturate<Arch> && !prefers_pairs(geometry), signed_quads, widened_pairs>;
     /// From a row of activations to the next. Of signed_quads, a row is magnitudes, flips and the sum of flipped ones.
     template <class Format>
     static constexpr int row_pitch =
