@@ -103,7 +103,8 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     }
     [[gnu::always_inline]] static uint8 select_by_sign(const uint8& condition, const uint8& if_set,
                                                        const uint8& if_not) {
-        return uint8(_mm512_mask_blend_epi8(_mm512_movepi8_mask(condition), if_not, if_set));
+        const __m512i set = if_set, not_set = if_not;  // what is a macro without optimization converts no batches
+        return uint8(_mm512_mask_blend_epi8(_mm512_movepi8_mask(condition), not_set, set));
     }
 
 private:
