@@ -202,7 +202,9 @@ template <class Activation, class Arch, class In, class Out, class Epilogue>
             multiply_by(word_pairs{}, band, offsets, {ops::tile_rows, rows - ops::tile_rows}, panel, widened);
         });
     } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
-        panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            if (panels.kernel(panel.index) == panel_kernel::byte_quads) multiply(byte_quads{}, band, panel);
+        });
     } else if constexpr (quads_saturate<Arch>) {
         auto* shuffled = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.shuffled_begin);
         shuffled_bands<Arch> bands{g, panels, layout, band, staged, shuffled, count, offsets};

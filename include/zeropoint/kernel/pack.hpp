@@ -108,6 +108,8 @@ private:
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
         if constexpr (!has_quads<Arch>) return pack_pairs(bytes);
         fill(panel, 4, nullptr, bytes);
+        if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
+            if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs(bytes);
         if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         const int unfit = count_unfit(bytes, runs.depth(), layout_type::width, limits_);
