@@ -112,6 +112,12 @@ template <class Arch> inline constexpr int panel_width = operations<Arch>::vecto
 template <class Arch> inline constexpr bool has_quads = operations<Arch>::quads != quad_products::none;
 template <class Arch> inline constexpr bool quads_saturate = operations<Arch>::quads == quad_products::saturating_pairs;
 
+/// Whether panels of quads hold them by twos, the eight weights of a channel side by side.
+template <class Arch> inline constexpr bool has_octets = [] {
+    if constexpr (requires { operations<Arch>::octets; }) return operations<Arch>::octets;
+    else return false;
+}();
+
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
 

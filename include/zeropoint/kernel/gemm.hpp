@@ -201,6 +201,13 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     multiply_block(last);
                 }
                 while (end - k >= length) multiply_block(first);
+                if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
+                    if (end - k >= 8) {
+                        ops::multiply_octet(tile[0], rows, k, panel);
+                        k += 8;
+                        panel += 8 * ops::vectors * ops::lanes;
+                    }
+                }
             }
             if constexpr (Rows <= 2) {  // too little work a step to hide the loop
 #pragma GCC unroll 2

@@ -61,6 +61,9 @@
 //   clear(sums)                           with it: makes one zero
 //   multiply_step(tile, rows, k, panel)   with it: the same as multiply_block for a single quad (pair)
 //   add_blocks(tile, blocks)              with it: adds a tile of them to one of int32 vectors
+//   octets, multiply_octet(...)           optional, with it: panels of quads have the eight weights of a channel side by
+//                                         side, multiply_block takes those, and multiply_octet eight elements of a row; a
+//                                         last quad of a run is as everywhere else, and goes to multiply_step
 //   most_rows<Activation>(vectors)        optional: of how many rows the registers hold the sums, where that is fewer
 //                                         than a tile has, which is then multiplied in parts
 //

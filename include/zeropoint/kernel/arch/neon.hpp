@@ -50,7 +50,7 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
     /// A zero that compilers do not know to be one: Clang would keep a register for each of them.
     [[gnu::always_inline]] static void clear(int32& sums) {
         sums = int32(vdupq_n_s32(0));
-        keep(sums);
+        asm("" : "+w"(sums.data));
     }
 
     template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {
