@@ -89,7 +89,8 @@ struct odd_signed_operations : portable_operations<3, 3, 2> {
         for (int i = 0; i != Rows * Vectors; ++i) {
             int32& sums = tile[i / Vectors][i % Vectors].first;
             const Activation* from = rows[i / Vectors] + k;
-            if constexpr (sizeof(Activation) == 1) dot4(sums, broadcast(from), load<int8>(panel + i % Vectors * 4 * lanes));
+            if constexpr (sizeof(Activation) == 1)
+                dot4(sums, broadcast(from), load<int8>(panel + i % Vectors * 4 * lanes));
             else dot2(sums, broadcast(from), load<int16>(panel + i % Vectors * 2 * lanes));
         }
     }

@@ -113,7 +113,8 @@ template <class Arch> inline constexpr bool has_quads = operations<Arch>::quads 
 template <class Arch> inline constexpr bool quads_saturate = operations<Arch>::quads == quad_products::saturating_pairs;
 
 /// Whether panels of quads hold them by twos, the eight weights of a channel side by side.
-template <class Arch> inline constexpr bool has_octets = [] {
+template <class Arch>
+inline constexpr bool has_octets = [] {
     if constexpr (requires { operations<Arch>::octets; }) return operations<Arch>::octets;
     else return false;
 }();

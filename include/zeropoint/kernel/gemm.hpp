@@ -165,21 +165,21 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             panel += ops::vectors * step;
             return;
         } else {
-        weights w[Vectors];
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            w[v] = Format::template load<ops>(panel + v * step);
-            if constexpr (std::is_same_v<Format, widening_pairs>) ops::store(widened + v * step, w[v]);
-        });
-        if constexpr (std::is_same_v<Format, widening_pairs>) widened += ops::vectors * step;
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-            const auto a = ops::broadcast(rows[row] + k);
+            weights w[Vectors];
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                w[v] = Format::template load<ops>(panel + v * step);
+                if constexpr (std::is_same_v<Format, widening_pairs>) ops::store(widened + v * step, w[v]);
             });
-            if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
-            else if constexpr (Rows > 2) ops::fence(tile[set][row]);
-        });
-        panel += ops::vectors * step;
+            if constexpr (std::is_same_v<Format, widening_pairs>) widened += ops::vectors * step;
+            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                const auto a = ops::broadcast(rows[row] + k);
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                });
+                if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
+                else if constexpr (Rows > 2) ops::fence(tile[set][row]);
+            });
+            panel += ops::vectors * step;
         }
     };
     constexpr std::integral_constant<int, 0> first;
@@ -209,7 +209,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     }
                 }
             }
-            if constexpr (Rows <= 2) {  // too little work a step to hide the loop
+            if constexpr (Rows <= 2 &&
+                          !has_blocks<ops, Format, Rows, Vectors>) {  // too little work a step to hide the loop
 #pragma GCC unroll 2
                 for (; k + steps * Format::depth <= end; k += steps * Format::depth) {
                     unroll<steps>([&](auto i) __attribute__((always_inline)) {
@@ -239,8 +240,9 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             if constexpr (!own_sums) total[row][v] = tile[0][row][v];
             if constexpr (!own_sums) {
-                unroll<sets - 1>([&](auto set)
-                                     __attribute__((always_inline)) { ops::add(total[row][v], tile[set + 1][row][v]); });
+                unroll<sets - 1>([&](auto set) __attribute__((always_inline)) {
+                    ops::add(total[row][v], tile[set + 1][row][v]);
+                });
             }
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
         });

@@ -43,8 +43,8 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
     static constexpr quad_products quads = quad_products::exact_signed;
     static constexpr bool has_byte_lookup = is_arm64;
 
-    /// Clang too moves work up until it spills.
-    template <class Batch> [[gnu::always_inline]] static void keep(Batch& operand) {
+    /// As keep(), and for Clang too: where it would move work up until it spills.
+    template <class Batch> [[gnu::always_inline]] static void pin(Batch& operand) {
         asm volatile("" : "+w"(operand.data));
     }
     /// A zero that compilers do not know to be one: Clang would keep a register for each of them.
@@ -103,7 +103,7 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
                         unroll<Rows>([&](auto row) __attribute__((always_inline)) {
                             add_products<2 * pair + i>(tile[row][v], vget_low_s16(w.val[i]), a[row]);
                             add_high_products<2 * pair + i>(tile[row][v + 1], w.val[i], a[row]);
-                            keep(tile[row][v + 1]);
+                            base::keep(tile[row][v + 1]);
                         });
                     });
                 }
@@ -266,8 +266,8 @@ private:
                     }
                     sums.low = int32(vpadalq_s16(sums.low, low));
                     sums.high = int32(vpadalq_s16(sums.high, high));
-                    base::keep(sums.low);
-                    base::keep(sums.high);
+                    base::pin(sums.low);
+                    base::pin(sums.high);
                 });
             });
         });
@@ -275,7 +275,8 @@ private:
 
 #if defined(__aarch64__)
     /// Loads with a broadcast take no index: of two quads, one load and two broadcasts need fewer instructions.
-    template <int Count> [[gnu::always_inline]] static std::array<int8x16_t, Count> broadcast_quads(const std::uint8_t* from) {
+    template <int Count>
+    [[gnu::always_inline]] static std::array<int8x16_t, Count> broadcast_quads(const std::uint8_t* from) {
         if constexpr (Count == 1) {
             return {vreinterpretq_s8_s32(vdupq_n_s32(base::four_bytes(from)))};
         } else {
@@ -296,7 +297,8 @@ private:
     }
 #else
     /// Eight bytes are enough where the upper half of a vector is a register of its own.
-    template <int Count> [[gnu::always_inline]] static std::array<int8x8_t, Count> broadcast_quads(const std::uint8_t* from) {
+    template <int Count>
+    [[gnu::always_inline]] static std::array<int8x8_t, Count> broadcast_quads(const std::uint8_t* from) {
         std::array<int8x8_t, Count> quads;
         unroll<Count>([&](auto i) __attribute__((always_inline)) {
             const void* quad = from + 4 * i;

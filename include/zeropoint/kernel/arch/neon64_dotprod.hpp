@@ -21,6 +21,7 @@ template <class Derived> struct neon64_dotprod_base : neon_base<Derived, xsimd::
     using typename base::uint8;
 
     static constexpr int tile_rows = 6, vectors = 4;
+    static constexpr int sums_in_flight = 8;
     template <class Activation> static constexpr int most_rows(int vectors_used) {
         return sizeof(Activation) == 1 ? 6 : 12 / vectors_used;
     }
@@ -40,9 +41,8 @@ struct neon64_dotprod_operations : neon64_dotprod_base<neon64_dotprod_operations
                                                       const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const std::int8_t* panel) {
         int8x16_t a[Rows];
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-            a[row] = vreinterpretq_s8_u8(vld1q_u8(rows[row] + k));
-        });
+        unroll<Rows>([&](auto row)
+                         __attribute__((always_inline)) { a[row] = vreinterpretq_s8_u8(vld1q_u8(rows[row] + k)); });
         unroll<4 * Vectors>([&](auto i) __attribute__((always_inline)) {
             constexpr int quad = i / Vectors, v = i % Vectors;
             const int8x16_t w = vld1q_s8(panel + (quad * vectors + v) * 16);

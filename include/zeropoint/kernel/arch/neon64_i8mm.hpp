@@ -84,8 +84,10 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
             const int32x4_t both = vcombine_s32(load_row(2 * pair), load_row(second_of<Rows>(pair)));
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                 const int32x4_t w = vreinterpretq_s32_s8(vld1q_s8(panel + v * 16));
-                add_matrix(tile[2 * pair][v].low, vreinterpretq_u8_s32(both), vreinterpretq_s8_s32(vzip1q_s32(w, zero)));
-                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both), vreinterpretq_s8_s32(vzip2q_s32(w, zero)));
+                add_matrix(tile[2 * pair][v].low, vreinterpretq_u8_s32(both),
+                           vreinterpretq_s8_s32(vzip1q_s32(w, zero)));
+                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both),
+                           vreinterpretq_s8_s32(vzip2q_s32(w, zero)));
             });
         });
     }
@@ -102,15 +104,17 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
 
 private:
     /// The second row of a pair; of a last row alone, that row again.
-    template <int Rows> static constexpr int second_of(int pair) { return 2 * pair + 1 == Rows ? 2 * pair : 2 * pair + 1; }
+    template <int Rows> static constexpr int second_of(int pair) {
+        return 2 * pair + 1 == Rows ? 2 * pair : 2 * pair + 1;
+    }
 
     [[gnu::always_inline]] static void add_matrix(int32& sums, uint8x16_t a, int8x16_t w) {
         sums = int32(vusmmlaq_s32(sums, a, w));
     }
     /// Pairs of rows of eight bytes times all channels.
     template <int Rows, int Vectors, int Pairs>
-    [[gnu::always_inline]] static void multiply_octets(matrix_sums (&tile)[Rows][Vectors],
-                                                       const uint8x16_t (&a)[Pairs], const std::int8_t* panel) {
+    [[gnu::always_inline]] static void multiply_octets(matrix_sums (&tile)[Rows][Vectors], const uint8x16_t (&a)[Pairs],
+                                                       const std::int8_t* panel) {
         unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
             const int8x16_t w = vld1q_s8(panel + i * 16);
             unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
@@ -118,7 +122,7 @@ private:
                 add_matrix(i % 2 == 0 ? sums.low : sums.high, a[pair], w);
             });
             unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                base::keep(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
+                base::pin(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
             });
         });
     }

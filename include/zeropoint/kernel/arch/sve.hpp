@@ -30,12 +30,19 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
     using base::lanes;
 
     static constexpr int tile_rows = 6, vectors = 4;
+    static constexpr int sums_in_flight = 8;
     static constexpr bool has_byte_lookup = true;
     template <class Activation> static constexpr int block_length = 16 / sizeof(Activation);
     template <class Activation> static constexpr int most_rows(int vectors_used) {
         return sizeof(Activation) == 1 ? 6 : 12 / vectors_used;
     }
 
+    /// As keep(), and for Clang too: where it would move work up until it spills.
+    template <class Batch> [[gnu::always_inline]] static void pin(Batch& operand) {
+        xsimd::types::detail::sizeless_sve_vector_type<typename Batch::value_type> held = operand;
+        asm volatile("" : "+w"(held));
+        operand = Batch(held);
+    }
     /// A zero that compilers do not know to be one: Clang would keep a register for each of them.
     template <class Batch> [[gnu::always_inline]] static void clear_vector(Batch& sums) {
         xsimd::types::detail::sizeless_sve_vector_type<typename Batch::value_type> zero = Batch(0);
@@ -155,7 +162,8 @@ private:
                 long_sums& sums = tile[row][v];
                 sums.low = int64(svdot_lane_s64(sums.low, low, a[row], half));
                 sums.high = int64(svdot_lane_s64(sums.high, high, a[row], half));
-                base::keep(sums.high);
+                pin(sums.low);
+                pin(sums.high);
             });
         });
     }
@@ -168,10 +176,10 @@ private:
 /// With sdot, which is a part of SVE.
 template <std::size_t Bits> struct sve_operations : sve_base<sve_operations<Bits>, Bits> {
     using base = sve_base<sve_operations, Bits>;
+    using base::lanes;
     using typename base::int32;
     using typename base::int8;
     using typename base::uint8;
-    using base::lanes;
 
     static constexpr const char* name = "sve";
     static constexpr quad_products quads = quad_products::exact_signed;
@@ -218,10 +226,10 @@ private:
 /// pairs of rows of a tile with pairs of channels.
 template <std::size_t Bits> struct sve_i8mm_operations : sve_base<sve_i8mm_operations<Bits>, Bits> {
     using base = sve_base<sve_i8mm_operations, Bits>;
+    using base::lanes;
     using typename base::int32;
     using typename base::int8;
     using typename base::uint8;
-    using base::lanes;
 
     static constexpr const char* name = "sve_i8mm";
     static constexpr quad_products quads = quad_products::exact;
@@ -297,7 +305,9 @@ template <std::size_t Bits> struct sve_i8mm_operations : sve_base<sve_i8mm_opera
 
 private:
     /// The second row of a pair; of a last row alone, that row again.
-    template <int Rows> static constexpr int second_of(int pair) { return 2 * pair + 1 == Rows ? 2 * pair : 2 * pair + 1; }
+    template <int Rows> static constexpr int second_of(int pair) {
+        return 2 * pair + 1 == Rows ? 2 * pair : 2 * pair + 1;
+    }
 
     [[gnu::always_inline]] static svuint64_t load_row(svbool_t loaded, const std::uint8_t* from) {
         return svreinterpret_u64_u8(svld1rq_u8(loaded, from));
@@ -308,9 +318,9 @@ private:
                                                   std::ptrdiff_t k) {
         const svbool_t loaded = svptrue_pat_b8(Count == 8 ? SV_VL8 : SV_VL4);
         unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-            a[pair] = uint8(svreinterpret_u8_u64(svtrn1_u64(load_row(loaded, rows[2 * pair] + k),
-                                                            load_row(loaded, rows[second_of<Rows>(pair)] + k))));
-            base::keep(a[pair]);
+            a[pair] = uint8(svreinterpret_u8_u64(
+                svtrn1_u64(load_row(loaded, rows[2 * pair] + k), load_row(loaded, rows[second_of<Rows>(pair)] + k))));
+            base::pin(a[pair]);
         });
     }
     /// Pairs of rows of eight bytes times all channels.
@@ -324,7 +334,7 @@ private:
                 sums = int32(svusmmla_s32(sums, a[pair], w));
             });
             unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                base::keep(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
+                base::pin(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
             });
         });
     }
