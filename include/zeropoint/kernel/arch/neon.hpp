@@ -103,7 +103,8 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
                         unroll<Rows>([&](auto row) __attribute__((always_inline)) {
                             add_products<2 * pair + i>(tile[row][v], vget_low_s16(w.val[i]), a[row]);
                             add_high_products<2 * pair + i>(tile[row][v + 1], w.val[i], a[row]);
-                            base::keep(tile[row][v + 1]);
+                            pin(tile[row][v]);
+                            pin(tile[row][v + 1]);
                         });
                     });
                 }
