@@ -15,6 +15,8 @@
 
 #include <xsimd/xsimd.hpp>
 
+#include <zeropoint/kernel/arm_architectures.hpp>
+
 namespace zp {
 inline namespace v0 {
 
@@ -27,7 +29,8 @@ struct portable {
 template <class Arch> inline constexpr bool has_vectors = !std::is_same_v<Arch, portable>;
 
 /// What the compiler flags of this translation unit allow: the default of every entry point.
-using default_architecture = std::conditional_t<xsimd::default_arch::supported(), xsimd::default_arch, portable>;
+using default_architecture =
+    std::conditional_t<xsimd::default_arch::supported(), refined_architecture<xsimd::default_arch>::type, portable>;
 
 }  // namespace v0
 }  // namespace zp

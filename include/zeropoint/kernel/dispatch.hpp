@@ -26,6 +26,18 @@
 #if XSIMD_WITH_EMULATED
 #include <zeropoint/kernel/arch/emulated.hpp>
 #endif
+#if XSIMD_WITH_NEON
+#include <zeropoint/kernel/arch/neon.hpp>
+#endif
+#if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
+#include <zeropoint/kernel/arch/neon64_dotprod.hpp>
+#endif
+#if XSIMD_WITH_I8MM_NEON64
+#include <zeropoint/kernel/arch/neon64_i8mm.hpp>
+#endif
+#if XSIMD_WITH_SVE
+#include <zeropoint/kernel/arch/sve.hpp>
+#endif
 
 namespace zp {
 inline namespace v0 {
@@ -61,6 +73,23 @@ avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&)
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512vbmi2>&);
 #endif
+#if XSIMD_WITH_NEON64
+neon64_operations operations_row(const xsimd::neon&);
+#elif XSIMD_WITH_NEON
+neon_operations operations_row(const xsimd::neon&);
+#endif
+#if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
+neon64_dotprod_operations operations_row(const neon64_dotprod&);
+#endif
+#if XSIMD_WITH_I8MM_NEON64
+neon64_i8mm_operations operations_row(const xsimd::i8mm<xsimd::neon64>&);
+#endif
+#if XSIMD_WITH_SVE
+sve_operations<XSIMD_SVE_BITS> operations_row(const xsimd::sve&);
+#if defined(__ARM_FEATURE_SVE_MATMUL_INT8)
+sve_i8mm_operations<XSIMD_SVE_BITS> operations_row(const sve_i8mm<XSIMD_SVE_BITS>&);
+#endif
+#endif
 #if XSIMD_WITH_EMULATED
 template <std::size_t Bits> emulated_operations<Bits> operations_row(const xsimd::emulated<Bits>&);
 #endif
@@ -83,10 +112,17 @@ template <class Arch> inline constexpr int panel_width = operations<Arch>::vecto
 template <class Arch> inline constexpr bool has_quads = operations<Arch>::quads != quad_products::none;
 template <class Arch> inline constexpr bool quads_saturate = operations<Arch>::quads == quad_products::saturating_pairs;
 
+/// Whether panels of quads hold them by twos, the eight weights of a channel side by side.
+template <class Arch>
+inline constexpr bool has_octets = [] {
+    if constexpr (requires { operations<Arch>::octets; }) return operations<Arch>::octets;
+    else return false;
+}();
+
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
 
-static_assert(all_take<default_portable_operations, portable, xsimd::neon, xsimd::neon64, xsimd::wasm, xsimd::vsx>);
+static_assert(all_take<default_portable_operations, portable, xsimd::wasm, xsimd::vsx>);
 #if XSIMD_WITH_SSE2
 static_assert(all_take<sse2_operations, xsimd::sse2, xsimd::sse3>);
 #endif
@@ -111,6 +147,23 @@ static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512bw
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+#endif
+#if XSIMD_WITH_NEON64
+static_assert(all_take<neon64_operations, xsimd::neon, xsimd::neon64>);
+#elif XSIMD_WITH_NEON
+static_assert(all_take<neon_operations, xsimd::neon>);
+#endif
+#if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
+static_assert(all_take<neon64_dotprod_operations, neon64_dotprod>);
+#endif
+#if XSIMD_WITH_I8MM_NEON64
+static_assert(all_take<neon64_i8mm_operations, xsimd::i8mm<xsimd::neon64>>);
+#endif
+#if XSIMD_WITH_SVE
+static_assert(all_take<sve_operations<XSIMD_SVE_BITS>, xsimd::sve>);
+#if defined(__ARM_FEATURE_SVE_MATMUL_INT8)
+static_assert(all_take<sve_i8mm_operations<XSIMD_SVE_BITS>, sve_i8mm<XSIMD_SVE_BITS>>);
+#endif
 #endif
 #if XSIMD_WITH_EMULATED
 static_assert(all_take<emulated_operations<256>, xsimd::emulated<256>>);

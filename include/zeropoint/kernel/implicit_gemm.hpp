@@ -188,7 +188,9 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             }
         });
     } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
-        panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            if (panels.kernel(panel.index) == panel_kernel::byte_quads) multiply(byte_quads{}, band, panel);
+        });
     } else if constexpr (quads_saturate<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);

@@ -90,11 +90,14 @@ private:
 
     panel_kernel pack_bytes(position panel) {
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
-        if constexpr (!has_quads<Arch>) {
+        const auto pack_pairs = [&] {
             fill(panel, 2, bytes);
             return panel_kernel::widened_pairs;
-        }
+        };
+        if constexpr (!has_quads<Arch>) return pack_pairs();
         fill(panel, 4, bytes);
+        if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
+            if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs();
         if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         if (pairs_fit(bytes, runs.depth() * layout_type::width, limits_)) {
@@ -104,8 +107,7 @@ private:
             return window > 1 ? panel_kernel::windowed_quads : panel_kernel::byte_quads;
         }
         if (!prefers_pairs(geometry_)) return panel_kernel::signed_quads;
-        fill(panel, 2, bytes);
-        return panel_kernel::widened_pairs;
+        return pack_pairs();
     }
 
     /// sum (x - z) w = sum x w - z sum w

@@ -20,7 +20,8 @@
 // A panel holds panel_width channels of one group. Depth, in the order (ky, kx, channel), is cut into the runs that lie
 // contiguously in a staged band, and each run is padded with zero weights to a multiple of 4. Within a panel:
 //
-//   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in
+//   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in;
+//                   [depth / 8][channel][8] where the architecture multiplies octets, the last quad of an odd run as above
 //   windowed_quads  the same; as many quads as the panel's window says can be added up in int16
 //   signed_quads    as byte_quads, any weights; activations int8 = x - center, as magnitudes and flips
 //   widened_pairs   [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
@@ -125,7 +126,12 @@ template <class Arch> struct panel_layout {
         }
     }
     /// The place of product `depth_index` (padding counted) of a channel in a panel with `group` products side by side.
-    static constexpr std::ptrdiff_t place(int depth_index, int channel, int group) {
+    constexpr std::ptrdiff_t place(int depth_index, int channel, int group) const {
+        if (has_octets<Arch> && group == 4) {
+            const int element = depth_index % runs.padded_length(), octet = element / 8 * 8;
+            if (octet + 8 <= runs.padded_length())
+                return std::ptrdiff_t{depth_index - element + octet} * width + channel * 8 + element % 8;
+        }
         return (std::ptrdiff_t{depth_index / group} * width + channel) * group + depth_index % group;
     }
 };

@@ -185,7 +185,8 @@ private:
         const auto* weights = reinterpret_cast<const typename Format::weight*>(
             packed + layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes);
         const int channel = panel * width;
-        if constexpr (in_registers && !adds_residual<Epilogue>) {
+        constexpr bool octets = has_octets<Arch> && std::is_same_v<Format, byte_quads>;
+        if constexpr (in_registers && !adds_residual<Epilogue> && !octets) {
             int32 sums[Rows][Panels][ops::vectors];
             multiply<Format>(x, weights, bias, sums);
             unroll<Rows>([&](auto row) __attribute__((always_inline)) {
@@ -196,7 +197,13 @@ private:
                           higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
             const auto multiply_rows = [&](auto rows, int row) {
                 alignas(64) std::int32_t sums[rows * width];
-                multiply_tile_of<Format, rows>(x + row * row_pitch<Format>, weights, bias, sums);
+                if constexpr (octets) {
+                    std::int32_t offsets[rows];
+                    for (int i = 0; i != rows; ++i) offsets[i] = i * pitch;
+                    multiply_tile<Arch, Format, rows>(x + row * pitch, offsets, {.length = pitch}, weights, bias, sums);
+                } else {
+                    multiply_tile_of<Format, rows>(x + row * row_pitch<Format>, weights, bias, sums);
+                }
                 finish_rows<Arch>(epilogue, sums, rows, channel, LastChannels, y + row * Channels + channel, Channels);
             };
             for (int tile = 0; tile != higher_tiles; ++tile)

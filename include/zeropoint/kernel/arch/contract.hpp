@@ -25,6 +25,7 @@
 //   add(sums, more)               sums[lane] += more[lane], or one number, modulo 2^32
 //   dot4_flipped(sums, a, flips, b)  dot4 of weights whose bits are flipped where `flips` are 0xff, not 0; `b` is a vector or
 //                                 where it lies; only where quads is saturating_pairs
+//   takes_quads(panel, count)     optional: whether a panel of `count` quads is multiplied exactly; others become pairs
 //   pair_sums, add_pair_sums      int16 sums of the two pairs of a quad, add_widened brings them into int32 sums; only
 //                                 where quads is saturating_pairs
 //   multiply_block                optional: see below
@@ -52,16 +53,23 @@
 // Instructions that take one element of a vector as a factor for all lanes (sdot by element) need no broadcast: one load of
 // a row serves several quads. An architecture that has them supplies
 //
-//   block_bytes                           how many bytes of a row it takes at once: 16 are four quads, or four pairs
-//   multiply_block(tile, rows, k, panel)  tile[row][v] += the elements of rows[row] from k on, so many bytes of them,
-//                                         times as many elements of the depth of the panel from `panel` on
+//   block_length<Activation>              how many elements of a row it takes at once
+//   multiply_block(tile, rows, k, panel)  tile[row][v] += the elements of rows[row] from k on, so many of them, times as
+//                                         many elements of the depth of the panel from `panel` on
 //
 //   template <int Rows, int Vectors>
 //   static void multiply_block(int32 (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
 //                              const std::int8_t* panel);
 //
-//   block_sums, add_block(sums, block)    optional: the type of the tile's elements where they are not int32 vectors, zero
-//                                         where it is value-initialized, and how one is added to a vector of sums
+//   block_sums<Activation>                optional: the type of the tile's elements where they are not int32 vectors
+//   clear(sums)                           with it: makes one zero
+//   multiply_step(tile, rows, k, panel)   with it: the same as multiply_block for a single quad (pair)
+//   add_blocks(tile, blocks)              with it: adds a tile of them to one of int32 vectors
+//   octets, multiply_octet(...)           optional, with it: panels of quads have the eight weights of a channel side by
+//                                         side, multiply_block takes those, and multiply_octet eight elements of a row; a
+//                                         last quad of a run is as everywhere else, and goes to multiply_step
+//   most_rows<Activation>(vectors)        optional: of how many rows the registers hold the sums, where that is fewer
+//                                         than a tile has, which is then multiplied in parts
 //
 // for the operands it wants to: overloads on the types of `rows` and `panel`, always inlined. gemm.hpp takes it for whole
 // blocks of a run, and broadcast and dot4 for what is left. A step of the panel is vectors * lanes * depth weights, also
