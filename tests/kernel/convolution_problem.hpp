@@ -109,13 +109,19 @@ struct odd_signed_operations : portable_operations<3, 3, 2> {
         }
     }
 };
+/// Exact for codes of seven bits alone, as the relaxed dot products of WebAssembly.
+struct odd_seven_bit_operations : portable_operations<2, 3, 2> {
+    static constexpr quad_products quads = quad_products::seven_bits;
+};
 }  // namespace zp::kernel
 namespace zp_test {
+struct odd_seven_bit_architecture {};
 struct odd_saturating_architecture {};
 struct odd_signed_architecture {};
 }  // namespace zp_test
 namespace zp::kernel {
 template <> struct operations_of<zp_test::odd_saturating_architecture> { using type = odd_saturating_operations; };
+template <> struct operations_of<zp_test::odd_seven_bit_architecture> { using type = odd_seven_bit_operations; };
 template <> struct operations_of<zp_test::odd_signed_architecture> { using type = odd_signed_operations; };
 }  // namespace zp::kernel
 

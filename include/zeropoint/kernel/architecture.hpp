@@ -16,6 +16,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include <zeropoint/kernel/arm_architectures.hpp>
+#include <zeropoint/kernel/wasm_architecture.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -6,6 +6,8 @@
 
 #include <xsimd/xsimd.hpp>
 
+#include <zeropoint/kernel/refined_architecture.hpp>
+
 namespace zp {
 inline namespace v0 {
 
@@ -19,8 +21,6 @@ template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
     static constexpr const char* name() noexcept { return "i8mm+arm64+sve"; }
 };
 
-/// The architecture that xsimd has chosen, or the tag above that says more.
-template <class Arch> struct refined_architecture { using type = Arch; };
 #if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
 template <> struct refined_architecture<xsimd::neon64> { using type = neon64_dotprod; };
 #endif

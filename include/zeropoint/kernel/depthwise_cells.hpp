@@ -157,12 +157,10 @@ template <class Arch> constexpr std::int32_t cell_shift(activation_codes codes, 
 template <class Arch>
 bool quads_are_exact([[maybe_unused]] const std::int8_t* quads, [[maybe_unused]] std::size_t count,
                      [[maybe_unused]] activation_codes codes) {
-    if constexpr (!has_quads<Arch>) {
-        return false;
-    } else if constexpr (quads_saturate<Arch>) {
-        const std::int32_t shift = unsigned_shift(codes);
-        const std::int32_t low = std::min(codes.min, codes.zero_point) + shift,
-                           high = std::max(codes.max, codes.zero_point) + shift;
+    const std::int32_t shift = unsigned_shift(codes), high = std::max(codes.max, codes.zero_point) + shift;
+    if (!quads_hold<Arch>(high)) return false;
+    if constexpr (quads_saturate<Arch>) {
+        const std::int32_t low = std::min(codes.min, codes.zero_point) + shift;
         for (std::size_t i = 0; i != count; i += 2)
             if (!pair_fits_int16(low, high, quads[i], quads[i + 1])) return false;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -37,6 +38,18 @@
 #endif
 #if XSIMD_WITH_SVE
 #include <zeropoint/kernel/arch/sve.hpp>
+#endif
+#if XSIMD_WITH_RVV
+#include <zeropoint/kernel/arch/rvv.hpp>
+#endif
+#if XSIMD_WITH_VSX
+#include <zeropoint/kernel/arch/vsx.hpp>
+#endif
+#if XSIMD_WITH_VXE
+#include <zeropoint/kernel/arch/vxe.hpp>
+#endif
+#if XSIMD_WITH_WASM
+#include <zeropoint/kernel/arch/wasm.hpp>
 #endif
 
 namespace zp {
@@ -90,6 +103,21 @@ sve_operations<XSIMD_SVE_BITS> operations_row(const xsimd::sve&);
 sve_i8mm_operations<XSIMD_SVE_BITS> operations_row(const sve_i8mm<XSIMD_SVE_BITS>&);
 #endif
 #endif
+#if XSIMD_WITH_RVV
+rvv_operations operations_row(const xsimd::rvv&);
+#endif
+#if XSIMD_WITH_VSX
+vsx_operations operations_row(const xsimd::vsx&);
+#endif
+#if XSIMD_WITH_VXE
+vxe_operations operations_row(const xsimd::vxe&);
+#endif
+#if XSIMD_WITH_WASM
+wasm_operations operations_row(const xsimd::wasm&);
+#ifdef __wasm_relaxed_simd__
+wasm_relaxed_operations operations_row(const wasm_relaxed&);
+#endif
+#endif
 #if XSIMD_WITH_EMULATED
 template <std::size_t Bits> emulated_operations<Bits> operations_row(const xsimd::emulated<Bits>&);
 #endif
@@ -119,10 +147,15 @@ inline constexpr bool has_octets = [] {
     else return false;
 }();
 
+/// Whether dot4 multiplies unsigned codes up to `highest`.
+template <class Arch> constexpr bool quads_hold(std::int32_t highest) {
+    return has_quads<Arch> && (operations<Arch>::quads != quad_products::seven_bits || highest < 128);
+}
+
 template <class Operations, class... Arch>
 inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
 
-static_assert(all_take<default_portable_operations, portable, xsimd::wasm, xsimd::vsx>);
+static_assert(all_take<default_portable_operations, portable>);
 #if XSIMD_WITH_SSE2
 static_assert(all_take<sse2_operations, xsimd::sse2, xsimd::sse3>);
 #endif
@@ -163,6 +196,21 @@ static_assert(all_take<neon64_i8mm_operations, xsimd::i8mm<xsimd::neon64>>);
 static_assert(all_take<sve_operations<XSIMD_SVE_BITS>, xsimd::sve>);
 #if defined(__ARM_FEATURE_SVE_MATMUL_INT8)
 static_assert(all_take<sve_i8mm_operations<XSIMD_SVE_BITS>, sve_i8mm<XSIMD_SVE_BITS>>);
+#endif
+#endif
+#if XSIMD_WITH_RVV
+static_assert(all_take<rvv_operations, xsimd::rvv>);
+#endif
+#if XSIMD_WITH_VSX
+static_assert(all_take<vsx_operations, xsimd::vsx>);
+#endif
+#if XSIMD_WITH_VXE
+static_assert(all_take<vxe_operations, xsimd::vxe>);
+#endif
+#if XSIMD_WITH_WASM
+static_assert(all_take<wasm_operations, xsimd::wasm>);
+#ifdef __wasm_relaxed_simd__
+static_assert(all_take<wasm_relaxed_operations, wasm_relaxed>);
 #endif
 #endif
 #if XSIMD_WITH_EMULATED

@@ -57,6 +57,7 @@ public:
           weights_(weights),
           codes_(codes),
           limits_(limits_for(codes)),
+          takes_quads_(quads_hold<Arch>(highest_code(codes))),
           panels_(g, weights.affine(), packed) {
         std::fill_n(packed, panels_.layout.bytes, std::byte{0});
     }
@@ -94,7 +95,7 @@ private:
             fill(panel, 2, bytes);
             return panel_kernel::widened_pairs;
         };
-        if constexpr (!has_quads<Arch>) return pack_pairs();
+        if (!takes_quads_) return pack_pairs();
         fill(panel, 4, bytes);
         if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
             if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs();
@@ -126,6 +127,7 @@ private:
     const conv2d_weights<Weight>& weights_;
     activation_codes codes_;
     pair_limits limits_;
+    bool takes_quads_;
     packed_panels<Arch, std::byte> panels_;
 };
 

@@ -62,8 +62,8 @@ constexpr linear_extents linear_extents_of(const conv2d_geometry& g) {
 
 /// Whether all weights in [low, high] are multiplied as byte_quads, whatever they are.
 template <class Arch> constexpr bool always_byte_quads(activation_codes codes, std::int32_t low, std::int32_t high) {
-    if (!has_quads<Arch>) return false;
     const std::int32_t shift = unsigned_shift(codes), least = codes.min + shift, most = codes.max + shift;
+    if (!quads_hold<Arch>(most)) return false;
     return !quads_saturate<Arch> ||
            (pair_fits_int16(least, most, low, low) && pair_fits_int16(least, most, high, high));
 }

@@ -84,6 +84,7 @@ enum class quad_products {
     none,              ///< there is no dot4: all panels take dot2
     saturating_pairs,  ///< of uint8 activations, by pairs in 16 saturating bits: exact for panels that were checked
     exact,             ///< of uint8 activations
+    seven_bits,        ///< of uint8 activations below 128; wider codes take pairs
     exact_signed       ///< of int8 activations: unsigned codes above 127 are staged 128 lower
 };
 

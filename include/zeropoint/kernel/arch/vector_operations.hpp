@@ -310,7 +310,7 @@ private:
 #elif defined(__aarch64__) || defined(__arm__)
 #define ZEROPOINT_VECTOR_REGISTER "+w"
 #elif defined(__powerpc__)
-#define ZEROPOINT_VECTOR_REGISTER "+wa"
+#define ZEROPOINT_VECTOR_REGISTER "+v"
 #elif defined(__s390x__)
 #define ZEROPOINT_VECTOR_REGISTER "+v"
 #elif defined(__riscv)
