@@ -108,13 +108,9 @@ private:
     /// A word of a vector that vec_xl_be has loaded. The instruction takes words from registers that accumulators cannot
     /// lie in, which g++ does not use for it.
     template <int Word> [[gnu::always_inline]] static sums splat(const sums& words) {
-#if defined(__GNUC__) && !defined(__clang__)
         sums splat;
         asm("xxspltw %x0,%x1,%2" : "=v"(splat) : "wa"(words), "n"(Word));
         return splat;
-#else
-        return vec_splat(words, std::endian::native == std::endian::little ? 3 - Word : Word);
-#endif
     }
     /// Keeps g++ from adding up in the register of an operand that it is done with, which costs a copy.
     template <class Sums, class Operand>
