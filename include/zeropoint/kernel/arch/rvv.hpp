@@ -78,12 +78,9 @@ public:
     [[gnu::always_inline]] static void multiply_step(row_sums (&tile)[Rows][Vectors],
                                                      const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                      const Weight* panel) {
-        const weight_pairs w = load_pairs(panel);
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-            const std::int16_t* a = rows[row] + k;
-            const vint32m4_t half = __riscv_vwmacc_vx_i32m4(tile[row][0].values, a[0], w.first, channels);
-            tile[row][0].values = __riscv_vwmacc_vx_i32m4(half, a[1], w.second, channels);
-        });
+        const auto pairs = load_pairs(panel);
+        multiply_weights(tile, rows, k, first_of(pairs));
+        multiply_weights(tile, rows, k + 1, second_of(pairs));
     }
     template <int Rows, int Vectors, class Weight>
     [[gnu::always_inline]] static void multiply_block(row_sums (&tile)[Rows][Vectors],
@@ -92,6 +89,7 @@ public:
         constexpr int pair_weights = 2 * static_cast<int>(channels);
         unroll<4>([&](auto pair) __attribute__((always_inline)) {
             multiply_step(tile, rows, k + 2 * pair, panel + pair * pair_weights);
+            base::memory_fence();  // or g++ loads the weights of several pairs ahead and spills them
         });
     }
     template <int Rows, int Vectors>
@@ -144,20 +142,34 @@ public:
     }
 
 private:
-    /// Weights of all channels for the two activations of a pair.
-    struct weight_pairs {
-        typedef vint16m2_t type __attribute__((riscv_rvv_vector_bits(2 * XSIMD_RVV_BITS)));
-        type first, second;
-    };
-    [[gnu::always_inline]] static weight_pairs load_pairs(const std::int8_t* panel) {
-        const vint16m2_t pairs = __riscv_vle16_v_i16m2(reinterpret_cast<const std::int16_t*>(panel), channels);
-        return {__riscv_vsra_vx_i16m2(__riscv_vsll_vx_i16m2(pairs, 8, channels), 8, channels),
-                __riscv_vsra_vx_i16m2(pairs, 8, channels)};
+    /// Weights of all channels for the two activations of a pair, side by side.
+    [[gnu::always_inline]] static vint16m2_t load_pairs(const std::int8_t* panel) {
+        return __riscv_vle16_v_i16m2(reinterpret_cast<const std::int16_t*>(panel), channels);
     }
-    [[gnu::always_inline]] static weight_pairs load_pairs(const std::int16_t* panel) {
-        const vuint32m4_t pairs = __riscv_vle32_v_u32m4(reinterpret_cast<const std::uint32_t*>(panel), channels);
-        return {__riscv_vreinterpret_v_u16m2_i16m2(__riscv_vnsrl_wx_u16m2(pairs, 0, channels)),
-                __riscv_vreinterpret_v_u16m2_i16m2(__riscv_vnsrl_wx_u16m2(pairs, 16, channels))};
+    [[gnu::always_inline]] static vint16m2_t first_of(vint16m2_t pairs) {
+        return __riscv_vsra_vx_i16m2(__riscv_vsll_vx_i16m2(pairs, 8, channels), 8, channels);
+    }
+    [[gnu::always_inline]] static vint16m2_t second_of(vint16m2_t pairs) {
+        return __riscv_vsra_vx_i16m2(pairs, 8, channels);
+    }
+    [[gnu::always_inline]] static vuint32m4_t load_pairs(const std::int16_t* panel) {
+        return __riscv_vle32_v_u32m4(reinterpret_cast<const std::uint32_t*>(panel), channels);
+    }
+    [[gnu::always_inline]] static vint16m2_t first_of(vuint32m4_t pairs) {
+        return __riscv_vreinterpret_v_u16m2_i16m2(__riscv_vnsrl_wx_u16m2(pairs, 0, channels));
+    }
+    [[gnu::always_inline]] static vint16m2_t second_of(vuint32m4_t pairs) {
+        return __riscv_vreinterpret_v_u16m2_i16m2(__riscv_vnsrl_wx_u16m2(pairs, 16, channels));
+    }
+    /// tile += an activation of each row * weights
+    template <int Rows, int Vectors>
+    [[gnu::always_inline]] static void multiply_weights(row_sums (&tile)[Rows][Vectors],
+                                                        const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
+                                                        vint16m2_t weights) {
+        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            row_sums& sums = tile[row][0];
+            sums.values = __riscv_vwmacc_vx_i32m4(sums.values, rows[row][k], weights, channels);
+        });
     }
     [[gnu::always_inline]] static std::size_t first_lanes(int count) {
         return static_cast<std::size_t>(count < 0 ? 0 : count > lanes ? lanes : count);
