@@ -25,7 +25,7 @@ constexpr int rows = primitives::tile_rows - 1, accumulators = rows * primitives
 /// Makes the compiler take a value for an unknown one: it would else compute a constant product once, or not at all.
 template <class T> [[gnu::always_inline]] inline void renew(T& value) {
 #if defined(__x86_64__) || defined(__i386__)
-    if constexpr (requires { value.data; }) asm volatile("" : "+x"(value.data));
+    if constexpr (requires { value.data; }) asm volatile("" : "+v"(value.data));
     else asm volatile("" : "+m"(value));
 #else
     asm volatile("" : "+m"(value));
@@ -72,7 +72,7 @@ void dot2_steps(int steps) {
 }
 
 void dot4_steps([[maybe_unused]] int steps) {
-    if constexpr (primitives::has_dot4) {
+    if constexpr (zp::kernel::has_quads<architecture>) {
         std::array<primitives::int8, primitives::vectors> panel;
         for (int v = 0; v != primitives::vectors; ++v)
             panel[static_cast<std::size_t>(v)] =
@@ -83,17 +83,10 @@ void dot4_steps([[maybe_unused]] int steps) {
     }
 }
 
-/// Architectures that can add pairs of products up in 16 bits before they widen them.
-template <class Operations>
-concept has_windows = requires(typename Operations::int16& pairs, typename Operations::int32& sums,
-                               const typename Operations::int8& b) {
-    Operations::add_pair_sums(pairs, Operations::broadcast(bytes), b);
-    Operations::add_widened(sums, pairs);
-};
 constexpr int window = 8, windows = 5;  // quads before a widening; independent sums of both widths in registers
 
 template <class Operations> void windowed_steps([[maybe_unused]] int steps) {
-    if constexpr (has_windows<Operations>) {
+    if constexpr (zp::kernel::quads_saturate<architecture>) {
         auto row = Operations::broadcast(bytes);
         auto panel = Operations::template load<typename Operations::int8>(weights);
         renew(panel);
@@ -173,8 +166,8 @@ const loop& loop_of(peak kind) {
         {"copy", copy_steps, 2.0 * copied_bytes},
     };
     // What an architecture does not have, it does in the next slower way.
-    if (kind == peak::windowed && !has_windows<primitives>) kind = peak::dot4;
-    if (kind == peak::dot4 && !primitives::has_dot4) kind = peak::dot2;
+    if (kind == peak::windowed && !zp::kernel::quads_saturate<architecture>) kind = peak::dot4;
+    if (kind == peak::dot4 && !zp::kernel::has_quads<architecture>) kind = peak::dot2;
     return loops[static_cast<int>(kind)];
 }
 

@@ -5,3 +5,4 @@
 ZEROPOINT_CONVOLUTION_KERNELS(, zp::portable)
 ZEROPOINT_CONVOLUTION_KERNELS(, zp_test::odd_architecture)
 ZEROPOINT_CONVOLUTION_KERNELS(, zp_test::odd_saturating_architecture)
+ZEROPOINT_CONVOLUTION_KERNELS(, zp_test::odd_signed_architecture)

@@ -29,7 +29,7 @@ namespace zp::kernel {
 template <> struct operations_of<zp_test::odd_architecture> { using type = portable_operations<3, 5, 1>; };
 /// The same with two vectors, and with pair sums that saturate, so that every kind of panel is tested everywhere.
 struct odd_saturating_operations : portable_operations<2, 3, 2> {
-    static constexpr bool pair_sums_saturate = true;
+    static constexpr quad_products quads = quad_products::saturating_pairs;
     using portable_operations<2, 3, 2>::dot4;
     static int16 pair_sums(const vector<std::uint8_t, 4>& a, const int8& b) {
         int16 sums;
@@ -55,12 +55,74 @@ struct odd_saturating_operations : portable_operations<2, 3, 2> {
         dot4(sums, a, flipped);
     }
 };
+/// The same with signed quads and blocks of a row's elements, as Arm has them.
+struct odd_signed_operations : portable_operations<3, 3, 2> {
+    static constexpr quad_products quads = quad_products::exact_signed;
+    template <class Activation> static constexpr int block_length = 16 / sizeof(Activation);
+    template <class Activation> static constexpr int most_rows(int) { return sizeof(Activation) == 1 ? 3 : 2; }
+    struct two_sums {
+        int32 first, second;
+    };
+    template <class> using block_sums = two_sums;
+    static void clear(two_sums& sums) { sums = {}; }
+
+    static void dot4(int32& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
+        for (int i = 0; i != 4 * lanes; ++i)
+            add_wrapping(sums.value[i / 4], static_cast<std::int8_t>(a.value[i % 4]) * b.value[i]);
+    }
+    static void dot4(int32& sums, const uint8& a, const int8& b) {
+        for (int i = 0; i != 4 * lanes; ++i)
+            add_wrapping(sums.value[i / 4], static_cast<std::int8_t>(a.value[i]) * b.value[i]);
+    }
+    template <int Rows, int Vectors>
+    static void multiply_block(two_sums (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows],
+                               std::ptrdiff_t k, const std::int8_t* panel) {
+        for (int i = 0; i != 4 * vectors; ++i)
+            for (int row = 0; row != Rows; ++row)
+                dot4(i % 3 == 0 ? tile[row][i % vectors].first : tile[row][i % vectors].second,
+                     broadcast(rows[row] + k + i / vectors * 4), load<int8>(panel + i * 4 * lanes));
+    }
+    template <int Rows, int Vectors>
+    static void multiply_block(two_sums (&tile)[Rows][Vectors], const std::int16_t* const (&rows)[Rows],
+                               std::ptrdiff_t k, const std::int16_t* panel) {
+        for (int i = 0; i != 4 * vectors; ++i)
+            for (int row = 0; row != Rows; ++row)
+                dot2(i % 3 == 0 ? tile[row][i % vectors].first : tile[row][i % vectors].second,
+                     broadcast(rows[row] + k + i / vectors * 2), load<int16>(panel + i * 2 * lanes));
+    }
+    template <int Rows, int Vectors, class Activation, class Weight>
+    static void multiply_step(two_sums (&tile)[Rows][Vectors], const Activation* const (&rows)[Rows], std::ptrdiff_t k,
+                              const Weight* panel) {
+        for (int i = 0; i != Rows * Vectors; ++i) {
+            int32& sums = tile[i / Vectors][i % Vectors].first;
+            const Activation* from = rows[i / Vectors] + k;
+            if constexpr (sizeof(Activation) == 1)
+                dot4(sums, broadcast(from), load<int8>(panel + i % Vectors * 4 * lanes));
+            else dot2(sums, broadcast(from), load<int16>(panel + i % Vectors * 2 * lanes));
+        }
+    }
+    template <int Rows, int Vectors>
+    static void add_blocks(int32 (&tile)[Rows][Vectors], const two_sums (&blocks)[Rows][Vectors]) {
+        for (int i = 0; i != Rows * Vectors; ++i) {
+            add(tile[i / Vectors][i % Vectors], blocks[i / Vectors][i % Vectors].first);
+            add(tile[i / Vectors][i % Vectors], blocks[i / Vectors][i % Vectors].second);
+        }
+    }
+};
+/// Exact for codes of seven bits alone, as the relaxed dot products of WebAssembly.
+struct odd_seven_bit_operations : portable_operations<2, 3, 2> {
+    static constexpr quad_products quads = quad_products::seven_bits;
+};
 }  // namespace zp::kernel
 namespace zp_test {
+struct odd_seven_bit_architecture {};
 struct odd_saturating_architecture {};
+struct odd_signed_architecture {};
 }  // namespace zp_test
 namespace zp::kernel {
 template <> struct operations_of<zp_test::odd_saturating_architecture> { using type = odd_saturating_operations; };
+template <> struct operations_of<zp_test::odd_seven_bit_architecture> { using type = odd_seven_bit_operations; };
+template <> struct operations_of<zp_test::odd_signed_architecture> { using type = odd_signed_operations; };
 }  // namespace zp::kernel
 
 namespace zp_test {
@@ -186,6 +248,7 @@ template <class Check> void for_each_vector_width(Check check) {
 template <class Check> void for_each_architecture(Check check) {
     check(zp::portable{});
     check(odd_saturating_architecture{});
+    check(odd_signed_architecture{});
     for_each_vector_width(check);
 }
 

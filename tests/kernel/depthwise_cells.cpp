@@ -59,12 +59,24 @@ TEST_CASE("depthwise_cells: quads where the outer taps of a row cannot saturate"
     CHECK(kernel_of(depthwise(13, 3, 1), with_row(13, 12, 127, 0, 127), full, 2) == panel_kernel::word_pairs);
 }
 
+TEST_CASE("depthwise_cells: quads of seven bits are for codes that have no more") {
+    const auto exact = [](activation_codes codes) {
+        const std::int8_t quads[] = {-128, -128, -128, -128};
+        return zp::kernel::quads_are_exact<odd_seven_bit_architecture>(quads, 4, codes);
+    };
+    CHECK(exact({0, 0, 127}));
+    CHECK_FALSE(exact({0, 0, 128}));
+    CHECK_FALSE(exact({128, 0, 127}));
+    CHECK_FALSE(exact({0, -64, 63}));  // 64 higher would do, but cells are made unsigned by 128
+}
+
 TEST_CASE("depthwise_cells: five taps a row are words") {
     const conv2d_geometry g = depthwise(6, 5, 1);
     const std::vector<std::int8_t> weights(6 * 25, 1);
     CHECK(kernel_of(g, weights, {0, 0, 255}, 0) == panel_kernel::word_pairs);
-    CHECK_FALSE(zp::kernel::cell_grid(g).quads_pay(g));
-    CHECK(zp::kernel::cell_grid(depthwise(6, 7, 1)).quads_pay(depthwise(6, 7, 1)));
+    CHECK_FALSE(zp::kernel::cell_grid(g).quads_pay(g, 3));
+    CHECK(zp::kernel::cell_grid(g).quads_pay(g, 1));
+    CHECK(zp::kernel::cell_grid(depthwise(6, 7, 1)).quads_pay(depthwise(6, 7, 1), 3));
 }
 
 TEST_CASE("depthwise_cells: the grid") {

@@ -109,6 +109,16 @@ TEST_CASE("pack: what could saturate is signed_quads, but widened_pairs where ru
     CHECK(kernel_of<odd_architecture>(std::vector<std::int8_t>(64, 65), full) == panel_kernel::byte_quads);
 }
 
+TEST_CASE("pack: quads of seven bits are for codes that have no more, after the lowest is made 0") {
+    using arch = odd_seven_bit_architecture;
+    const std::vector<std::int8_t> weights(64, -128);
+    CHECK(kernel_of<arch>(weights, {0, 0, 127}) == panel_kernel::byte_quads);
+    CHECK(kernel_of<arch>(weights, {0, 0, 128}) == panel_kernel::widened_pairs);
+    CHECK(kernel_of<arch>(weights, {128, 0, 127}) == panel_kernel::widened_pairs);
+    CHECK(kernel_of<arch>(weights, {0, -64, 63}) == panel_kernel::byte_quads);
+    CHECK(kernel_of<arch>(weights, {0, -64, 64}) == panel_kernel::widened_pairs);
+}
+
 TEST_CASE("pack: sizes count every channel and the padding of every run") {
     using arch = odd_architecture;  // panels of 5
     const conv2d_geometry g{

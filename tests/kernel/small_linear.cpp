@@ -127,5 +127,7 @@ TEST_CASE("small_linear: which convolutions are products, which products are sma
     static_assert(!always_byte_quads<arch>({0, 0, 255}, -128, 127));
     static_assert(always_byte_quads<arch>({0, 0, 127}, -128, 127) && always_byte_quads<arch>({0, 0, 255}, -64, 64));
     static_assert(always_byte_quads<odd_architecture>({0, 0, 255}, -128, 127));
+    static_assert(always_byte_quads<odd_seven_bit_architecture>({0, 0, 127}, -128, 127));
+    static_assert(!always_byte_quads<odd_seven_bit_architecture>({0, 0, 128}, -128, 127));
     CHECK(true);
 }

@@ -57,7 +57,7 @@ TEST_CASE("small linear: rows of small fixed extents have steps of their own") {
     CHECK(generated<direct>() == std::array{0, 0});
     // Words where a byte multiplication could saturate, and never where the dtypes exclude it.
     CHECK(generated<balanced>()[1] == (zp::kernel::operations<zp::default_architecture>::has_batches ? 3 : 0));
-    CHECK(generated<reduced>()[1] == (zp::kernel::operations<zp::default_architecture>::has_dot4 ? 0 : 3));
+    CHECK(generated<reduced>()[1] == (zp::kernel::has_quads<zp::default_architecture> ? 0 : 3));
 }
 
 TEST_CASE("small linear: models give the same bits with words, with bytes and by the plain algorithm") {

@@ -4,7 +4,19 @@
 
 #include <type_traits>
 
+// GCC 12 takes the undefined operands of its own AVX-512 intrinsics for mistakes (bug 105593): quiet for that header alone.
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#pragma GCC diagnostic pop
+#endif
+
 #include <xsimd/xsimd.hpp>
+
+#include <zeropoint/kernel/arm_architectures.hpp>
+#include <zeropoint/kernel/wasm_architecture.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -18,7 +30,8 @@ struct portable {
 template <class Arch> inline constexpr bool has_vectors = !std::is_same_v<Arch, portable>;
 
 /// What the compiler flags of this translation unit allow: the default of every entry point.
-using default_architecture = std::conditional_t<xsimd::default_arch::supported(), xsimd::default_arch, portable>;
+using default_architecture =
+    std::conditional_t<xsimd::default_arch::supported(), refined_architecture<xsimd::default_arch>::type, portable>;
 
 }  // namespace v0
 }  // namespace zp

@@ -177,7 +177,7 @@ cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid
         return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 0>, nullptr, tile}
                                 : cell_kernels{&multiply_cells<Arch, type, 2, 0>, nullptr, tile / 2};
     };
-    if constexpr (operations<Arch>::has_dot4)
+    if constexpr (has_quads<Arch>)
         if (kernel == panel_kernel::byte_quads) return of_one_length(byte_cells{});
     const bool shared = grid.position(g, 2, 1) == grid.group_step * grid.planes(g, 2);
     if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_one_length(word_cells{});

@@ -81,8 +81,11 @@ struct cell_grid {
         const int groups = (g.out.width + phases - 1) / phases;
         return (groups - 1) * group_step + (g.kernel_width - 1) * g.dilation_width / column_step + phases;
     }
-    /// Byte cells take three uops for four products, word cells two for two: five taps a row are better off as words.
-    constexpr bool quads_pay(const conv2d_geometry& g) const { return 3 * row_cells(g, 4) < 2 * row_cells(g, 2); }
+    /// Word cells take two instructions for two products, byte cells `quad_instructions` for four: where that is three,
+    /// five taps a row are better off as words.
+    constexpr bool quads_pay(const conv2d_geometry& g, int quad_instructions) const {
+        return quad_instructions * row_cells(g, 4) < 2 * row_cells(g, 2);
+    }
 };
 
 /// Where the parts of packed depthwise weights lie.
@@ -144,16 +147,20 @@ template <class Arch> struct packed_depthwise {
     const std::byte* weights(int panel) const { return data + layout.panel_begin(panel); }
 };
 
+/// What staged cells of a kind add to codes. Words are unsigned codes, bytes are what dot4 takes.
+template <class Arch> constexpr std::int32_t cell_shift(activation_codes codes, panel_kernel kernel) {
+    const bool is_signed = kernel == panel_kernel::byte_quads && operations<Arch>::quads == quad_products::exact_signed;
+    return unsigned_shift(codes) - (is_signed ? 128 : 0);
+}
+
 /// Whether dot4 is exact for quads of int8 weights and the codes that an input can hold.
 template <class Arch>
 bool quads_are_exact([[maybe_unused]] const std::int8_t* quads, [[maybe_unused]] std::size_t count,
                      [[maybe_unused]] activation_codes codes) {
-    if constexpr (!operations<Arch>::has_dot4) {
-        return false;
-    } else if constexpr (operations<Arch>::pair_sums_saturate) {
-        const std::int32_t shift = unsigned_shift(codes);
-        const std::int32_t low = std::min(codes.min, codes.zero_point) + shift,
-                           high = std::max(codes.max, codes.zero_point) + shift;
+    const std::int32_t shift = unsigned_shift(codes), high = std::max(codes.max, codes.zero_point) + shift;
+    if (!quads_hold<Arch>(high)) return false;
+    if constexpr (quads_saturate<Arch>) {
+        const std::int32_t low = std::min(codes.min, codes.zero_point) + shift;
         for (std::size_t i = 0; i != count; i += 2)
             if (!pair_fits_int16(low, high, quads[i], quads[i + 1])) return false;
     }
@@ -173,7 +180,7 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
         auto* quads = reinterpret_cast<std::int8_t*>(packed + layout.panel_begin(panel));
         auto* words = reinterpret_cast<std::int16_t*>(packed + layout.panel_begin(panel));
         panel_kernel kernel = panel_kernel::word_pairs;
-        if (!weights.affine() && layout.grid.quads_pay(g)) {
+        if (!weights.affine() && layout.grid.quads_pay(g, quads_saturate<Arch> ? 3 : 1)) {
             for (int c = 0; c != channels; ++c) {
                 layout.for_each_weight(g, first + c, c, 4, [&](std::ptrdiff_t to, std::ptrdiff_t from, int) {
                     quads[to] = static_cast<std::int8_t>(weights.values[from]);
@@ -191,7 +198,7 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
                 if (phase == 0) sum += weight;
             });
             bias[c] = add_product_wrapping(weights.bias == nullptr ? 0 : weights.bias[first + c],
-                                           -(codes.zero_point + unsigned_shift(codes)), sum);
+                                           -(codes.zero_point + cell_shift<Arch>(codes, kernel)), sum);
         }
         packed[panel] = static_cast<std::byte>(kernel);
     }
@@ -217,7 +224,8 @@ void unpack_depthwise(const conv2d_geometry& g, const std::int32_t* zero_points,
                                         values[to] = static_cast<Weight>(weight + zero_point);
                                         sum += weight;
                                     });
-        bias[channel] = add_product_wrapping(from.bias(panel)[lane], codes.zero_point + unsigned_shift(codes), sum);
+        bias[channel] = add_product_wrapping(from.bias(panel)[lane],
+                                             codes.zero_point + cell_shift<Arch>(codes, from.kernel(panel)), sum);
     }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -146,6 +147,11 @@ public:
     const std::byte* cells(int panel) const noexcept { return scratch_ + (panel - first_) * plan_.panel_pitch; }
 
 private:
+    /// Of the bits of each code: cell_shift() of both kinds of cell is one of 128, 0 and -128.
+    template <int Slots> std::uint8_t flip_of() const noexcept {
+        constexpr bool is_signed = Slots == 4 && operations<Arch>::quads == quad_products::exact_signed;
+        return is_signed ? static_cast<std::uint8_t>(flip_ ^ 128) : flip_;
+    }
     template <class T> T* at(std::size_t place) noexcept { return reinterpret_cast<T*>(scratch_ + place); }
 
     [[gnu::noinline]] void stage(int y, std::byte* to) noexcept {
@@ -194,7 +200,7 @@ private:
                 constexpr int order = Slots == 4 ? slot % 2 * 2 + slot / 2 : int{slot};
                 from[slot] = pixel(column * step + order * g_.dilation_width - g_.padding_left) + first_ * width;
             });
-            interleave_cells<Arch, Slots>(from, step * pitch, count, panels_, flip_, to + column * width * 4,
+            interleave_cells<Arch, Slots>(from, step * pitch, count, panels_, flip_of<Slots>(), to + column * width * 4,
                                           plan_.panel_pitch);
         };
         const auto near_border = [&](int column) {
@@ -214,20 +220,21 @@ private:
         const auto group_begin = [&](int channel) {
             return std::min(channel, g_.out.channels - 1) / g_.group_out() * g_.group_in();
         };
+        constexpr int bytes = 4 / Slots, lowest = std::endian::native == std::endian::little ? 0 : bytes - 1;
         for (int i = 0; i != panels_ * plan_.panel_units; ++i) {
             gather_unit& unit = at<gather_unit>(plan_.units_begin)[i];
             const int first = (first_ + i / plan_.panel_units) * width + i % plan_.panel_units * 4;
             unit.base = group_begin(first);
             for (int byte = 0; byte != 16; ++byte) {
                 const int source = group_begin(first + byte / 4) - unit.base + byte % 4 * Slots / 4;
-                unit.index[byte] = byte % (4 / Slots) != 0 ? gather_unit::zero : static_cast<std::uint8_t>(source);
+                unit.index[byte] = byte % bytes != lowest ? gather_unit::zero : static_cast<std::uint8_t>(source);
             }
         }
     }
     template <int Slots> void stage_channels(const std::uint8_t* row, std::byte* to) noexcept {
         const int columns = plan_.grid.columns(g_), planes = plan_.grid.planes(g_, Slots);
         const auto* border = at<std::uint8_t>(plan_.border_begin);
-        const std::uint32_t flip = (Slots == 4 ? 0x01010101u : 0x00010001u) * flip_;
+        const std::uint32_t flip = (Slots == 4 ? 0x01010101u : 0x00010001u) * flip_of<Slots>();
         for (int panel = 0; panel != panels_; ++panel) {
             const gather_unit* units = at<gather_unit>(plan_.units_begin) + panel * plan_.panel_units;
             std::byte* cell = to + panel * plan_.panel_pitch;

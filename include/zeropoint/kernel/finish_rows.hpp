@@ -16,8 +16,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Copies `size` bytes of each row, at most 64, by two moves that overlap: a memcpy of unknown length is a call. Pitches
-/// are in bytes.
+/// Copies `size` bytes of each row, at most those of a panel's sums, by two moves that overlap: a memcpy of unknown length
+/// is a call. Pitches are in bytes.
 template <class Arch>
 [[gnu::noinline]] void copy_rows(const void* from, std::ptrdiff_t from_pitch, int rows, std::size_t size, void* to,
                                  std::ptrdiff_t to_pitch) noexcept {
@@ -33,6 +33,13 @@ template <class Arch>
             std::memcpy(row_target + size - width, last, width);
         }
     };
+    static_assert(panel_width<Arch> * sizeof(std::int32_t) <= 128, "copy_rows: rows are at most 128 bytes");
+    if constexpr (panel_width<Arch> * sizeof(std::int32_t) > 64) {
+        if (size >= 64) {
+            copy(std::integral_constant<std::size_t, 64>{});
+            return;
+        }
+    }
     if (size >= 32) copy(std::integral_constant<std::size_t, 32>{});
     else if (size >= 16) copy(std::integral_constant<std::size_t, 16>{});
     else if (size >= 8) copy(std::integral_constant<std::size_t, 8>{});
@@ -70,8 +77,8 @@ template <class Arch, class Out, class Epilogue>
                                          int first_channel, int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    static_assert(ops::vectors == 2, "finish_whole_rows: rows are two vectors wide");
-    constexpr int lanes = ops::lanes, width = 2 * lanes;
+    static_assert(ops::vectors == 2 || ops::vectors == 4, "finish_whole_rows: rows are two or four vectors wide");
+    constexpr int lanes = ops::lanes, width = ops::vectors * lanes;
     if constexpr (sizeof(Out) == 1) {
         const code_clamp<ops, Out> clamp(epilogue.codes);
         const auto finish_one_vector = [&](const auto& requantize, const std::int32_t* from,
@@ -80,45 +87,70 @@ template <class Arch, class Out, class Epilogue>
             if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(epilogue.residual_at(to)));
             else return requantize(sum);
         };
-        const auto finish = [&](const auto& left, const auto& right, auto whole) __attribute__((always_inline)) {
-            for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
-                const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
-                Out* next_y = rows > 1 ? y + y_pitch : y;
-                const int32 pair[4] = {finish_one_vector(left, sums, y),
-                                       finish_one_vector(right, sums + lanes, y + lanes),
-                                       finish_one_vector(left, next_sums, next_y),
-                                       finish_one_vector(right, next_sums + lanes, next_y + lanes)};
-                ops::store_halves(y, next_y, clamp.template operator()<whole>(pair));
+        const auto finish = [&](auto whole, const auto& left, const auto& right, const auto&... more)
+            __attribute__((always_inline)) {
+            if constexpr (sizeof...(more) != 0) {
+                for (; rows > 0; --rows, sums += width, y += y_pitch) {
+                    int v = 1;
+                    const int32 row[4] = {finish_one_vector(left, sums, y),
+                                          finish_one_vector(right, sums + lanes, y + lanes),
+                                          (++v, finish_one_vector(more, sums + v * lanes, y + v * lanes))...};
+                    ops::store(reinterpret_cast<std::uint8_t*>(y), clamp.template operator()<whole>(row));
+                }
+            } else {
+                for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
+                    const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
+                    Out* next_y = rows > 1 ? y + y_pitch : y;
+                    const int32 pair[4] = {finish_one_vector(left, sums, y),
+                                           finish_one_vector(right, sums + lanes, y + lanes),
+                                           finish_one_vector(left, next_sums, next_y),
+                                           finish_one_vector(right, next_sums + lanes, next_y + lanes)};
+                    ops::store_halves(y, next_y, clamp.template operator()<whole>(pair));
+                }
             }
         };
         if constexpr (requires { epilogue.template shrinks<ops>(0, 0); }) {
-            const bool whole = epilogue.codes.max - epilogue.codes.min == 255;
-            if (whole && epilogue.template shrinks<ops>(first_channel, channels) &&
-                epilogue.template shrinks<ops>(first_channel + lanes, channels - lanes)) {
-                finish(epilogue.template shrinking_vector<ops>(first_channel, channels),
-                       epilogue.template shrinking_vector<ops>(first_channel + lanes, channels - lanes),
-                       std::true_type{});
+            bool shrinks = epilogue.codes.max - epilogue.codes.min == 255;
+            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                shrinks = shrinks && epilogue.template shrinks<ops>(first_channel + v * lanes, channels - v * lanes);
+            });
+            if (shrinks) {
+                const auto part = [&](int v) __attribute__((always_inline)) {
+                    return epilogue.template shrinking_vector<ops>(first_channel + v * lanes, channels - v * lanes);
+                };
+                if constexpr (ops::vectors == 2) finish(std::true_type{}, part(0), part(1));
+                else finish(std::true_type{}, part(0), part(1), part(2), part(3));
                 return;
             }
         }
-        finish(epilogue.template vector<ops>(first_channel, channels),
-               epilogue.template vector<ops>(first_channel + lanes, channels - lanes), std::false_type{});
+        const auto part = [&](int v) __attribute__((always_inline)) {
+            return epilogue.template vector<ops>(first_channel + v * lanes, channels - v * lanes);
+        };
+        if constexpr (ops::vectors == 2) finish(std::false_type{}, part(0), part(1));
+        else finish(std::false_type{}, part(0), part(1), part(2), part(3));
     } else {
-        const auto left = epilogue.template vector<ops>(first_channel, channels);
-        const auto right = epilogue.template vector<ops>(first_channel + lanes, channels - lanes);
-        for (int row = 0; row != rows; ++row, sums += width, y += y_pitch)
-            ops::store_row(y, left(ops::template load<int32>(sums)), right(ops::template load<int32>(sums + lanes)));
+        unroll<ops::vectors / 2>([&](auto half) __attribute__((always_inline)) {
+            constexpr int first = 2 * half * lanes;
+            const auto left = epilogue.template vector<ops>(first_channel + first, channels - first);
+            const auto right = epilogue.template vector<ops>(first_channel + first + lanes, channels - first - lanes);
+            const std::int32_t* from = sums + first;
+            Out* to = y + first;
+            for (int row = 0; row != rows; ++row, from += width, to += y_pitch) {
+                ops::store(to, left(ops::template load<int32>(from)));
+                ops::store(to + lanes, right(ops::template load<int32>(from + lanes)));
+            }
+        });
     }
 }
 
-/// Four rows or more of a panel whose channels all lie in the first of its two vectors, as codes of `lanes` a row. No
+/// Four rows or more of a panel whose channels all lie in the first of its vectors, as codes of `lanes` a row. No
 /// table yet.
 template <class Arch, class Out, class Epilogue>
 [[gnu::noinline]] void finish_narrow_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
                                           int first_channel, int channels, Out* tile) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    constexpr int lanes = ops::lanes, width = 2 * lanes;
+    constexpr int lanes = ops::lanes, width = panel_width<Arch>;
     const auto requantize = epilogue.template vector<ops>(first_channel, channels);
     const code_clamp<ops, Out> clamp(epilogue.codes);
     for (int next = 0; next < rows; next += 4) {

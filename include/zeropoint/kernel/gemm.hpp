@@ -99,14 +99,46 @@ struct word_pairs {
     }
 };
 
+/// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
+template <class Operations, class Activation> struct block_sums_of { using type = typename Operations::int32; };
+template <class Operations, class Activation>
+    requires requires { typename Operations::template block_sums<Activation>; }
+struct block_sums_of<Operations, Activation> {
+    using type = typename Operations::template block_sums<Activation>;
+};
+
+/// Whether an architecture multiplies whole blocks of a row by instructions of its own (arch/contract.hpp).
+template <class Operations, class Format, int Rows, int Vectors>
+inline constexpr bool has_blocks =
+    !std::is_same_v<Format, signed_quads> &&
+    requires(typename block_sums_of<Operations, typename Format::activation>::type(&sums)[Rows][Vectors],
+             const typename Format::activation* const (&rows)[Rows], const typename Format::weight* panel) {
+    Operations::multiply_block(sums, rows, std::ptrdiff_t{}, panel);
+};
+
+/// Rows whose sums fit the registers, where an architecture says that they are fewer than those of a tile.
+template <class Operations, class Format, int Vectors> constexpr int rows_at_once(int rows) {
+    if constexpr (requires { Operations::template most_rows<typename Format::activation>(Vectors); })
+        return std::min(rows, Operations::template most_rows<typename Format::activation>(Vectors));
+    else return rows;
+}
+
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
-/// of two vectors of the panel is multiplied, the sums of the other are 0. More vectors are those of the next panel.
+/// half of a panel's vectors is multiplied, the sums of the others are 0. More vectors are those of the next panel.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
                                      const std::int32_t* bias, std::int32_t* sums) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
+    constexpr int most = rows_at_once<ops, Format, Vectors>(Rows);
+    if constexpr (Rows > most) {
+        constexpr int parts = (Rows + most - 1) / most, first = (Rows + parts - 1) / parts;
+        multiply_tile<Arch, Format, first, Vectors>(band, offsets, runs, panel, bias, sums);
+        multiply_tile<Arch, Format, Rows - first, Vectors>(band, offsets + first, runs, panel, bias,
+                                                           sums + first * ops::vectors * ops::lanes);
+        return;
+    }
     constexpr int step = ops::lanes * Format::depth;
     constexpr bool flipped = std::is_same_v<Format, signed_quads>;
     // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products.
@@ -114,33 +146,50 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     using loaded = std::conditional_t<flipped && narrow, byte_quads, Format>;
     using weights = decltype(loaded::template load<ops>(panel));
 
-    constexpr int sets = Rows == 1 ? 2 : 1;  // of sums: one row waits for its additions otherwise
+    // Sets of sums: one row or two would wait for their additions otherwise.
+    constexpr int sets =
+        Rows <= 2 ? std::clamp(ops::sums_in_flight / (Rows * std::min(Vectors, ops::vectors)), 1, 4) : 1;
+    constexpr int steps = std::max(sets, 2);
     const typename Format::activation* rows[Rows];
     unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + offsets[row]; });
-    int32 tile[sets][Rows][Vectors];
-    unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            tile[0][row][v] = ops::template load<int32>(bias + v * ops::lanes);
-            if constexpr (flipped) ops::add(tile[0][row][v], offsets[row + runs.flipped_sums]);
-            if constexpr (sets == 2) tile[1][row][v] = int32{};
+    using block_sums = typename block_sums_of<ops, typename Format::activation>::type;
+    constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
+    std::conditional_t<own_sums, block_sums, int32> tile[sets][Rows][Vectors];
+    const auto load_bias = [&](int32(&sums_of_set)[Rows][Vectors]) __attribute__((always_inline)) {
+        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+            int32& sum = sums_of_set[i / Vectors][i % Vectors];
+            sum = ops::template load<int32>(bias + i % Vectors * ops::lanes);
+            if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.flipped_sums]);
+        });
+    };
+    unroll<sets>([&](auto set) __attribute__((always_inline)) {
+        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+            if constexpr (own_sums) ops::clear(tile[set][i / Vectors][i % Vectors]);
+            else if constexpr (set != 0) tile[set][i / Vectors][i % Vectors] = int32{};
         });
     });
+    if constexpr (!own_sums) load_bias(tile[0]);
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
-        weights w[Vectors];
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            w[v] = loaded::template load<ops>(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
-        });
-        [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-            const auto a = ops::broadcast(rows[row] + k);
+        if constexpr (own_sums) {
+            ops::multiply_step(tile[set], rows, k, panel);
+        } else {
+            weights w[Vectors];
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                if constexpr (flipped)
-                    Format::template dot<ops>(tile[set][row][v], a, ops::broadcast(rows[row] + flips), w[v]);
-                else Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                w[v] =
+                    loaded::template load<ops>(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
-            if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
-            else if constexpr (Rows > 2) ops::fence(tile[set][row]);
-        });
+            [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
+            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                const auto a = ops::broadcast(rows[row] + k);
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    if constexpr (flipped)
+                        Format::template dot<ops>(tile[set][row][v], a, ops::broadcast(rows[row] + flips), w[v]);
+                    else Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                });
+                if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
+                else if constexpr (Rows > 2) ops::fence(tile[set][row]);
+            });
+        }
         panel += ops::vectors * step;
     };
     constexpr std::integral_constant<int, 0> first;
@@ -150,23 +199,57 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
             const std::ptrdiff_t end = begin + runs.length;
             std::ptrdiff_t k = begin;
-            if constexpr (Rows <= 2) {  // too little work a step to hide the loop
+            if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
+                constexpr std::ptrdiff_t length = ops::template block_length<typename Format::activation>;
+                const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
+                    ops::multiply_block(tile[set], rows, k, panel);
+                    k += length;
+                    panel += length * (ops::vectors * ops::lanes);
+                };
+                while (sets > 1 && end - k >= 2 * length) {
+                    multiply_block(first);
+                    multiply_block(last);
+                }
+                while (end - k >= length) multiply_block(first);
+                if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
+                    if (end - k >= 8) {
+                        ops::multiply_octet(tile[0], rows, k, panel);
+                        k += 8;
+                        panel += 8 * ops::vectors * ops::lanes;
+                    }
+                }
+            }
+            if constexpr (Rows <= 2 &&
+                          !has_blocks<ops, Format, Rows, Vectors>) {  // too little work a step to hide the loop
 #pragma GCC unroll 2
-                for (; k + 2 * Format::depth <= end; k += 2 * Format::depth) {
-                    multiply(k, first);
-                    multiply(k + Format::depth, last);
+                for (; k + steps * Format::depth <= end; k += steps * Format::depth) {
+                    unroll<steps>([&](auto i) __attribute__((always_inline)) {
+                        multiply(k + i * Format::depth, std::integral_constant<int, i % sets>{});
+                    });
                 }
             }
             for (; k < end; k += Format::depth) multiply(k, first);
             if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
         }
     }
+    int32 total[Rows][Vectors];
+    if constexpr (own_sums) {
+        load_bias(total);
+        unroll<sets>([&](auto set) __attribute__((always_inline)) { ops::add_blocks(total, tile[set]); });
+    }
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
-            ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
+            if constexpr (!own_sums) total[row][v] = tile[0][row][v];
+            if constexpr (!own_sums) {
+                unroll<sets - 1>([&](auto set) __attribute__((always_inline)) {
+                    ops::add(total[row][v], tile[set + 1][row][v]);
+                });
+            }
+            ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
         });
-        if constexpr (narrow) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
+        unroll<narrow ? ops::vectors - Vectors : 0>([&](auto v) __attribute__((always_inline)) {
+            ops::store(sums + (row * ops::vectors + Vectors + v) * ops::lanes, int32{});
+        });
     });
 }
 
@@ -240,10 +323,10 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
 
-/// Whether a panel with channels in the first of two vectors alone is multiplied with that one, twice as many rows a tile.
+/// Whether a panel with channels in the first half of its vectors alone is multiplied with those, twice as many rows a tile.
 template <class Arch, class Format>
 inline constexpr bool has_narrow_tiles =
-    operations<Arch>::has_batches&& operations<Arch>::vectors == 2 && !std::is_same_v<Format, windowed_quads>;
+    operations<Arch>::has_batches&& operations<Arch>::vectors % 2 == 0 && !std::is_same_v<Format, windowed_quads>;
 
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
@@ -261,8 +344,9 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             std::int32_t* to = sums + (row - first) * panel_width<Arch>;
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
-                if (channels <= operations<Arch>::lanes && rows - row >= twice && tile + 1 != tiles) {
-                    multiply_tile<Arch, Format, twice, 1>(band, offsets + row, runs, panel, bias, to);
+                if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
+                                                                                      bias, to);
                     row += twice;
                     ++tile;
                     continue;

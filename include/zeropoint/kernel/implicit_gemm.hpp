@@ -37,7 +37,7 @@ template <class Arch> struct implicit_gemm_plan {
 private:
     /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
     constexpr std::size_t sums(const conv2d_geometry& g) const {
-        const std::ptrdiff_t lists = has_signed_quads<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;
+        const std::ptrdiff_t lists = quads_saturate<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;
         return static_cast<std::size_t>(lists * g.out.width);
     }
 };
@@ -63,10 +63,10 @@ constexpr window_runs without_padding_pairs(const conv2d_geometry& g, window_run
     return runs;
 }
 
-/// Whether byte_quads can read the input where it is: unsigned, no padding, no run whose last quad reaches past its
-/// end.
-constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
-    return zero_based_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
+/// Whether byte_quads can read the input where it is: as dot4 takes it, no padding, no run whose last quad reaches past
+/// its end.
+template <class Arch> constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
+    return staged_shift<Arch>(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
 /// Lists how much of the magnitudes under each output pixel is flipped, in the order of list_windows. `run_sums` has room
@@ -120,7 +120,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
                    centered = Activations == panel_activations::centered_codes;
     using Staged = std::conditional_t<words, std::int16_t, std::uint8_t>;
 
-    const bool in_place = !words && !centered && reads_in_place(g, call.codes);
+    const bool in_place = !words && !centered && reads_in_place<Arch>(g, call.codes);
     const band_layout& staged = words ? call.plan.words : call.plan.bytes;
     const band_layout& layout = in_place ? call.plan.input : staged;
     auto* copy = reinterpret_cast<Staged*>(call.scratch);
@@ -186,9 +186,11 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
                 multiply(signed_quads{}, band, panel);
             }
         });
-    } else if constexpr (!has_signed_quads<Arch>) {
-        panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
-    } else {
+    } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            if (panels.kernel(panel.index) == panel_kernel::byte_quads) multiply(byte_quads{}, band, panel);
+        });
+    } else if constexpr (quads_saturate<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
             if (activations_of(kernel) != Activations) return;
@@ -219,7 +221,7 @@ template <class Arch, class In, class Out, class Epilogue>
     for (int first = 0; first < g.out.height; first += plan.band_rows) {
         using kind = panel_activations;
         convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);
-        if constexpr (has_signed_quads<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
+        if constexpr (quads_saturate<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
         convolve(std::integral_constant<kind, kind::differences>{}, first);
     }
 }

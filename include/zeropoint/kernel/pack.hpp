@@ -57,6 +57,7 @@ public:
           weights_(weights),
           codes_(codes),
           limits_(limits_for(codes)),
+          takes_quads_(quads_hold<Arch>(highest_code(codes))),
           panels_(g, weights.affine(), packed) {
         std::fill_n(packed, panels_.layout.bytes, std::byte{0});
     }
@@ -70,7 +71,7 @@ public:
             fill(panel, 2, panels_.template weights<std::int16_t>(panel.index));
         } else if constexpr (std::is_same_v<Weight, std::int8_t>) {
             kernel = pack_bytes(panel);
-            fold_zero_point(panel, bias, staged_zero_point(kernel, codes_));
+            fold_zero_point(panel, bias, staged_zero_point<Arch>(kernel, codes_));
         }
         panels_.data[panel.index] = static_cast<std::byte>(kernel);
     }
@@ -90,12 +91,15 @@ private:
 
     panel_kernel pack_bytes(position panel) {
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
-        if constexpr (!operations<Arch>::has_dot4) {
+        const auto pack_pairs = [&] {
             fill(panel, 2, bytes);
             return panel_kernel::widened_pairs;
-        }
+        };
+        if (!takes_quads_) return pack_pairs();
         fill(panel, 4, bytes);
-        if constexpr (!operations<Arch>::pair_sums_saturate) return panel_kernel::byte_quads;
+        if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
+            if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs();
+        if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         if (pairs_fit(bytes, runs.depth() * layout_type::width, limits_)) {
             const int run_quads = runs.padded_length() / 4;
@@ -104,8 +108,7 @@ private:
             return window > 1 ? panel_kernel::windowed_quads : panel_kernel::byte_quads;
         }
         if (!prefers_pairs(geometry_)) return panel_kernel::signed_quads;
-        fill(panel, 2, bytes);
-        return panel_kernel::widened_pairs;
+        return pack_pairs();
     }
 
     /// sum (x - z) w = sum x w - z sum w
@@ -124,6 +127,7 @@ private:
     const conv2d_weights<Weight>& weights_;
     activation_codes codes_;
     pair_limits limits_;
+    bool takes_quads_;
     packed_panels<Arch, std::byte> panels_;
 };
 
@@ -156,7 +160,8 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
                 sum += weight;
             };
             for_each_weight<Arch>(panels.layout, channel, c, group, take);
-            bias[channel] = add_product_wrapping(panels.bias(panel.index)[c], staged_zero_point(kernel, codes), sum);
+            bias[channel] =
+                add_product_wrapping(panels.bias(panel.index)[c], staged_zero_point<Arch>(kernel, codes), sum);
         }
     });
 }

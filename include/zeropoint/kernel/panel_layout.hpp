@@ -20,7 +20,8 @@
 // A panel holds panel_width channels of one group. Depth, in the order (ky, kx, channel), is cut into the runs that lie
 // contiguously in a staged band, and each run is padded with zero weights to a multiple of 4. Within a panel:
 //
-//   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in
+//   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in;
+//                   [depth / 8][channel][8] where the architecture multiplies octets, the last quad of an odd run as above
 //   windowed_quads  the same; as many quads as the panel's window says can be added up in int16
 //   signed_quads    as byte_quads, any weights; activations int8 = x - center, as magnitudes and flips
 //   widened_pairs   [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
@@ -49,7 +50,7 @@ constexpr const char* name_of(panel_kernel kernel) {
 
 /// Activations as a panel is multiplied by them.
 enum class panel_activations : std::uint8_t {
-    unsigned_codes,  ///< uint8, see zero_based_shift
+    unsigned_codes,  ///< bytes, see staged_shift
     centered_codes,  ///< int8, see center
     differences      ///< int16, from the zero point
 };
@@ -63,17 +64,13 @@ constexpr panel_activations activations_of(panel_kernel kernel) {
 }
 
 /// What a panel's activations hold where x is the zero point.
-constexpr std::int32_t staged_zero_point(panel_kernel kernel, activation_codes codes) {
+template <class Arch> constexpr std::int32_t staged_zero_point(panel_kernel kernel, activation_codes codes) {
     switch (activations_of(kernel)) {
-        case panel_activations::unsigned_codes: return codes.zero_point + zero_based_shift(codes);
+        case panel_activations::unsigned_codes: return codes.zero_point + staged_shift<Arch>(codes);
         case panel_activations::centered_codes: return codes.zero_point - center(codes);
         default: return 0;
     }
 }
-
-/// Whether an architecture has panels of signed_quads.
-template <class Arch>
-inline constexpr bool has_signed_quads = operations<Arch>::has_dot4&& operations<Arch>::pair_sums_saturate;
 
 /// The depth of a convolution as `count` contiguous runs of `length` products.
 struct depth_runs {
@@ -129,7 +126,12 @@ template <class Arch> struct panel_layout {
         }
     }
     /// The place of product `depth_index` (padding counted) of a channel in a panel with `group` products side by side.
-    static constexpr std::ptrdiff_t place(int depth_index, int channel, int group) {
+    constexpr std::ptrdiff_t place(int depth_index, int channel, int group) const {
+        if (has_octets<Arch> && group == 4) {
+            const int element = depth_index % runs.padded_length(), octet = element / 8 * 8;
+            if (octet + 8 <= runs.padded_length())
+                return std::ptrdiff_t{depth_index - element + octet} * width + channel * 8 + element % 8;
+        }
         return (std::ptrdiff_t{depth_index / group} * width + channel) * group + depth_index % group;
     }
 };

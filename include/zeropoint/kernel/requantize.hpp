@@ -8,10 +8,9 @@
 #include <limits>
 #include <string>
 
-#include <xsimd/xsimd.hpp>
-
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/architecture.hpp>
 
 // Every epilogue is a small struct of run-time pointers and numbers with
 //   - a scalar operator()(sum, channel): the definition;

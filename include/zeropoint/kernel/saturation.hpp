@@ -34,10 +34,11 @@ struct pair_limits {
 constexpr pair_limits limits_for(std::int32_t highest) {
     return {32767 / std::max(highest, 1), 32768 / std::max(highest, 1)};
 }
-/// The same for codes after zero_based_shift. Padding holds the zero point, which counts.
-constexpr pair_limits limits_for(activation_codes codes) {
-    return limits_for(std::max(codes.max, codes.zero_point) + zero_based_shift(codes));
+/// The highest of codes after zero_based_shift. Padding holds the zero point, which counts.
+constexpr std::int32_t highest_code(activation_codes codes) {
+    return std::max(codes.max, codes.zero_point) + zero_based_shift(codes);
 }
+constexpr pair_limits limits_for(activation_codes codes) { return limits_for(highest_code(codes)); }
 
 /// Whether a0 * w0 + a1 * w1 stays within int16 for all activations in [low, high], 0 <= low.
 constexpr bool pair_fits_int16(std::int32_t low, std::int32_t high, std::int32_t w0, std::int32_t w1) {

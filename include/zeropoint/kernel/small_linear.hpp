@@ -62,9 +62,9 @@ constexpr linear_extents linear_extents_of(const conv2d_geometry& g) {
 
 /// Whether all weights in [low, high] are multiplied as byte_quads, whatever they are.
 template <class Arch> constexpr bool always_byte_quads(activation_codes codes, std::int32_t low, std::int32_t high) {
-    if (!operations<Arch>::has_dot4) return false;
     const std::int32_t shift = unsigned_shift(codes), least = codes.min + shift, most = codes.max + shift;
-    return !operations<Arch>::pair_sums_saturate ||
+    if (!quads_hold<Arch>(most)) return false;
+    return !quads_saturate<Arch> ||
            (pair_fits_int16(least, most, low, low) && pair_fits_int16(least, most, high, high));
 }
 
@@ -79,7 +79,7 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words> class small
     static constexpr int last_channels = Channels - (panels - 1) * width;
     /// How panels that could saturate are multiplied.
     using any_weights =
-        std::conditional_t<has_signed_quads<Arch> && !prefers_pairs(geometry), signed_quads, widened_pairs>;
+        std::conditional_t<quads_saturate<Arch> && !prefers_pairs(geometry), signed_quads, widened_pairs>;
     /// From a row of activations to the next. Of signed_quads, a row is magnitudes, flips and the sum of flipped ones.
     template <class Format>
     static constexpr int row_pitch =
@@ -114,7 +114,7 @@ public:
                 multiply_panels<word_pairs, panels_at_once, width>(staged, packed, pass * panels_at_once, own, y);
             multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
         } else {
-            if constexpr (ops::has_dot4) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
+            if constexpr (has_quads<Arch>) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
             multiply_each<any_weights>(x, codes, packed, own, y, scratch);
         }
         if constexpr (in_registers && !adds_residual<Epilogue> && sizeof(Out) == 1)
@@ -150,7 +150,11 @@ private:
                 std::memcpy(staged + i * row_pitch<Format> + 2 * pitch, &sums[i], sizeof sums[i]);
             return staged;
         }
-        if constexpr (std::is_same_v<activation, In> && Depth == pitch) return x;
+        if constexpr (sizeof(In) == sizeof(activation) && Depth == pitch) {
+            // Codes that need no shift are read where they are, which an unsigned type says when compiled.
+            constexpr bool always = std::is_unsigned_v<In> && ops::quads != quad_products::exact_signed;
+            if (always || staged_shift<Arch>(codes) == 0) return reinterpret_cast<const activation*>(x);
+        }
         constexpr int run = Depth == pitch ? Rows * Depth : Depth;
         for (int i = 0; i != Rows * Depth / run; ++i) {
             stage_pixels<Arch>(x + i * run, run, codes, staged + i * pitch);
@@ -181,7 +185,8 @@ private:
         const auto* weights = reinterpret_cast<const typename Format::weight*>(
             packed + layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes);
         const int channel = panel * width;
-        if constexpr (in_registers && !adds_residual<Epilogue>) {
+        constexpr bool octets = has_octets<Arch> && std::is_same_v<Format, byte_quads>;
+        if constexpr (in_registers && !adds_residual<Epilogue> && !octets) {
             int32 sums[Rows][Panels][ops::vectors];
             multiply<Format>(x, weights, bias, sums);
             unroll<Rows>([&](auto row) __attribute__((always_inline)) {
@@ -192,7 +197,13 @@ private:
                           higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
             const auto multiply_rows = [&](auto rows, int row) {
                 alignas(64) std::int32_t sums[rows * width];
-                multiply_tile_of<Format, rows>(x + row * row_pitch<Format>, weights, bias, sums);
+                if constexpr (octets) {
+                    std::int32_t offsets[rows];
+                    for (int i = 0; i != rows; ++i) offsets[i] = i * pitch;
+                    multiply_tile<Arch, Format, rows>(x + row * pitch, offsets, {.length = pitch}, weights, bias, sums);
+                } else {
+                    multiply_tile_of<Format, rows>(x + row * row_pitch<Format>, weights, bias, sums);
+                }
                 finish_rows<Arch>(epilogue, sums, rows, channel, LastChannels, y + row * Channels + channel, Channels);
             };
             for (int tile = 0; tile != higher_tiles; ++tile)
@@ -277,29 +288,43 @@ private:
     template <int Count, int Panels, class Out, class Epilogue>
     [[gnu::always_inline]] static void finish(const Epilogue& epilogue, const int32 (&sums)[Panels][ops::vectors],
                                               int channel, Out* y) noexcept {
-        static_assert(ops::vectors == 2, "small_linear: store_row takes the two vectors of a row");
+        static_assert(ops::vectors == 2 || ops::vectors == 4, "small_linear: rows are two or four vectors wide");
         constexpr int lanes = ops::lanes, whole = Count / width * width;
         const auto requantized = [&](auto panel, auto v) __attribute__((always_inline)) {
             constexpr int first = panel * width + v * lanes;
             return epilogue.template vector<ops>(channel + first, Count - first)(sums[panel][v]);
         };
-        constexpr std::integral_constant<int, 0> left{};
-        constexpr std::integral_constant<int, 1> right{};
         alignas(64) Out last[2 * width];  // of a panel that is not whole
-        unroll<(Panels + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
-            constexpr std::integral_constant<int, 2 * pair> low{};
-            constexpr std::integral_constant<int, std::min(2 * pair + 1, Panels - 1)> high{};
-            Out* first = low * width < whole ? y + low * width : last;
-            Out* second = high * width < whole ? y + high * width : last + (high - low) * width;
-            if constexpr (sizeof(Out) == 1) {
+        if constexpr (sizeof(Out) != 1 || ops::vectors == 4) {
+            unroll<Panels>([&](auto panel) __attribute__((always_inline)) {
+                Out* to = panel * width < whole ? y + panel * width : last + whole / width % 2 * width;
+                if constexpr (sizeof(Out) == 1) {
+                    constexpr std::integral_constant<int, 0> first{};
+                    constexpr std::integral_constant<int, 1> second{};
+                    constexpr std::integral_constant<int, 2> third{};
+                    constexpr std::integral_constant<int, 3> fourth{};
+                    const int32 four[] = {requantized(panel, first), requantized(panel, second),
+                                          requantized(panel, third), requantized(panel, fourth)};
+                    ops::store(reinterpret_cast<std::uint8_t*>(to), code_clamp<ops, Out>(epilogue.codes)(four));
+                } else {
+                    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                        ops::store(to + v * lanes, requantized(panel, v));
+                    });
+                }
+            });
+        } else {
+            constexpr std::integral_constant<int, 0> left{};
+            constexpr std::integral_constant<int, 1> right{};
+            unroll<(Panels + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
+                constexpr std::integral_constant<int, 2 * pair> low{};
+                constexpr std::integral_constant<int, std::min(2 * pair + 1, Panels - 1)> high{};
+                Out* first = low * width < whole ? y + low * width : last;
+                Out* second = high * width < whole ? y + high * width : last + (high - low) * width;
                 const int32 four[] = {requantized(low, left), requantized(low, right), requantized(high, left),
                                       requantized(high, right)};
                 ops::store_halves(first, second, code_clamp<ops, Out>(epilogue.codes)(four));
-            } else {
-                ops::store_row(first, requantized(low, left), requantized(low, right));
-                if constexpr (high != low) ops::store_row(second, requantized(high, left), requantized(high, right));
-            }
-        });
+            });
+        }
         if constexpr (Count != whole)
             std::memcpy(y + whole, last + whole / width % 2 * width, (Count - whole) * sizeof(Out));
     }

@@ -90,13 +90,18 @@ constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_la
 
 /// What depthwise.hpp adds to a code so that it is unsigned, which is its sign bit flipped.
 constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min < 0 ? 128 : 0; }
-/// What bands of bytes add: as little as can be, because a range that begins at 0 is the
-/// narrowest.
+/// What makes codes unsigned by as little as can be, because a range that begins at 0 is the narrowest.
 constexpr std::int32_t zero_based_shift(activation_codes codes) {
     return codes.min < 0 ? -std::min(codes.min, codes.zero_point) : 0;
 }
 /// What centered codes are relative to: int8 codes are as they are.
 constexpr std::int32_t center(activation_codes codes) { return codes.min < 0 ? 0 : 128; }
+
+/// What bands of bytes add to codes, for dot4.
+template <class Arch> constexpr std::int32_t staged_shift(activation_codes codes) {
+    if constexpr (operations<Arch>::quads != quad_products::exact_signed) return zero_based_shift(codes);
+    else return std::max(codes.max, codes.zero_point) > 127 ? -128 : 0;
+}
 
 /// Codes as the int16 difference from the zero point, in [-255, 255].
 template <class Arch, class In>
@@ -109,11 +114,11 @@ template <class Arch>
     std::fill_n(to, count, std::int16_t{0});
 }
 
-/// Codes as unsigned bytes.
+/// Codes as bytes, the bits of what dot4 takes.
 template <class Arch, class In>
 [[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
                                                 std::uint8_t* to) {
-    const auto shift = static_cast<std::uint8_t>(zero_based_shift(codes));
+    const auto shift = static_cast<std::uint8_t>(staged_shift<Arch>(codes));
     if (shift == 0) {
         std::memcpy(to, from, static_cast<std::size_t>(count));
         return;
@@ -131,7 +136,7 @@ template <class Arch, class In>
 }
 template <class Arch>
 [[gnu::always_inline]] inline void stage_border(std::ptrdiff_t count, activation_codes codes, std::uint8_t* to) {
-    std::memset(to, codes.zero_point + zero_based_shift(codes), static_cast<std::size_t>(count));
+    std::memset(to, codes.zero_point + staged_shift<Arch>(codes), static_cast<std::size_t>(count));
 }
 
 /// Centered codes as signed_quads take them: magnitudes, and flips `flips` bytes behind them.

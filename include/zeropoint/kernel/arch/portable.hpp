@@ -5,34 +5,19 @@
 #include <cstdint>
 #include <cstring>
 
+#include <zeropoint/kernel/arch/contract.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// What every architecture supplies to the loops of gemm.hpp, depthwise.hpp and staging.hpp.
-///   tile_rows, vectors, lanes     a tile is tile_rows x (vectors * lanes) int32 accumulators, all held in registers
-///   has_batches                   whether int32 is an xsimd batch, so that epilogues can be applied to vectors
-///   has_dot4                      whether dot4 can be called; else all panels take dot2
-///   pair_sums_saturate            whether dot4 adds pairs of products in 16 saturating bits (dispatch per panel then)
-///   byte_products, word_products  how many a nanosecond whole tiles reach, of weights in bytes and of int16 operands:
-///                                 measured once, for conv2d_choice.hpp to compare algorithms by
-/// where has_batches, for finish_rows.hpp and requantize.hpp, which are scalar here:
-///   load_first(from, count)       a vector of int32 or float, of which the first `count` values exist, the others zero
-///   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
-///   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
-///   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
-///   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
-/// where has_byte_lookup, for lookup_table.hpp:
-///   broadcast16(from)             a table of 16 bytes
-///   shuffle16(table, index)       table[index] in each byte, for indices below 16
-///   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
-///   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
+/// contract.hpp says what each member means; here is what it does.
 template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static constexpr const char* name = "portable";
     static constexpr int tile_rows = Rows, vectors = Vectors, lanes = Lanes;
+    static constexpr int sums_in_flight = 2;
     static constexpr bool has_batches = false;
-    static constexpr bool has_dot4 = true;
-    static constexpr bool pair_sums_saturate = false;
+    static constexpr quad_products quads = quad_products::exact;
     static constexpr double byte_products = 10, word_products = 20;
     static constexpr bool has_byte_lookup = false;
 
@@ -180,7 +165,7 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
             for (std::ptrdiff_t k = 0; k != count; ++k) sums[i] += magnitudes[k] & magnitudes[k + flips];
     }
 
-private:
+protected:
     /// Modulo 2^32: with the zero point folded into the bias, partial sums may leave the range that the result is in.
     static void add_wrapping(std::int32_t& sum, std::int32_t dot) {
         sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(dot));

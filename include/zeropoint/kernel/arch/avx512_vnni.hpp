@@ -1,0 +1,29 @@
+// The primitives of the integer kernels on AVX-512 with VNNI: exact dot products of 512 bits.
+#pragma once
+
+#include <immintrin.h>
+
+#include <zeropoint/kernel/arch/avx512bw.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// One instruction each, which adds to the sums; vpdpbusd does not saturate.
+struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
+    static constexpr const char* name = "avx512vnni";
+    static constexpr int sums_in_flight = 8;  // the product is in an addition's latency
+    static constexpr quad_products quads = quad_products::exact;
+    static constexpr double byte_products = 480, word_products = 240;
+
+    [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
+        sums = int32(_mm512_dpwssd_epi32(sums, a, b));
+    }
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
+        sums = int32(_mm512_dpbusd_epi32(sums, a, b));
+    }
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

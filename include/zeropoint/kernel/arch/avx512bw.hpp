@@ -1,0 +1,120 @@
+// The primitives of the integer kernels on 512-bit x86 vectors of bytes and words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <immintrin.h>
+
+#include <zeropoint/kernel/arch/vector_operations.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// A tile is 12 x 32: 24 accumulators, two vectors of weights, one broadcast and one product of the 32 registers.
+template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::avx512bw> {
+    using base = vector_operations<Derived, xsimd::avx512bw>;
+    using typename base::int16;
+    using typename base::int32;
+    using typename base::int8;
+    using typename base::real;
+    using typename base::uint8;
+
+    static constexpr const char* name = "avx512bw";
+    static constexpr int tile_rows = 12, vectors = 2;
+    static constexpr quad_products quads = quad_products::saturating_pairs;
+    static constexpr bool has_byte_lookup = true;
+    static constexpr double byte_products = 240, word_products = 230;
+
+    template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {
+        const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+        if constexpr (std::is_signed_v<T>) return int16(_mm512_cvtepi8_epi16(bytes));
+        else return int16(_mm512_cvtepu8_epi16(bytes));
+    }
+    template <class T> [[gnu::always_inline]] static int32 load_lanes(const T* from) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+        if constexpr (std::is_signed_v<T>) return int32(_mm512_cvtepi8_epi32(bytes));
+        else return int32(_mm512_cvtepu8_epi32(bytes));
+    }
+
+    [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
+        sums = int32(_mm512_add_epi32(sums, _mm512_madd_epi16(a, b)));
+    }
+    /// vpmaddubsw saturates sums of two products: exact only for panels that pack.hpp has checked.
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
+        dot2(sums, pair_sums(a, b), int16(1));
+    }
+    [[gnu::always_inline]] static int16 pair_sums(const uint8& a, const int8& b) {
+        return int16(_mm512_maddubs_epi16(a, b));
+    }
+
+    [[gnu::always_inline]] static real load_first(const float* from, int count) {
+        return real(_mm512_maskz_loadu_ps(first_lanes(count), from));
+    }
+    [[gnu::always_inline]] static int32 load_first(const std::int32_t* from, int count) {
+        return int32(_mm512_maskz_loadu_epi32(first_lanes(count), from));
+    }
+    /// vpackssdw and vpackuswb work in 128-bit quarters; vpermd restores the order.
+    [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
+        const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), offset);
+        const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), offset);
+        const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        return uint8(_mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high)));
+    }
+    [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
+        _mm256_storeu_si256(static_cast<__m256i*>(low), _mm512_castsi512_si256(from));
+        _mm256_storeu_si256(static_cast<__m256i*>(high), _mm512_extracti64x4_epi64(from, 1));
+    }
+    [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
+        const __m512i even = _mm512_mul_epi32(a, b);
+        const __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));
+        high = int32(_mm512_mask_blend_epi32(0xaaaa, _mm512_srli_epi64(even, 32), odd));
+        low = int32(_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32)));
+    }
+
+    static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
+                            std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
+        const __mmask64 rest = (__mmask64{1} << (count % 64)) - 1;
+        for (std::ptrdiff_t window = 0; window != windows; ++window, magnitudes += step) {
+            __m512i sum = _mm512_setzero_si512();
+            const auto add = [&](std::ptrdiff_t i, __mmask64 exist) __attribute__((always_inline)) {
+                const __m512i flipped = _mm512_and_si512(_mm512_maskz_loadu_epi8(exist, magnitudes + i),
+                                                         _mm512_maskz_loadu_epi8(exist, magnitudes + flips + i));
+                sum = _mm512_add_epi64(sum, _mm512_sad_epu8(flipped, _mm512_setzero_si512()));
+            };
+            std::ptrdiff_t i = 0;
+            for (; i + 64 <= count; i += 64) add(i, ~__mmask64{0});
+            if (rest != 0) add(i, rest);
+            sums[window] += static_cast<std::int32_t>(_mm512_reduce_add_epi64(sum));
+        }
+    }
+
+    [[gnu::always_inline]] static bytes16 shuffle_bytes(const bytes16& table, const bytes16& index) {
+        return base::template bits<bytes16>(
+            _mm_shuffle_epi8(base::template bits<__m128i>(table), base::template bits<__m128i>(index)));
+    }
+    [[gnu::always_inline]] static uint8 broadcast16(const std::uint8_t* from) {
+        return uint8(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+    }
+    [[gnu::always_inline]] static uint8 shuffle16(const uint8& table, const uint8& index) {
+        return uint8(_mm512_shuffle_epi8(table, index));
+    }
+    [[gnu::always_inline]] static uint8 select_by_sign(const uint8& condition, const uint8& if_set,
+                                                       const uint8& if_not) {
+        const __m512i set = if_set, not_set = if_not;  // what is a macro without optimization converts no batches
+        return uint8(_mm512_mask_blend_epi8(_mm512_movepi8_mask(condition), not_set, set));
+    }
+
+private:
+    [[gnu::always_inline]] static __mmask16 first_lanes(int count) {
+        return count >= 16 ? __mmask16{0xffff} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1 << count) - 1);
+    }
+};
+
+struct avx512bw_operations : avx512_base<avx512bw_operations> {};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,93 @@
+// What every architecture supplies to the loops of the integer kernels, in words.
+#pragma once
+
+// An architecture is a struct of constants, types and static functions, in a file of its own here. portable.hpp is one in
+// plain C++, which defines what each function means; vector_operations.hpp is one over xsimd batches of any width, from
+// which the others derive, to replace what they have better instructions for: mostly the dot products.
+//
+// Constants
+//   name                          of the primitives, in descriptions
+//   tile_rows, vectors, lanes     a tile is tile_rows x (vectors * lanes) int32 accumulators, all held in registers.
+//                                 vectors is 1, 2 or 4, of which xsimd batches need 2 or 4; tile_rows at most 16
+//   sums_in_flight                so many sums that a dot product can be added to one of them in every cycle
+//   has_batches                   whether int32 is an xsimd batch, so that epilogues can be applied to vectors
+//   quads                         what dot4 is, see below
+//   has_byte_lookup               whether there is shuffle16, for tables of 256 bytes
+//   byte_products, word_products  how many a nanosecond whole tiles reach, of weights in bytes and of int16 operands:
+//                                 measured once, for conv2d_choice.hpp to compare algorithms by
+//
+// The matrix product (gemm.hpp, small_linear.hpp)
+//   broadcast(from)               the next depth pair (quad) of one activation row, for all lanes; of any type that dot2
+//                                 (dot4) takes as its `a`
+//   dot2(sums, a, b)              sums[lane] += a[0] * b[2 * lane] + a[1] * b[2 * lane + 1], modulo 2^32; where `a` is a
+//                                 vector, a[2 * lane] and a[2 * lane + 1] take the place of a[0] and a[1]
+//   dot4(sums, a, b)              the same of four bytes; not where quads is none
+//   add(sums, more)               sums[lane] += more[lane], or one number, modulo 2^32
+//   dot4_flipped(sums, a, flips, b)  dot4 of weights whose bits are flipped where `flips` are 0xff, not 0; `b` is a vector or
+//                                 where it lies; only where quads is saturating_pairs
+//   takes_quads(panel, count)     optional: whether a panel of `count` quads is multiplied exactly; others become pairs
+//   pair_sums, add_pair_sums      int16 sums of the two pairs of a quad, add_widened brings them into int32 sums; only
+//                                 where quads is saturating_pairs
+//   multiply_block                optional: see below
+//   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
+//
+// Epilogues (finish_rows.hpp, requantize.hpp), where has_batches
+//   load_first(from, count)       a vector of int32 or float, of which the first `count` values exist, the others zero
+//   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
+//   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
+//   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
+//   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
+//
+// Staging (staging.hpp, depthwise_stage.hpp)
+//   widen, load_widened, interleave, gather, and where quads is saturating_pairs
+//   split_signs, sum_flipped      signed codes as magnitudes and flips, and the sums of flipped magnitudes
+//
+// Tables (lookup_table.hpp), where has_byte_lookup
+//   broadcast16(from)             a table of 16 bytes, once in each 16 bytes of a vector
+//   shuffle16(table, index)       table[index] in each 16 bytes, for indices below 16
+//   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
+//   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
+//
+// multiply_block
+//
+// Instructions that take one element of a vector as a factor for all lanes (sdot by element) need no broadcast: one load of
+// a row serves several quads. An architecture that has them supplies
+//
+//   block_length<Activation>              how many elements of a row it takes at once
+//   multiply_block(tile, rows, k, panel)  tile[row][v] += the elements of rows[row] from k on, so many of them, times as
+//                                         many elements of the depth of the panel from `panel` on
+//
+//   template <int Rows, int Vectors>
+//   static void multiply_block(int32 (&tile)[Rows][Vectors], const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
+//                              const std::int8_t* panel);
+//
+//   block_sums<Activation>                optional: the type of the tile's elements where they are not int32 vectors
+//   clear(sums)                           with it: makes one zero
+//   multiply_step(tile, rows, k, panel)   with it: the same as multiply_block for a single quad (pair)
+//   add_blocks(tile, blocks)              with it: adds a tile of them to one of int32 vectors
+//   octets, multiply_octet(...)           optional, with it: panels of quads have the eight weights of a channel side by
+//                                         side, multiply_block takes those, and multiply_octet eight elements of a row; a
+//                                         last quad of a run is as everywhere else, and goes to multiply_step
+//   most_rows<Activation>(vectors)        optional: of how many rows the registers hold the sums, where that is fewer
+//                                         than a tile has, which is then multiplied in parts
+//
+// for the operands it wants to: overloads on the types of `rows` and `panel`, always inlined. gemm.hpp takes it for whole
+// blocks of a run, and broadcast and dot4 for what is left. A step of the panel is vectors * lanes * depth weights, also
+// where Vectors, the vectors that are multiplied, are fewer. The order of loads and products is the architecture's.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// What dot4 multiplies with int8 weights, and how it adds up four products.
+enum class quad_products {
+    none,              ///< there is no dot4: all panels take dot2
+    saturating_pairs,  ///< of uint8 activations, by pairs in 16 saturating bits: exact for panels that were checked
+    exact,             ///< of uint8 activations
+    seven_bits,        ///< of uint8 activations below 128; wider codes take pairs
+    exact_signed       ///< of int8 activations: unsigned codes above 127 are staged 128 lower
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

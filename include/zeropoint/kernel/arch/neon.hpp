@@ -1,0 +1,349 @@
+// The primitives of the integer kernels on NEON, of 32 and of 64 bits, without dot products.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <arm_neon.h>
+
+#include <zeropoint/kernel/arch/vector_operations.hpp>
+
+// Bytes are multiplied eight at a time into int16, of which two products are added up before they are widened:
+//
+//   smull   products,  a quad of a row, everywhere | weights: quad k of four channels
+//   smlal   products,  the next quad               | quad k + 1
+//   sadalp  sums, products                           int32, two sums a channel
+//
+// once for the lower and once for the upper two channels: six instructions for 32 products. Two products overflow int16
+// where all four factors are -128 and nowhere else; panels with two such weights in a place are packed as pairs.
+//
+// Words are multiplied by one element of a row for all channels (smlal by element), so that one load of a row serves
+// eight products; ld2 takes the pairs of a panel apart.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+#if defined(__aarch64__)
+inline constexpr bool is_arm64 = true;
+#else
+inline constexpr bool is_arm64 = false;
+#endif
+
+/// `Derived` adds name, tile_rows, vectors and rates; and blocks of bytes, or takes neon_byte_blocks.
+template <class Derived, class Arch> struct neon_base : vector_operations<Derived, Arch> {
+    using base = vector_operations<Derived, Arch>;
+    using typename base::int16;
+    using typename base::int32;
+    using typename base::int8;
+    using typename base::uint8;
+
+    static constexpr quad_products quads = quad_products::exact_signed;
+    static constexpr bool has_byte_lookup = is_arm64;
+
+    /// As keep(), and for Clang too: where it would move work up until it spills.
+    template <class Batch> [[gnu::always_inline]] static void pin(Batch& operand) {
+        asm volatile("" : "+w"(operand.data));
+    }
+    /// A zero that compilers do not know to be one: Clang would keep a register for each of them.
+    [[gnu::always_inline]] static void clear(int32& sums) {
+        sums = int32(vdupq_n_s32(0));
+        asm("" : "+w"(sums.data));
+    }
+
+    template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {
+        if constexpr (std::is_signed_v<T>) return int16(vmovl_s8(vld1_s8(from)));
+        else return int16(vreinterpretq_s16_u16(vmovl_u8(vld1_u8(from))));
+    }
+    template <class T> [[gnu::always_inline]] static int32 load_lanes(const T* from) {
+        const int32x2_t four = vdup_n_s32(base::four_bytes(from));
+        if constexpr (std::is_signed_v<T>) {
+            return int32(vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(four)))));
+        } else {
+            return int32(vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(vreinterpret_u8_s32(four))))));
+        }
+    }
+
+    [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
+        const int32x4_t low = vmull_s16(vget_low_s16(a), vget_low_s16(b));
+        sums += int32(add_neighbours(low, multiply_high(a, b)));
+    }
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
+        const int8x16_t x = vreinterpretq_s8_u8(a), y = b;
+        const int16x8_t low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
+        sums += int32(add_neighbours(vpaddlq_s16(low), vpaddlq_s16(multiply_high(x, y))));
+    }
+
+    template <class Activation> static constexpr int block_length = 16 / sizeof(Activation);
+
+    /// Words: lane k of a row times both halves of eight channels' weights.
+    template <int Rows, int Vectors, class Weight>
+    [[gnu::always_inline]] static void multiply_block(int32 (&tile)[Rows][Vectors],
+                                                      const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
+                                                      const Weight* panel) {
+        int16x8_t a[Rows];
+        unroll<Rows>([&](auto row) __attribute__((always_inline)) { a[row] = vld1q_s16(rows[row] + k); });
+        unroll<4>([&](auto pair) __attribute__((always_inline)) {
+            constexpr int at_once = Vectors == 1 ? 1 : 2;
+            unroll<Vectors / at_once>([&](auto part) __attribute__((always_inline)) {
+                constexpr int v = part * at_once;
+                const Weight* from = panel + (pair * Derived::vectors + v) * 8;
+                if constexpr (at_once == 1) {
+                    const int16x4x2_t w = load_four_pairs(from);
+                    unroll<2>([&](auto i) __attribute__((always_inline)) {
+                        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                            add_products<2 * pair + i>(tile[row][v], w.val[i], a[row]);
+                        });
+                    });
+                } else {
+                    const int16x8x2_t w = load_eight_pairs(from);
+                    unroll<2>([&](auto i) __attribute__((always_inline)) {
+                        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                            add_products<2 * pair + i>(tile[row][v], vget_low_s16(w.val[i]), a[row]);
+                            add_high_products<2 * pair + i>(tile[row][v + 1], w.val[i], a[row]);
+                            pin(tile[row][v]);
+                            pin(tile[row][v + 1]);
+                        });
+                    });
+                }
+            });
+        });
+    }
+
+    [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
+        const int16x8_t low = vcombine_s16(vqmovn_s32(v[0]), vqmovn_s32(v[1]));
+        const int16x8_t high = vcombine_s16(vqmovn_s32(v[2]), vqmovn_s32(v[3]));
+        return uint8(vcombine_u8(vqmovun_s16(vqaddq_s16(low, offset)), vqmovun_s16(vqaddq_s16(high, offset))));
+    }
+    [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
+        vst1_u8(static_cast<std::uint8_t*>(low), vget_low_u8(from));
+        vst1_u8(static_cast<std::uint8_t*>(high), vget_high_u8(from));
+    }
+    [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
+        const int32x4_t first = vreinterpretq_s32_s64(vmull_s32(vget_low_s32(a), vget_low_s32(b)));
+        const int32x4_t second = vreinterpretq_s32_s64(vmull_s32(vget_high_s32(a), vget_high_s32(b)));
+        const int32x4x2_t halves = vuzpq_s32(first, second);
+        low = int32(halves.val[0]);
+        high = int32(halves.val[1]);
+    }
+
+    /// The table instructions give 0 for indices past the table.
+    [[gnu::always_inline]] static bytes16 shuffle_bytes(const bytes16& table, const bytes16& index) {
+        const auto entries = base::template bits<uint8x16_t>(table), places = base::template bits<uint8x16_t>(index);
+#if defined(__aarch64__)
+        return base::template bits<bytes16>(vqtbl1q_u8(entries, places));
+#else
+        const uint8x8x2_t both = {{vget_low_u8(entries), vget_high_u8(entries)}};
+        return base::template bits<bytes16>(
+            vcombine_u8(vtbl2_u8(both, vget_low_u8(places)), vtbl2_u8(both, vget_high_u8(places))));
+#endif
+    }
+    [[gnu::always_inline]] static uint8 broadcast16(const std::uint8_t* from) { return uint8(vld1q_u8(from)); }
+    [[gnu::always_inline]] static uint8 shuffle16(const uint8& table, const uint8& index) {
+        return base::template bits<uint8>(
+            shuffle_bytes(base::template bits<bytes16>(table), base::template bits<bytes16>(index)));
+    }
+
+protected:
+    /// a[0] + a[1], a[2] + a[3], b[0] + b[1], b[2] + b[3]
+    [[gnu::always_inline]] static int32x4_t add_neighbours(int32x4_t a, int32x4_t b) {
+#if defined(__aarch64__)
+        return vpaddq_s32(a, b);
+#else
+        return vcombine_s32(vpadd_s32(vget_low_s32(a), vget_high_s32(a)), vpadd_s32(vget_low_s32(b), vget_high_s32(b)));
+#endif
+    }
+    /// The products of upper halves.
+#if defined(__aarch64__)
+    [[gnu::always_inline]] static int16x8_t multiply_high(int8x16_t a, int8x16_t b) { return vmull_high_s8(a, b); }
+    [[gnu::always_inline]] static int32x4_t multiply_high(int16x8_t a, int16x8_t b) { return vmull_high_s16(a, b); }
+    template <int Lane> [[gnu::always_inline]] static void add_products(int32& sums, int16x4_t w, int16x8_t a) {
+        sums = int32(vmlal_laneq_s16(sums, w, a, Lane));
+    }
+    template <int Lane> [[gnu::always_inline]] static void add_high_products(int32& sums, int16x8_t w, int16x8_t a) {
+        sums = int32(vmlal_high_laneq_s16(sums, w, a, Lane));
+    }
+#else
+    [[gnu::always_inline]] static int16x8_t multiply_high(int8x16_t a, int8x16_t b) {
+        return vmull_s8(vget_high_s8(a), vget_high_s8(b));
+    }
+    [[gnu::always_inline]] static int32x4_t multiply_high(int16x8_t a, int16x8_t b) {
+        return vmull_s16(vget_high_s16(a), vget_high_s16(b));
+    }
+    template <int Lane> [[gnu::always_inline]] static void add_products(int32& sums, int16x4_t w, int16x8_t a) {
+        const int16x4_t half = Lane < 4 ? vget_low_s16(a) : vget_high_s16(a);
+        sums = int32(vmlal_lane_s16(sums, w, half, Lane % 4));
+    }
+    template <int Lane> [[gnu::always_inline]] static void add_high_products(int32& sums, int16x8_t w, int16x8_t a) {
+        add_products<Lane>(sums, vget_high_s16(w), a);
+    }
+#endif
+
+private:
+    /// The first and the second of eight pairs of weights.
+    [[gnu::always_inline]] static int16x8x2_t load_eight_pairs(const std::int16_t* from) { return vld2q_s16(from); }
+    [[gnu::always_inline]] static int16x8x2_t load_eight_pairs(const std::int8_t* from) {
+        const int8x8x2_t pairs = vld2_s8(from);
+        return {{vmovl_s8(pairs.val[0]), vmovl_s8(pairs.val[1])}};
+    }
+    [[gnu::always_inline]] static int16x4x2_t load_four_pairs(const std::int16_t* from) { return vld2_s16(from); }
+    [[gnu::always_inline]] static int16x4x2_t load_four_pairs(const std::int8_t* from) {
+        const int16x8_t pairs = vmovl_s8(vld1_s8(from));
+        return vuzp_s16(vget_low_s16(pairs), vget_high_s16(pairs));
+    }
+};
+
+/// Blocks of bytes, as above. The registers hold the sums of a tile of pairs, and of half as many rows of bytes.
+template <class Derived, class Arch> struct neon_byte_blocks : neon_base<Derived, Arch> {
+    using base = neon_base<Derived, Arch>;
+    using typename base::int32;
+
+    struct quad_sums {
+        int32 low, high;  ///< of channels 0 and 1, and of 2 and 3: two sums each
+    };
+    [[gnu::always_inline]] static void clear(quad_sums& sums) {
+        base::clear(sums.low);
+        base::clear(sums.high);
+    }
+    template <class Activation>
+    using block_sums = std::conditional_t<std::is_same_v<Activation, std::uint8_t>, quad_sums, int32>;
+
+    /// Whether no quad has -128 where the next one has it too. `panel` is [count][channel][4].
+    static bool takes_quads(const std::int8_t* panel, int count) {
+        constexpr int quad = 4 * Derived::vectors * base::lanes;
+        for (int i = 0; i < (count - 1) * quad; ++i)
+            if (panel[i] == -128 && panel[i + quad] == -128) return false;
+        return true;
+    }
+
+    using base::multiply_block;
+    template <int Rows, int Vectors>
+    [[gnu::always_inline]] static void multiply_block(quad_sums (&tile)[Rows][Vectors],
+                                                      const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
+                                                      const std::int8_t* panel) {
+        multiply_quads<4>(tile, rows, k, panel);
+    }
+    template <int Rows, int Vectors>
+    [[gnu::always_inline]] static void multiply_step(quad_sums (&tile)[Rows][Vectors],
+                                                     const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
+                                                     const std::int8_t* panel) {
+        multiply_quads<1>(tile, rows, k, panel);
+    }
+    template <int Rows, int Vectors>
+    [[gnu::always_inline]] static void add_blocks(int32 (&tile)[Rows][Vectors],
+                                                  const quad_sums (&blocks)[Rows][Vectors]) {
+        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+            const quad_sums& block = blocks[i / Vectors][i % Vectors];
+            tile[i / Vectors][i % Vectors] += int32(base::add_neighbours(block.low, block.high));
+        });
+    }
+
+private:
+    /// One quad, or pairs of them.
+    template <int Quads, int Rows, int Vectors>
+    [[gnu::always_inline]] static void multiply_quads(quad_sums (&tile)[Rows][Vectors],
+                                                      const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
+                                                      const std::int8_t* panel) {
+        constexpr int at_once = Quads == 1 ? 1 : 2;
+        const std::uint8_t* from[Rows];
+        unroll<Rows>([&](auto row) __attribute__((always_inline)) { from[row] = rows[row] + k; });
+        unroll<Quads / at_once>([&](auto part) __attribute__((always_inline)) {
+            int8x16_t w[at_once][Vectors];
+            unroll<at_once * Vectors>([&](auto i) __attribute__((always_inline)) {
+                constexpr int quad = i / Vectors, v = i % Vectors;
+                w[quad][v] = vld1q_s8(panel + ((part * at_once + quad) * Derived::vectors + v) * 16);
+            });
+            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                const auto quads = broadcast_quads<at_once>(from[row]);
+                from[row] += 4 * at_once;
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    quad_sums& sums = tile[row][v];
+                    int16x8_t low = multiply_low(w[0][v], quads[0]), high = multiply_high(w[0][v], quads[0]);
+                    if constexpr (at_once == 2) {
+                        add_low_products(low, w[1][v], quads[1]);
+                        add_high_products(high, w[1][v], quads[1]);
+                    }
+                    sums.low = int32(vpadalq_s16(sums.low, low));
+                    sums.high = int32(vpadalq_s16(sums.high, high));
+                    base::pin(sums.low);
+                    base::pin(sums.high);
+                });
+            });
+        });
+    }
+
+#if defined(__aarch64__)
+    /// Loads with a broadcast take no index: of two quads, one load and two broadcasts need fewer instructions.
+    template <int Count>
+    [[gnu::always_inline]] static std::array<int8x16_t, Count> broadcast_quads(const std::uint8_t* from) {
+        if constexpr (Count == 1) {
+            return {vreinterpretq_s8_s32(vdupq_n_s32(base::four_bytes(from)))};
+        } else {
+            int32x2_t both = vreinterpret_s32_u8(vld1_u8(from));
+            asm("" : "+w"(both));  // g++ would load them one by one
+            return {vreinterpretq_s8_s32(vdupq_lane_s32(both, 0)), vreinterpretq_s8_s32(vdupq_lane_s32(both, 1))};
+        }
+    }
+    [[gnu::always_inline]] static int16x8_t multiply_low(int8x16_t a, int8x16_t b) {
+        return vmull_s8(vget_low_s8(a), vget_low_s8(b));
+    }
+    [[gnu::always_inline]] static int16x8_t multiply_high(int8x16_t a, int8x16_t b) { return vmull_high_s8(a, b); }
+    [[gnu::always_inline]] static void add_low_products(int16x8_t& sums, int8x16_t a, int8x16_t b) {
+        sums = vmlal_s8(sums, vget_low_s8(a), vget_low_s8(b));
+    }
+    [[gnu::always_inline]] static void add_high_products(int16x8_t& sums, int8x16_t a, int8x16_t b) {
+        sums = vmlal_high_s8(sums, a, b);
+    }
+#else
+    /// Eight bytes are enough where the upper half of a vector is a register of its own.
+    template <int Count>
+    [[gnu::always_inline]] static std::array<int8x8_t, Count> broadcast_quads(const std::uint8_t* from) {
+        std::array<int8x8_t, Count> quads;
+        unroll<Count>([&](auto i) __attribute__((always_inline)) {
+            const void* quad = from + 4 * i;
+            quads[i] = vreinterpret_s8_s32(vld1_dup_s32(static_cast<const std::int32_t*>(quad)));
+        });
+        return quads;
+    }
+    [[gnu::always_inline]] static int16x8_t multiply_low(int8x16_t a, int8x8_t b) {
+        return vmull_s8(vget_low_s8(a), b);
+    }
+    [[gnu::always_inline]] static int16x8_t multiply_high(int8x16_t a, int8x8_t b) {
+        return vmull_s8(vget_high_s8(a), b);
+    }
+    [[gnu::always_inline]] static void add_low_products(int16x8_t& sums, int8x16_t a, int8x8_t b) {
+        sums = vmlal_s8(sums, vget_low_s8(a), b);
+    }
+    [[gnu::always_inline]] static void add_high_products(int16x8_t& sums, int8x16_t a, int8x8_t b) {
+        sums = vmlal_s8(sums, vget_high_s8(a), b);
+    }
+#endif
+};
+
+#if defined(__aarch64__)
+/// A tile is 8 x 8, of bytes twice 4 x 8: 16 sums, four vectors of weights, three of a row and products of 32 registers.
+struct neon64_operations : neon_byte_blocks<neon64_operations, xsimd::neon64> {
+    static constexpr const char* name = "neon64";
+    static constexpr int tile_rows = 8, vectors = 2;
+    static constexpr double byte_products = 30, word_products = 25;
+    template <class Activation> static constexpr int most_rows(int vectors_used) {
+        return (sizeof(Activation) == 1 ? 8 : 16) / vectors_used;
+    }
+};
+#else
+/// A tile is 4 x 8, of bytes twice 2 x 8: eight sums, four vectors of weights, one of a row and products of 16 registers.
+struct neon_operations : neon_byte_blocks<neon_operations, xsimd::neon> {
+    static constexpr const char* name = "neon";
+    static constexpr int tile_rows = 4, vectors = 2;
+    static constexpr double byte_products = 15, word_products = 13;
+    template <class Activation> static constexpr int most_rows(int vectors_used) {
+        return sizeof(Activation) == 1 ? 4 / vectors_used : 8 / vectors_used;
+    }
+};
+#endif
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

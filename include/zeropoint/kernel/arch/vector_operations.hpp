@@ -1,0 +1,340 @@
+// The primitives of the integer kernels over xsimd batches of any width: what an architecture's file starts from.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/arch/contract.hpp>
+#include <zeropoint/kernel/unroll.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// A vector in the compiler's own notation, for what xsimd has no word for: shuffles by constants, conversions.
+template <class T, std::size_t Count> struct compiler_vector {
+    typedef T type __attribute__((vector_size(Count * sizeof(T))));
+};
+using bytes16 = compiler_vector<std::uint8_t, 16>::type;
+using words8 = compiler_vector<std::uint16_t, 8>::type;
+
+/// to = elements Begin, Begin + Step, ... of `low` and then `high`. Vectors may be wider than the machine's.
+template <int Begin, int Step, class Vector, class Selected>
+[[gnu::always_inline]] inline void select_elements(const Vector& low, const Vector& high, Selected& to) {
+    [&]<int... Index>(std::integer_sequence<int, Index...>) __attribute__((always_inline)) {
+        to = __builtin_shufflevector(low, high, (Begin + Step * Index)...);
+    }
+    (std::make_integer_sequence<int, static_cast<int>(sizeof(to) / sizeof(to[0]))>{});
+}
+/// a[First], b[First], a[First + 1], b[First + 1], ... of vectors of `Count` elements, as many as fit one.
+template <int Count, int First, class Vector>
+[[gnu::always_inline]] inline Vector zip(const Vector& a, const Vector& b) {
+    return [&]<int... Index>(std::integer_sequence<int, Index...>) __attribute__((always_inline)) {
+        return __builtin_shufflevector(a, b, (First + Index / 2 + Index % 2 * Count)...);
+    }
+    (std::make_integer_sequence<int, Count>{});
+}
+
+/// contract.hpp says what each member means. `Derived` is the architecture: what it declares again is taken in place of
+/// what is here, also by the functions here. It adds name, tile_rows, vectors, byte_products and word_products.
+template <class Derived, class Arch> struct vector_operations {
+    template <class T> using batch = xsimd::batch<T, Arch>;
+    using int32 = batch<std::int32_t>;
+    using int16 = batch<std::int16_t>;
+    using int8 = batch<std::int8_t>;
+    using uint8 = batch<std::uint8_t>;
+    using real = batch<float>;
+
+    static constexpr int lanes = static_cast<int>(int32::size);
+    static constexpr int sums_in_flight = 4;
+    static constexpr bool has_batches = true;
+    static constexpr quad_products quads = quad_products::exact;
+    static constexpr bool has_byte_lookup = false;
+
+    template <class Batch, class T> [[gnu::always_inline]] static Batch load(const T* from) {
+        return Batch::load_unaligned(from);
+    }
+    template <class T> [[gnu::always_inline]] static void store(T* to, const batch<T>& from) {
+        from.store_unaligned(to);
+    }
+    /// 2 * lanes codes or weights as int16.
+    template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {
+        return load_converted<int16>(from);
+    }
+    template <class T> [[gnu::always_inline]] static int32 load_lanes(const T* from) {
+        return load_converted<int32>(from);
+    }
+
+    [[gnu::always_inline]] static int16 broadcast(const std::int16_t* from) {
+        return xsimd::bitwise_cast<std::int16_t>(int32(four_bytes(from)));
+    }
+    [[gnu::always_inline]] static uint8 broadcast(const std::uint8_t* from) {
+        return xsimd::bitwise_cast<std::uint8_t>(int32(four_bytes(from)));
+    }
+
+    /// Which of a lane's words (bytes) comes first does not matter, as long as it does so in both operands.
+    [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
+        const int32 x = xsimd::bitwise_cast<std::int32_t>(a), y = xsimd::bitwise_cast<std::int32_t>(b);
+        sums += ((x << 16) >> 16) * ((y << 16) >> 16) + (x >> 16) * (y >> 16);
+    }
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
+        const int32 x = xsimd::bitwise_cast<std::int32_t>(a), y = xsimd::bitwise_cast<std::int32_t>(b);
+        const int32 byte(255);
+        sums += (x & byte) * ((y << 24) >> 24) + ((x >> 8) & byte) * ((y << 16) >> 24) +
+                ((x >> 16) & byte) * ((y << 8) >> 24) + ((x >> 24) & byte) * (y >> 24);
+    }
+    [[gnu::always_inline]] static void add(int32& sums, const int32& more) { sums += more; }
+    [[gnu::always_inline]] static void add(int32& sums, std::int32_t more) { sums += int32(more); }
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, const uint8& magnitudes, const uint8& flips,
+                                                    const int8& b) {
+        Derived::dot4(sums, magnitudes, b ^ xsimd::bitwise_cast<std::int8_t>(flips));
+    }
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, const uint8& magnitudes, const uint8& flips,
+                                                    const std::int8_t* b) {
+        Derived::dot4_flipped(sums, magnitudes, flips, load<int8>(b));
+    }
+    [[gnu::always_inline]] static void add_pair_sums(int16& sums, const uint8& a, const int8& b) {
+        sums += Derived::pair_sums(a, b);
+    }
+    [[gnu::always_inline]] static void add_widened(int32& sums, const int16& pairs) {
+        Derived::dot2(sums, pairs, int16(1));
+    }
+
+    /// Without it g++ hoists all broadcasts of a step and spills accumulators. One statement for all of a row.
+    template <class Batch, int Count> [[gnu::always_inline]] static void fence(Batch (&sums)[Count]) {
+        if constexpr (Count == 4) hold(sums[0].data, sums[1].data, sums[2].data, sums[3].data);
+        else if constexpr (Count == 2) hold(sums[0].data, sums[1].data);
+        else hold(sums[0].data);
+    }
+    /// Without it g++ would load an operand of two multiplications twice.
+    template <class Batch> [[gnu::always_inline]] static void keep(Batch& operand) { hold(operand.data); }
+    [[gnu::always_inline]] static void memory_fence() {
+#if defined(__GNUC__) && !defined(__clang__)
+        asm volatile("" ::: "memory");
+#endif
+    }
+
+    [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[4], std::ptrdiff_t at,
+                                                  std::uint8_t flip, std::byte* to) {
+        for_each_cells(
+            to, [&](int first, auto* out) __attribute__((always_inline)) {
+                bytes16 row[4];
+                unroll<4>([&](auto i)
+                              __attribute__((always_inline)) { row[i] = cell_bytes(rows[i] + at + first) ^ flip; });
+                const bytes16 low = zip<16, 0>(row[0], row[1]), low_other = zip<16, 0>(row[2], row[3]);
+                out[0] = bits<bytes16>(zip<8, 0>(bits<words8>(low), bits<words8>(low_other)));
+                out[1] = bits<bytes16>(zip<8, 4>(bits<words8>(low), bits<words8>(low_other)));
+                if constexpr (block_cells == 16) {
+                    const bytes16 high = zip<16, 8>(row[0], row[1]), high_other = zip<16, 8>(row[2], row[3]);
+                    out[2] = bits<bytes16>(zip<8, 0>(bits<words8>(high), bits<words8>(high_other)));
+                    out[3] = bits<bytes16>(zip<8, 4>(bits<words8>(high), bits<words8>(high_other)));
+                }
+            });
+    }
+    [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[2], std::ptrdiff_t at,
+                                                  std::uint8_t flip, std::byte* to) {
+        for_each_cells(
+            to, [&](int first, auto* out) __attribute__((always_inline)) {
+                const bytes16 a = cell_bytes(rows[0] + at + first) ^ flip, b = cell_bytes(rows[1] + at + first) ^ flip;
+                const bytes16 low = zip<16, 0>(a, b);
+                out[0] = zip_zeros<0>(low);
+                out[1] = zip_zeros<8>(low);
+                if constexpr (block_cells == 16) {
+                    const bytes16 high = zip<16, 8>(a, b);
+                    out[2] = zip_zeros<0>(high);
+                    out[3] = zip_zeros<8>(high);
+                }
+            });
+    }
+    [[gnu::always_inline]] static void gather(const std::uint8_t* from, const std::uint8_t* index, std::uint32_t flip,
+                                              std::byte* to) {
+        const bytes16 gathered = Derived::shuffle_bytes(load16(from), load16(index));
+        store16(to, bits<bytes16>(bits<compiler_vector<std::uint32_t, 4>::type>(gathered) ^ flip));
+    }
+    /// table[index] in each byte, 0 where index = 255.
+    [[gnu::always_inline]] static bytes16 shuffle_bytes(const bytes16& table, const bytes16& index) {
+        bytes16 shuffled;
+        for (int i = 0; i != 16; ++i) shuffled[i] = index[i] < 16 ? table[index[i]] : std::uint8_t{0};
+        return shuffled;
+    }
+
+    template <class In>
+    [[gnu::always_inline]] static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point,
+                                             std::int16_t* to) {
+        constexpr std::ptrdiff_t size = 2 * lanes;
+        const int16 offset(static_cast<std::int16_t>(zero_point));
+        std::ptrdiff_t i = 0;
+        for (; i + size <= count; i += size) store(to + i, Derived::load_widened(from + i) - offset);
+        for (; i < count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
+    }
+    static void split_signs(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t flip, std::uint8_t* magnitudes,
+                            std::uint8_t* flips) {
+        constexpr std::ptrdiff_t size = 4 * lanes;
+        const uint8 mask(flip);
+        std::ptrdiff_t i = 0;
+        for (; i + size <= count; i += size) {
+            const uint8 codes = load<uint8>(from + i) ^ mask, negative = Derived::negative_bytes(codes);
+            store(magnitudes + i,
+                  xsimd::bitwise_cast<std::uint8_t>(xsimd::abs(xsimd::bitwise_cast<std::int8_t>(codes))));
+            store(flips + i, negative);
+        }
+        for (; i < count; ++i) {
+            const auto code = static_cast<std::uint8_t>(from[i] ^ flip);
+            flips[i] = code < 128 ? std::uint8_t{0} : std::uint8_t{0xff};
+            magnitudes[i] = static_cast<std::uint8_t>((code ^ flips[i]) - flips[i]);
+        }
+    }
+    /// 0xff where bit 7 is set, else 0.
+    [[gnu::always_inline]] static uint8 negative_bytes(const uint8& x) {
+        return xsimd::select(x >= uint8(128), uint8(255), uint8(0));
+    }
+
+    template <class T> [[gnu::always_inline]] static batch<T> load_first(const T* from, int count) {
+        if (count >= lanes) return load<batch<T>>(from);
+        T values[lanes] = {};
+        for (int i = 0; i < count; ++i) values[i] = from[i];
+        return load<batch<T>>(values);
+    }
+    [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
+        const int32 added = xsimd::bitwise_cast<std::int32_t>(offset) >> 16;
+        const int32 low = -added, high = int32(255) - added;
+        using words = typename compiler_vector<std::uint16_t, 2 * lanes>::type;
+        using bytes = typename compiler_vector<std::uint8_t, 4 * lanes>::type;
+        constexpr int lower = std::endian::native == std::endian::little ? 0 : 1;
+        words codes[4], halves[2];
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+            codes[i] = __builtin_bit_cast(words, xsimd::min(xsimd::max(v[i], low), high) + added);
+        });
+        select_elements<lower, 2>(codes[0], codes[1], halves[0]);
+        select_elements<lower, 2>(codes[2], codes[3], halves[1]);
+        bytes packed;
+        select_elements<lower, 2>(__builtin_bit_cast(bytes, halves[0]), __builtin_bit_cast(bytes, halves[1]), packed);
+        return bits<uint8>(packed);
+    }
+    [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
+        const auto bytes = __builtin_bit_cast(typename compiler_vector<std::uint8_t, 4 * lanes>::type, from);
+        typename compiler_vector<std::uint8_t, 2 * lanes>::type half;
+        select_elements<0, 1>(bytes, bytes, half);
+        std::memcpy(low, &half, sizeof half);
+        select_elements<2 * lanes, 1>(bytes, bytes, half);
+        std::memcpy(high, &half, sizeof half);
+    }
+    [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
+        const auto halves = xsimd::mul_hilo(a, b);
+        high = halves.first;
+        low = halves.second;
+    }
+
+    [[gnu::always_inline]] static uint8 broadcast16(const std::uint8_t* from) {
+        std::uint8_t table[4 * lanes];
+        for (int i = 0; i != 4 * lanes; i += 16) std::memcpy(table + i, from, 16);
+        return load<uint8>(table);
+    }
+    template <int Bits> [[gnu::always_inline]] static uint8 shift_left(const uint8& x) {
+        return xsimd::bitwise_cast<std::uint8_t>(xsimd::bitwise_cast<std::uint16_t>(x) << Bits);
+    }
+    [[gnu::always_inline]] static uint8 select_by_sign(const uint8& condition, const uint8& if_set,
+                                                       const uint8& if_not) {
+        return xsimd::select(condition >= uint8(128), if_set, if_not);
+    }
+
+protected:
+    template <class To, class From> [[gnu::always_inline]] static To bits(const From& from) {
+        return __builtin_bit_cast(To, from);
+    }
+    [[gnu::always_inline]] static std::int32_t four_bytes(const void* from) {
+        std::int32_t bytes;
+        std::memcpy(&bytes, from, sizeof bytes);
+        return bytes;
+    }
+    [[gnu::always_inline]] static bytes16 load16(const void* from) {
+        bytes16 bytes;
+        std::memcpy(&bytes, from, sizeof bytes);
+        return bytes;
+    }
+    [[gnu::always_inline]] static void store16(void* to, const bytes16& from) { std::memcpy(to, &from, sizeof from); }
+
+private:
+    /// As many values as a `Batch` has lanes, converted.
+    template <class Batch, class T> [[gnu::always_inline]] static Batch load_converted(const T* from) {
+        typename compiler_vector<T, Batch::size>::type values;
+        std::memcpy(&values, from, sizeof values);
+        using converted = typename compiler_vector<typename Batch::value_type, Batch::size>::type;
+        return bits<Batch>(__builtin_convertvector(values, converted));
+    }
+
+    /// Cells are made from 16 bytes of each row, or from 8 where a panel has no more.
+    static constexpr int block_cells = Derived::vectors * lanes < 16 ? 8 : 16;
+    template <class Body> [[gnu::always_inline]] static void for_each_cells(std::byte* to, Body body) {
+        constexpr int width = Derived::vectors * lanes, vectors = block_cells / 4;
+        static_assert(width % block_cells == 0, "vector_operations: a panel has a multiple of 8 channels");
+        unroll<width / block_cells>([&](auto block) __attribute__((always_inline)) {
+            bytes16 out[vectors];
+            body(block * block_cells, out);
+            unroll<vectors>([&](auto i)
+                                __attribute__((always_inline)) { store16(to + (block * vectors + i) * 16, out[i]); });
+        });
+    }
+    [[gnu::always_inline]] static bytes16 cell_bytes(const std::uint8_t* from) {
+        if constexpr (block_cells == 16) {
+            return load16(from);
+        } else {
+            typename compiler_vector<std::uint64_t, 2>::type bytes = {};
+            std::uint64_t eight;
+            std::memcpy(&eight, from, sizeof eight);
+            bytes[0] = eight;
+            return bits<bytes16>(bytes);
+        }
+    }
+    /// Bytes [First, First + 8) as words.
+    template <int First> [[gnu::always_inline]] static bytes16 zip_zeros(const bytes16& bytes) {
+        const bytes16 zeros = {};
+        if constexpr (std::endian::native == std::endian::little) return zip<16, First>(bytes, zeros);
+        else return zip<16, First>(zeros, bytes);
+    }
+
+    /// Keeps registers where they are: for the compiler they are read and written here.
+    template <class... Register> [[gnu::always_inline]] static void hold([[maybe_unused]] Register&... registers) {
+#if defined(__GNUC__) && !defined(__clang__)
+        if constexpr (!(std::is_class_v<Register> || ...)) hold_registers(registers...);
+#endif
+    }
+#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__x86_64__) || defined(__i386__)
+#define ZEROPOINT_VECTOR_REGISTER "+v"
+#elif defined(__aarch64__) || defined(__arm__)
+#define ZEROPOINT_VECTOR_REGISTER "+w"
+#elif defined(__powerpc__)
+#define ZEROPOINT_VECTOR_REGISTER "+v"
+#elif defined(__s390x__)
+#define ZEROPOINT_VECTOR_REGISTER "+v"
+#elif defined(__riscv)
+#define ZEROPOINT_VECTOR_REGISTER "+vr"
+#endif
+#ifdef ZEROPOINT_VECTOR_REGISTER
+    template <class R> [[gnu::always_inline]] static void hold_registers(R& a) {
+        asm volatile("" : ZEROPOINT_VECTOR_REGISTER(a));
+    }
+    template <class R> [[gnu::always_inline]] static void hold_registers(R& a, R& b) {
+        asm volatile("" : ZEROPOINT_VECTOR_REGISTER(a), ZEROPOINT_VECTOR_REGISTER(b));
+    }
+    template <class R> [[gnu::always_inline]] static void hold_registers(R& a, R& b, R& c, R& d) {
+        asm volatile(""
+                     : ZEROPOINT_VECTOR_REGISTER(a), ZEROPOINT_VECTOR_REGISTER(b), ZEROPOINT_VECTOR_REGISTER(c),
+                       ZEROPOINT_VECTOR_REGISTER(d));
+    }
+#undef ZEROPOINT_VECTOR_REGISTER
+#else
+    template <class... Register> static void hold_registers(Register&...) {}
+#endif
+#endif
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
