@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -219,13 +220,14 @@ private:
         const auto group_begin = [&](int channel) {
             return std::min(channel, g_.out.channels - 1) / g_.group_out() * g_.group_in();
         };
+        constexpr int bytes = 4 / Slots, lowest = std::endian::native == std::endian::little ? 0 : bytes - 1;
         for (int i = 0; i != panels_ * plan_.panel_units; ++i) {
             gather_unit& unit = at<gather_unit>(plan_.units_begin)[i];
             const int first = (first_ + i / plan_.panel_units) * width + i % plan_.panel_units * 4;
             unit.base = group_begin(first);
             for (int byte = 0; byte != 16; ++byte) {
                 const int source = group_begin(first + byte / 4) - unit.base + byte % 4 * Slots / 4;
-                unit.index[byte] = byte % (4 / Slots) != 0 ? gather_unit::zero : static_cast<std::uint8_t>(source);
+                unit.index[byte] = byte % bytes != lowest ? gather_unit::zero : static_cast<std::uint8_t>(source);
             }
         }
     }
