@@ -28,7 +28,7 @@
 #include <zeropoint/kernel/arch/emulated.hpp>
 #endif
 #if XSIMD_WITH_NEON
-#include <zeropoint/kernel/arch/neon.hpp>
+#include <zeropoint/kernel/arch/neon_bytes.hpp>
 #endif
 #if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
 #include <zeropoint/kernel/arch/neon64_dotprod.hpp>
@@ -38,6 +38,9 @@
 #endif
 #if XSIMD_WITH_SVE
 #include <zeropoint/kernel/arch/sve.hpp>
+#endif
+#if XSIMD_WITH_SVE && defined(__ARM_FEATURE_SVE_MATMUL_INT8)
+#include <zeropoint/kernel/arch/sve_i8mm.hpp>
 #endif
 #if XSIMD_WITH_RVV
 #include <zeropoint/kernel/arch/rvv.hpp>
