@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,15 +37,20 @@ inline constexpr std::size_t vector_size = [] {
 // The helpers are always inlined: a kernel for one architecture calls them with the vectors of a narrower one, and an
 // out-of-line copy compiled with its flags must not end up in a translation unit for the narrower one.
 
+/// How many bytes of a 32-bit lane are less significant than byte t in memory. Its own inverse.
+constexpr std::size_t significance(std::size_t t) { return std::endian::native == std::endian::little ? t : 3 - t; }
+
 /// Vector at `x` of 4 * size codes, of which lane i of part t gets code 4 * i + t. Shifts only, no shuffle: the
 /// cheapest way in, for kernels whose result goes out through store_interleaved.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_interleaved(const T* x) noexcept {
     using lanes = std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>;
     const auto quad = xsimd::bitwise_cast<lanes>(xsimd::batch<T, Arch>::load_unaligned(x));
-    return {xsimd::bitwise_cast<std::int32_t>((quad << 24) >> 24),
-            xsimd::bitwise_cast<std::int32_t>((quad << 16) >> 24), xsimd::bitwise_cast<std::int32_t>((quad << 8) >> 24),
-            xsimd::bitwise_cast<std::int32_t>(quad >> 24)};
+    const batch_quad<lanes, Arch> bytes = {(quad << 24) >> 24, (quad << 16) >> 24, (quad << 8) >> 24, quad >> 24};
+    return {xsimd::bitwise_cast<std::int32_t>(bytes[significance(0)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(1)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(2)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(3)])};
 }
 
 /// The parts of load_interleaved as one vector of codes. Every lane must lie in the range of `T`.
@@ -52,8 +58,9 @@ template <class T, class Arch>
 [[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
     const batch_quad<std::int32_t, Arch>& parts) noexcept {
     const xsimd::batch<std::int32_t, Arch> low_byte(255);
-    return xsimd::bitwise_cast<T>((parts[0] & low_byte) | ((parts[1] & low_byte) << 8) | ((parts[2] & low_byte) << 16) |
-                                  (parts[3] << 24));
+    return xsimd::bitwise_cast<T>(
+        (parts[significance(0)] & low_byte) | ((parts[significance(1)] & low_byte) << 8) |
+        ((parts[significance(2)] & low_byte) << 16) | (parts[significance(3)] << 24));
 }
 
 /// Inverse of load_interleaved.
