@@ -107,7 +107,7 @@ TARGETS = (
     sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
     sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),
     rvv(128), rvv(256), rvv(512),
-    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power8"), rooms="all"),
+    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9"), rooms="all"),
     Target("vsx-power9", "clang powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
     Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max"), rooms="all"),
     Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",), rooms="all"),

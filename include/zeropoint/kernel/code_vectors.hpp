@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/kernel/architecture.hpp>
 
@@ -69,11 +70,18 @@ template <class Arch, code8 T>
     combine_interleaved<T, Arch>(parts).store_unaligned(y);
 }
 
+/// The integers of a vector in lanes twice as wide, in two vectors: the lower half first.
+template <class T, class Arch> [[gnu::always_inline]] inline auto widened(const xsimd::batch<T, Arch>& x) noexcept {
+    auto halves = xsimd::widen(x);
+    if constexpr (std::is_base_of_v<xsimd::vsx, Arch>) std::swap(halves[0], halves[1]);  // xsimd 14.3 has the upper first
+    return halves;
+}
+
 /// Vector at `x` of 4 * size codes, of which lane i of part t gets code t * size + i.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_consecutive(const T* x) noexcept {
-    const auto halves = xsimd::widen(xsimd::batch<T, Arch>::load_unaligned(x));
-    const auto low = xsimd::widen(halves[0]), high = xsimd::widen(halves[1]);
+    const auto halves = widened(xsimd::batch<T, Arch>::load_unaligned(x));
+    const auto low = widened(halves[0]), high = widened(halves[1]);
     return {xsimd::bitwise_cast<std::int32_t>(low[0]), xsimd::bitwise_cast<std::int32_t>(low[1]),
             xsimd::bitwise_cast<std::int32_t>(high[0]), xsimd::bitwise_cast<std::int32_t>(high[1])};
 }
@@ -119,12 +127,12 @@ template <class Arch, code8 T>
 [[gnu::always_inline]] inline void store_consecutive(T* y, const batch_quad<std::int32_t, Arch>& parts) noexcept {
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     const auto mixed = combine_interleaved<std::uint8_t, Arch>(parts);  // byte 4 * i + t is to be byte t * size + i
-    if constexpr (bytes::size == 16) {
+    if constexpr (bytes::size == 16 && !std::is_base_of_v<xsimd::vxe, Arch>) {  // whose slide_right xsimd gets wrong
         const auto half = xsimd::zip_lo(mixed, xsimd::slide_right<8>(mixed));
         xsimd::bitwise_cast<T>(xsimd::zip_lo(half, xsimd::slide_right<8>(half))).store_unaligned(y);
     } else {
         xsimd::batch<std::uint32_t, Arch> words;
-        if constexpr (bytes::size == 32 || std::is_base_of_v<xsimd::avx512vbmi, Arch>) {
+        if constexpr (bytes::size <= 32 || std::is_base_of_v<xsimd::avx512vbmi, Arch>) {
             words = xsimd::bitwise_cast<std::uint32_t>(
                 xsimd::swizzle(mixed, xsimd::make_batch_constant<std::uint8_t, interleaving::transpose_bytes, Arch>()));
         } else {  // AVX-512 below VBMI shuffles no bytes: the same transposition by exchanging parts of words

@@ -64,8 +64,10 @@ template <class Arch> min_max_result min_max(const float* x, std::size_t count) 
             low = {xsimd::min(low[0], a), xsimd::min(low[1], b), xsimd::min(low[2], c), xsimd::min(low[3], d)};
             high = {xsimd::max(high[0], a), xsimd::max(high[1], b), xsimd::max(high[2], c), xsimd::max(high[3], d)};
         }
-        result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
-        result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+        if (i != 0) {  // all finite: xsimd's reductions for RVV know no infinity
+            result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
+            result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+        }
     }
     for (; i != count && is_finite<Arch>(x[i]); ++i) {
         result.min = std::min(result.min, x[i]);
