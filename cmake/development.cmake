@@ -1,12 +1,13 @@
 # Flags for this repository's own tests, examples and benchmarks: none of them ever reaches a user of the library.
 
-add_library(zeropoint_development INTERFACE)
-target_link_libraries(zeropoint_development INTERFACE zeropoint::zeropoint)
-target_compile_options(zeropoint_development INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+add_library(zeropoint_warnings INTERFACE)
+target_compile_options(zeropoint_warnings INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     # GCC bug 105651: "literal" + std::string() is said to overlap itself, from -O2 on.
-    target_compile_options(zeropoint_development INTERFACE -Wno-restrict)
+    target_compile_options(zeropoint_warnings INTERFACE -Wno-restrict)
 endif()
+add_library(zeropoint_development INTERFACE)
+target_link_libraries(zeropoint_development INTERFACE zeropoint::zeropoint zeropoint_warnings)
 
 # The fastest code this machine runs that every x86-64 of the last decade runs too; nothing where it does not apply.
 if(NOT DEFINED ZEROPOINT_TEST_ARCH_FLAGS AND NOT CMAKE_CROSSCOMPILING)

@@ -182,7 +182,7 @@ TEST_CASE("conv2d: a description counts the panels by kernel") {
     for (int kernel = 0; kernel != zp::kernel::panel_kernels; ++kernel) {
         const auto kind = static_cast<zp::kernel::panel_kernel>(kernel);
         const bool windowed = kind == zp::kernel::panel_kernel::windowed_quads,
-                   widened = kind == zp::kernel::panel_kernel::widened_pairs;
-        CHECK(description.panels[kernel] == (windowed ? 1 : widened ? 2 : 0));
+                   flipped = kind == zp::kernel::panel_kernel::signed_quads;
+        CHECK(description.panels[kernel] == (windowed ? 1 : flipped ? 2 : 0));
     }
 }

@@ -18,7 +18,7 @@
         const zp::kernel::conv2d_geometry&, zp::kernel::conv2d_algorithm, const zp::kernel::conv2d_weights<WEIGHT>&, \
         zp::kernel::activation_codes, std::byte*);                                                                   \
     EXTERN template void zp::kernel::unpack_conv2d<ARCH, WEIGHT>(                                                    \
-        const zp::kernel::conv2d_geometry&, zp::kernel::conv2d_algorithm, bool, const std::int32_t*,                 \
+        const zp::kernel::conv2d_geometry&, zp::kernel::conv2d_algorithm, const std::int32_t*,                       \
         zp::kernel::activation_codes, const std::byte*, WEIGHT*, std::int32_t*);
 
 #define ZEROPOINT_CONVOLUTION_KERNELS(EXTERN, ARCH)                                                  \

@@ -49,6 +49,13 @@ struct odd_saturating_operations : portable_operations<2, 3, 2> {
     static void dot4(int32& sums, const vector<std::uint8_t, 4>& a, const int8& b) {
         add_widened(sums, pair_sums(a, b));
     }
+    static void dot4_flipped(int32& sums, const vector<std::uint8_t, 4>& a, const vector<std::uint8_t, 4>& flips,
+                             const std::int8_t* b) {
+        int8 flipped = load<int8>(b);
+        for (int i = 0; i != 4 * lanes; ++i)
+            flipped.value[i] = static_cast<std::int8_t>(flipped.value[i] ^ flips.value[i % 4]);
+        dot4(sums, a, flipped);
+    }
 };
 }  // namespace zp::kernel
 namespace zp_test {

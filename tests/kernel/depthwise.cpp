@@ -122,6 +122,12 @@ TEST_CASE("depthwise: narrow groups") {
         }
     }
     CHECK(checked > 60);
+    for (int group_out : {4, 8, 12}) {  // two cells a kernel row as in 3x3, which neighbouring outputs do not share
+        conv2d_geometry g = grouped(6, 4, 3, group_out, 3, 1, 1);
+        g.kernel_width = 1;
+        g.padding_left = 0;
+        check(problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::random, operands::random, false));
+    }
     check(problem<std::int8_t, std::uint8_t>(random, grouped(9, 8, 4, 4, 3, 1, 2), {-128, -128, 127}, operands::random,
                                              operands::random, true));
 }

@@ -94,8 +94,7 @@ private:
                      reinterpret_cast<std::int32_t*>(y), scratch);
         std::vector<Weight> weights(p.weights.size());
         std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels));
-        unpack_conv2d<Arch>(g, algorithm, p.view().affine(), p.view().zero_points, p.codes, packed, weights.data(),
-                            bias.data());
+        unpack_conv2d<Arch>(g, algorithm, p.view().zero_points, p.codes, packed, weights.data(), bias.data());
         return std::memcmp(y, sums.data(), y_bytes) == 0 && weights == p.weights;
     }
 

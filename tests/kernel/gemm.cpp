@@ -1,6 +1,4 @@
 // The tiles and the loop nest: every depth, every remainder in rows and channels, extreme operands.
-#include <tuple>
-
 #include "convolution_kernels.hpp"
 
 using namespace zp_test;
@@ -46,47 +44,6 @@ TEST_CASE("gemm: every remainder in rows and in channels") {
     }
     check_all(problem<std::uint8_t, std::int8_t>(random, matrix(500, 18, 40), {7, 0, 255}, operands::random,
                                                  operands::random, false));
-}
-
-TEST_CASE("gemm: any weights, from where panels are widened beforehand") {
-    random_engine random(6);
-    for (int rows : {zp::kernel::widening_rows - 1, zp::kernel::widening_rows, zp::kernel::widening_rows + 1, 257}) {
-        for (int depth : {64, 1026}) {
-            const conv2d_geometry g = matrix(rows, 17, depth);
-            check_all(problem<std::uint8_t, std::int8_t>(random, g, {200, 0, 255}, operands::random, operands::lowest,
-                                                         false));
-            check_all(problem<std::int8_t, std::int8_t>(random, g, {-3, -128, 127}, operands::random, operands::random,
-                                                        false));
-        }
-    }
-    using arch = zp::default_architecture;
-    using plan = zp::kernel::implicit_gemm_plan<arch>;
-    constexpr std::size_t panel_bytes = 1024 * zp::kernel::panel_width<arch> * sizeof(std::int16_t);
-    for (const auto& [rows, depth, widens] : {std::tuple{zp::kernel::widening_rows, 1024, true},
-                                              {zp::kernel::widening_rows - 1, 2048, false},
-                                              {zp::kernel::widening_rows, 512, false}}) {
-        const plan p(matrix(rows, 17, depth));
-        CHECK(p.widens == widens);
-        CHECK(p.scratch_bytes == p.operands_begin + (widens ? zp::align_up(panel_bytes) : 0));
-    }
-}
-
-TEST_CASE("gemm: one row of any weights, its activations in halves") {
-    random_engine random(7);
-    for (int depth : {64, 65, 92, 95, 96, 97, 128, 131, 500}) {
-        const conv2d_geometry grouped{.in = {1, 1, 2 * depth}, .out = {1, 1, 34}, .groups = 2};
-        for (const conv2d_geometry& g : {matrix(1, 17, depth), matrix(1, 48, depth), grouped}) {
-            for (operands w : {operands::random, operands::lowest, operands::highest, operands::alternating}) {
-                check_all(problem<std::uint8_t, std::int8_t>(random, g, {77, 0, 255}, operands::random, w, false));
-                check_all(problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::highest, w, false));
-            }
-            check_all(problem<std::int8_t, std::int8_t>(random, g, {-3, -128, 127}, operands::random, operands::random,
-                                                        false));
-        }
-    }
-    const conv2d_geometry one_row = matrix(1, 48, 64);
-    const zp::kernel::implicit_gemm_plan<zp::default_architecture> plan(one_row);
-    CHECK(plan.scratch_bytes == plan.operands_begin + 2 * plan.half_bytes);
 }
 
 TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {

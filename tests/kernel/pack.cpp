@@ -20,8 +20,7 @@ template <class In, class Weight> void check_inverse(random_engine& random, cons
             pack_conv2d<arch>(g, algorithm, view, p.codes, packed.data());
             std::vector<Weight> weights(p.weights.size());
             std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels), 123);
-            unpack_conv2d<arch>(g, algorithm, view.affine(), view.zero_points, p.codes, packed.data(), weights.data(),
-                                bias.data());
+            unpack_conv2d<arch>(g, algorithm, view.zero_points, p.codes, packed.data(), weights.data(), bias.data());
             CHECK((weights == p.weights));
             CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
         });
@@ -57,21 +56,21 @@ TEST_CASE("pack: unpacking gives back weights and bias") {
 TEST_CASE("pack: a panel is byte_quads exactly where no pair can leave int16") {
     using arch = odd_saturating_architecture;
     const activation_codes full{0, 0, 255}, reduced{0, 0, 127}, shifted{0, -128, 127};
-    CHECK(kernel_of<arch>({64, 64, 0, 0}, full) == panel_kernel::byte_quads);       // 255 * 128 = 32640
-    CHECK(kernel_of<arch>({64, 65, 0, 0}, full) == panel_kernel::widened_pairs);    // 255 * 129 = 32895
-    CHECK(kernel_of<arch>({-64, -64, 0, 0}, full) == panel_kernel::byte_quads);     // -32640
-    CHECK(kernel_of<arch>({-64, -65, 0, 0}, full) == panel_kernel::widened_pairs);  // -32895
+    CHECK(kernel_of<arch>({64, 64, 0, 0}, full) == panel_kernel::byte_quads);      // 255 * 128 = 32640
+    CHECK(kernel_of<arch>({64, 65, 0, 0}, full) == panel_kernel::signed_quads);    // 255 * 129 = 32895
+    CHECK(kernel_of<arch>({-64, -64, 0, 0}, full) == panel_kernel::byte_quads);    // -32640
+    CHECK(kernel_of<arch>({-64, -65, 0, 0}, full) == panel_kernel::signed_quads);  // -32895
     CHECK(kernel_of<arch>({127, -128, 127, -128}, full) == panel_kernel::byte_quads);
     CHECK(kernel_of<arch>({0, 100, 100, 0}, full) == panel_kernel::byte_quads);  // 100 and 100 are no pair
-    CHECK(kernel_of<arch>({0, 0, 100, 100}, full) == panel_kernel::widened_pairs);
+    CHECK(kernel_of<arch>({0, 0, 100, 100}, full) == panel_kernel::signed_quads);
     CHECK(kernel_of<arch>({127, 127, -128, -128}, reduced) ==
           panel_kernel::byte_quads);  // 7-bit activations: any weights
-    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 128}) == panel_kernel::byte_quads);     // -32768
-    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 129}) == panel_kernel::widened_pairs);  // -33024
-    CHECK(kernel_of<arch>({64, 65, 0, 0}, shifted) == panel_kernel::widened_pairs);
+    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 128}) == panel_kernel::byte_quads);    // -32768
+    CHECK(kernel_of<arch>({-128, -128, 0, 0}, {0, 0, 129}) == panel_kernel::signed_quads);  // -33024
+    CHECK(kernel_of<arch>({64, 65, 0, 0}, shifted) == panel_kernel::signed_quads);
     CHECK(kernel_of<arch>({64, 64, 0, 0}, shifted) == panel_kernel::byte_quads);
     CHECK(kernel_of<arch>({127, 127, 0, 0}, {255, 0, 127}) ==
-          panel_kernel::widened_pairs);  // padding outside the range counts
+          panel_kernel::signed_quads);  // padding outside the range counts
     CHECK(kernel_of<zp::portable>({127, 127, 127, 127}, full) ==
           panel_kernel::byte_quads);  // plain C++ never saturates
 }
@@ -84,8 +83,8 @@ TEST_CASE("pack: a panel is windowed where several quads fit int16 together") {
         pack_conv2d<arch>(g, conv2d_algorithm::implicit_gemm,
                           conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr}, codes, packed.data());
         const packed_panels<arch> panels(g, packed.data());
-        CHECK((panels.kernel(0) == panel_kernel::windowed_quads) == (panels.details(0).window > 1));
-        return static_cast<int>(panels.details(0).window);
+        CHECK((panels.kernel(0) == panel_kernel::windowed_quads) == (panels.window(0) > 1));
+        return static_cast<int>(panels.window(0));
     };
     const activation_codes full{0, 0, 255}, reduced{0, 0, 127};
     CHECK(window_of(std::vector<std::int8_t>(64, 8), full) == 8);
@@ -98,30 +97,16 @@ TEST_CASE("pack: a panel is windowed where several quads fit int16 together") {
     CHECK(window_of(std::vector<std::int8_t>(64, 127), reduced) == 1);
 }
 
-TEST_CASE("pack: few pairs that could saturate are split off, many are not") {
-    using arch = odd_saturating_architecture;
-    const auto kernel_with = [](int bad_quads) {
-        std::vector<std::int8_t> weights(128);
-        for (int i = 0; i != bad_quads; ++i)
-            weights[static_cast<std::size_t>(4 * i)] = weights[static_cast<std::size_t>(4 * i + 1)] = 127;
-        return kernel_of<arch>(weights, {0, 0, 255});
-    };
-    CHECK(kernel_with(0) == panel_kernel::windowed_quads);
-    CHECK(kernel_with(1) == panel_kernel::residual_quads);
-    CHECK(kernel_with(3) == panel_kernel::residual_quads);
-    CHECK(kernel_with(4) == panel_kernel::nibble_quads);
-}
-
-TEST_CASE("pack: what could saturate is nibble_quads for one deep row, else widened_pairs") {
+TEST_CASE("pack: what could saturate is signed_quads, but widened_pairs where runs end in much padding") {
     using arch = odd_saturating_architecture;
     const activation_codes full{0, 0, 255};
-    CHECK(kernel_of<arch>(std::vector<std::int8_t>(63, 65), full) == panel_kernel::widened_pairs);
-    CHECK(kernel_of<arch>(std::vector<std::int8_t>(64, 65), full) == panel_kernel::nibble_quads);
+    for (int length : {3, 4, 7, 8, 11, 12, 15, 16, 25, 26, 29, 30, 64, 65})
+        CHECK(kernel_of<arch>(std::vector<std::int8_t>(static_cast<std::size_t>(length), 65), full) ==
+              panel_kernel::signed_quads);
+    for (int length : {2, 5, 6, 9, 10, 13, 14, 17, 18, 21, 22})
+        CHECK(kernel_of<arch>(std::vector<std::int8_t>(static_cast<std::size_t>(length), 65), full) ==
+              panel_kernel::widened_pairs);
     CHECK(kernel_of<odd_architecture>(std::vector<std::int8_t>(64, 65), full) == panel_kernel::byte_quads);
-    CHECK(splits_activations({.in = {1, 1, 64}, .out = {1, 1, 3}}));
-    CHECK_FALSE(splits_activations({.in = {2, 1, 64}, .out = {2, 1, 3}}));
-    CHECK_FALSE(splits_activations({.in = {2, 1, 64}, .out = {1, 1, 3}, .kernel_height = 2}));
-    CHECK_FALSE(splits_activations({.in = {1, 1, 64}, .out = {1, 1, 4}, .groups = 2}));
 }
 
 TEST_CASE("pack: sizes count every channel and the padding of every run") {
@@ -133,15 +118,8 @@ TEST_CASE("pack: sizes count every channel and the padding of every run") {
     CHECK(runs_of(g).padded_length() == 12);
     const panel_layout<arch> layout(g, false);
     CHECK(layout.panels == 2);
-    CHECK(layout.residual_capacity == 0);
-    CHECK(layout.shuffle_panels == 0);
     CHECK(layout.panel_bytes == zp::align_up(5 * 36));
     CHECK(layout.bytes == 64 + 64 + 2 * layout.panel_bytes);
-    const panel_layout<odd_saturating_architecture> saturating(g, false);  // panels of 6
-    CHECK(saturating.residual_capacity == 2);                              // of 9 quads
-    CHECK(saturating.panel_residuals == 1);
-    CHECK(saturating.panel_bytes == zp::align_up(6 * 36));
-    CHECK(saturating.bytes == saturating.residuals_begin + zp::align_up(2 * 6 * 4));
     CHECK(layout.group_panels == 2);
     CHECK(panel_layout<arch>(g, true).panel_bytes == zp::align_up(5 * 36 * 2));
 }

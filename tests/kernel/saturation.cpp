@@ -65,25 +65,11 @@ TEST_CASE("saturation: windows are bounded by the sum of their pairs") {
     }
 }
 
-TEST_CASE("saturation: clipped weights and residuals fit, and add up, for every pair of weights") {
-    for (const int highest : {255, 254, 200, 129}) {
-        const pair_limits limits = limits_for(highest);
-        bool right = true;
-        for (int w0 = -128; w0 != 128; ++w0) {
-            for (int w1 = -128; w1 != 128; ++w1) {
-                std::int8_t weights[2] = {static_cast<std::int8_t>(w0), static_cast<std::int8_t>(w1)}, residuals[2];
-                const bool clipped = clip_pairs(weights, residuals, 2, limits);
-                right = right && weights[0] + residuals[0] == w0 && weights[1] + residuals[1] == w1 &&
-                        limits.fit(weights[0], weights[1]) && limits.fit(residuals[0], residuals[1]) &&
-                        clipped == !limits.fit(w0, w1);
-            }
-        }
-        CHECK(right);
-    }
-}
-
-TEST_CASE("saturation: unfit quads are counted") {
-    const std::int8_t quads[] = {127, 1, 0,   0, 0, 0, 1, 1,  // fits
-                                 0,   0, 127, 2, 0, 0, 0, 0, -128, -1, 0, 0, -128, -1, 0, 0};
-    CHECK(count_unfit(quads, 12, 2, limits_for(255)) == 2);
+TEST_CASE("saturation: all pairs have to fit") {
+    std::int8_t quads[] = {127, 1, 0, 0, 64, 64, -64, -64, 127, -128, -128, 127};
+    CHECK(pairs_fit(quads, 12, limits_for(255)));
+    quads[5] = 65;
+    CHECK_FALSE(pairs_fit(quads, 12, limits_for(255)));
+    CHECK(pairs_fit(quads, 4, limits_for(255)));
+    CHECK(pairs_fit(quads, 12, limits_for(254)));
 }

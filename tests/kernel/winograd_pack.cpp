@@ -27,7 +27,7 @@ template <class Winograd, class In, class Weight> void check_inverse_of(const pr
         pack_winograd<arch>(g, method, p.view(), p.codes, packed.data());
         std::vector<Weight> weights(p.weights.size());
         std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels), 123);
-        unpack_winograd<arch>(g, method, p.view().zero_points, packed.data(), weights.data(), bias.data());
+        unpack_winograd<arch>(g, method, packed.data(), weights.data(), bias.data());
         CHECK((weights == p.weights));
         CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
     });

@@ -40,6 +40,11 @@ class file_error : public error {
 public:
     using error::error;
 };
+/// A machine without the instructions that the program was compiled for.
+class machine_error : public error {
+public:
+    using error::error;
+};
 
 /// The one way errors leave the library.
 template <class Error> [[noreturn]] void raise(std::string message) { throw Error(std::move(message)); }
@@ -49,6 +54,7 @@ class value_error : public error {};
 class shape_error : public error {};
 class calibration_error : public error {};
 class file_error : public error {};
+class machine_error : public error {};
 
 /// Without exceptions an error ends the program, with its message on stderr.
 template <class Error> [[noreturn]] void raise(std::string message) {

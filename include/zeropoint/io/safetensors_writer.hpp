@@ -56,11 +56,14 @@ public:
 
     /// The whole file. Raises value_error if the header would be longer than the format allows, 100,000,000 bytes.
     std::vector<std::byte> bytes() const {
-        // By name they are already; the reference implementation's order of dtypes is that of the enumeration.
+        // By dtype, then by name; the reference implementation's order of dtypes is that of the enumeration. Not a stable
+        // sort by dtype: libstdc++ makes one from a function that it calls deprecated itself.
         std::vector<const named_tensor*> order;
         for (const auto& one : tensors_) order.push_back(&one);
         const auto dtype_of = [](const named_tensor* one) { return one->second.dtype; };
-        std::stable_sort(order.begin(), order.end(), [&](auto* a, auto* b) { return dtype_of(a) > dtype_of(b); });
+        std::sort(order.begin(), order.end(), [&](auto* a, auto* b) {
+            return dtype_of(a) != dtype_of(b) ? dtype_of(a) > dtype_of(b) : a->first < b->first;
+        });
 
         safetensors_header header{{}, metadata_};
         std::uint64_t position = 0;

@@ -39,9 +39,10 @@ inline constexpr double nanoseconds_per_byte_from_memory = 0.03;
 inline constexpr double nanoseconds_per_byte_from_cache = 0.022;
 
 /// The time that Winograd's transforms would take, in products that could be made meanwhile: for each channel of a
-/// tile and position of its input, for each pixel and channel of its output, and for each multiplication of a row by a
-/// panel that has to be begun.
-inline constexpr double winograd_input_products = 6, winograd_output_products = 30, winograd_call_products = 100;
+/// tile and position of its input, for each pixel and channel of its output, for each position of a filter, and for
+/// each multiplication of a row by a panel that has to be begun.
+inline constexpr double winograd_input_products = 6, winograd_output_products = 30, winograd_filter_products = 2,
+                        winograd_call_products = 100;
 
 template <class Arch> constexpr conv2d_cost winograd_cost(const conv2d_geometry& g, const winograd_method& method) {
     const winograd_plan<Arch> plan(g, method);
@@ -54,8 +55,8 @@ template <class Arch> constexpr conv2d_cost winograd_cost(const conv2d_geometry&
         tiles * (winograd_input_products * positions * static_cast<double>(plan.band.pixel_pitch) +
                  winograd_output_products * pixels * channels);
     const int blocks = (plan.tile_rows * plan.tile_columns + plan.block_tiles - 1) / plan.block_tiles;
-    const double reading = blocks * static_cast<double>(layout.bytes) * nanoseconds_per_byte_from_cache;
-    return {std::max(products / rate, reading) + transforms / rate, layout.bytes};
+    const double filters = blocks * winograd_filter_products * positions * channels * layout.depth;
+    return {(products + transforms + filters) / rate, layout.bytes};
 }
 
 /// The cost of an algorithm that supports the geometry; not of `automatic`.

@@ -102,18 +102,88 @@ template <class Arch, class Cells, int Phases, int Count>
     }
 }
 
-/// multiply_cells for the kind of cells, their number and the phases of a convolution.
-template <class Arch> auto choose_multiply_cells(const cell_grid& grid, panel_kernel kernel, int count) {
-    const auto choose = [&](auto cells) {
+/// The same for windows of three rows of two cells, of which the second is the first of the next `Phases` outputs: each
+/// is loaded once. A tile is `Groups` times `Phases` outputs.
+template <class Arch, int Phases, int Groups>
+[[gnu::noinline]] void multiply_shared_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
+                                             const std::int32_t* offsets, int, const std::byte* weights,
+                                             const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    constexpr int outputs = Groups * Phases, width = panel_width<Arch>, vector_bytes = ops::lanes * 4;
+    for (int tile = 0; tile != tiles; ++tile) {
+#pragma GCC unroll 1
+        for (int v = 0; v != ops::vectors; ++v) {
+            typename ops::int32 sum[outputs];
+            unroll<outputs>([&](auto i) __attribute__((always_inline)) {
+                sum[i] = ops::template load<typename ops::int32>(bias + v * ops::lanes);
+            });
+            unroll<3>([&](auto row) __attribute__((always_inline)) {
+                const std::byte* cell = cells + v * vector_bytes + offsets[2 * row];
+                typename ops::int16 w[2][Phases];
+                unroll<2 * Phases>([&](auto i) __attribute__((always_inline)) {
+                    auto& vector = w[i / Phases][i % Phases];
+                    vector = word_cells::weights<ops>(weights + (2 * Phases * row + i) * width * 4 + v * vector_bytes);
+                    ops::keep(vector);
+                });
+                unroll<Groups + 1>([&](auto group) __attribute__((always_inline)) {
+                    auto a = word_cells::activations<ops>(cell + group * group_bytes);
+                    ops::keep(a);
+                    const auto add = [&](int output, const auto& operand) __attribute__((always_inline)) {
+                        word_cells::dot<ops>(sum[output], a, operand);
+                        ops::keep(sum[output]);
+                    };
+                    unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                        if constexpr (group != 0) add((group - 1) * Phases + phase, w[1][phase]);
+                        if constexpr (group != Groups) add(group * Phases + phase, w[0][phase]);
+                    });
+                });
+            });
+            unroll<outputs>([&](auto i) __attribute__((always_inline)) {
+                ops::store(sums + i * width + v * ops::lanes, sum[i]);
+            });
+        }
+        cells += Groups * group_bytes;
+        sums += outputs * width;
+    }
+}
+
+/// What multiplies the cells of a convolution: in tiles of `groups` times grid.phases outputs and, where there is
+/// `shorter`, in tiles of one group less.
+struct cell_kernels {
+    using kernel = void (*)(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles, const std::int32_t* offsets,
+                            int count, const std::byte* weights, const std::int32_t* bias, std::int32_t* sums) noexcept;
+    kernel whole, shorter;
+    int groups;
+
+    /// The tiles that compute `outputs` outputs or, as few as can be, more.
+    struct tiling {
+        int outputs, whole, shorter;
+    };
+    constexpr tiling tiles_of(int outputs, int phases) const {
+        const int needed = (outputs + phases - 1) / phases, tiles = (needed + groups - 1) / groups;
+        const int less = shorter == nullptr ? 0 : std::min(tiles * groups - needed, tiles);
+        return {outputs, tiles - less, less};
+    }
+};
+template <class Arch>
+cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid, panel_kernel kernel) {
+    constexpr int tile = depthwise_plan<Arch>::tile_outputs;
+    const auto of_one_length = [&](auto cells) -> cell_kernels {
         using type = decltype(cells);
-        constexpr int usual = 3 * 4 / type::slots;  // 3x3
-        if (count == usual)
-            return grid.phases == 1 ? &multiply_cells<Arch, type, 1, usual> : &multiply_cells<Arch, type, 2, usual>;
-        return grid.phases == 1 ? &multiply_cells<Arch, type, 1, 0> : &multiply_cells<Arch, type, 2, 0>;
+        if (type::slots == 4 && g.kernel_height * grid.row_cells(g, 4) == 3) {  // 3x3
+            return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 3>, nullptr, tile}
+                                    : cell_kernels{&multiply_cells<Arch, type, 2, 3>, nullptr, tile / 2};
+        }
+        return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 0>, nullptr, tile}
+                                : cell_kernels{&multiply_cells<Arch, type, 2, 0>, nullptr, tile / 2};
     };
     if constexpr (operations<Arch>::has_dot4)
-        if (kernel == panel_kernel::byte_quads) return choose(byte_cells{});
-    return choose(word_cells{});
+        if (kernel == panel_kernel::byte_quads) return of_one_length(byte_cells{});
+    const bool shared = grid.position(g, 2, 1) == grid.group_step * grid.planes(g, 2);
+    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_one_length(word_cells{});
+    if (grid.phases == 1)
+        return {&multiply_shared_cells<Arch, 1, tile>, &multiply_shared_cells<Arch, 1, tile - 1>, tile};
+    return {&multiply_shared_cells<Arch, 2, tile / 2>, &multiply_shared_cells<Arch, 2, tile / 2 - 1>, tile / 2};
 }
 
 /// The whole convolution. `scratch` has depthwise_plan::scratch_bytes bytes.
@@ -121,7 +191,7 @@ template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
                                         const std::byte* packed, const Epilogue& epilogue, Out* y,
                                         std::byte* scratch) noexcept {
-    constexpr int most_outputs = 32, width = panel_width<Arch>, tile = depthwise_plan<Arch>::tile_outputs;
+    constexpr int most_outputs = 32, width = panel_width<Arch>;
     const packed_depthwise<Arch> panels(g, packed);
     depthwise_ring<Arch> ring(g, reinterpret_cast<const std::uint8_t*>(x), codes, scratch);
     const int phases = ring.plan().grid.phases;
@@ -134,19 +204,29 @@ template <class Arch, class In, class Out, class Epilogue>
                panels.kernel(last) == kernel)
             ++last;
         ring.begin_block(first, last - first, kernel == panel_kernel::byte_quads ? 4 : 2);
-        const auto multiply = choose_multiply_cells<Arch>(ring.plan().grid, kernel, ring.window_cells());
+        const cell_kernels kernels = choose_cell_kernels<Arch>(g, ring.plan().grid, kernel);
+        const cell_kernels::tiling most = kernels.tiles_of(most_outputs, phases),
+                                   rest = kernels.tiles_of(g.out.width % most_outputs, phases);
         for (int row = 0; row != g.out.height; ++row) {
             ring.move_to(row);
             for (int panel = first; panel != last; ++panel) {
                 const int channel = panel * width, channels = std::min(width, g.out.channels - channel);
                 Out* to = y + std::ptrdiff_t{row} * g.out.width * g.out.channels + channel;
-                for (int column = 0; column < g.out.width; column += most_outputs) {
-                    const int outputs = std::min(most_outputs, g.out.width - column);
-                    multiply(ring.cells(panel) + column / phases * ring.group_bytes(), ring.group_bytes(),
-                             (outputs + tile - 1) / tile, ring.offsets(), ring.window_cells(), panels.weights(panel),
-                             panels.bias(panel), sums);
-                    finish_rows<Arch>(epilogue, sums, outputs, channel, channels,
-                                      to + std::ptrdiff_t{column} * g.out.channels, g.out.channels);
+                const std::byte* cells = ring.cells(panel);
+                for (int left = g.out.width; left > 0; left -= most_outputs) {
+                    const cell_kernels::tiling& tiles = left < most_outputs ? rest : most;
+                    std::int32_t* tile_sums = sums;
+                    const auto multiply = [&](cell_kernels::kernel multiply_tiles, int count, int groups) {
+                        if (count == 0) return;
+                        multiply_tiles(cells, ring.group_bytes(), count, ring.offsets(), ring.window_cells(),
+                                       panels.weights(panel), panels.bias(panel), tile_sums);
+                        cells += count * groups * ring.group_bytes();
+                        tile_sums += count * groups * phases * width;
+                    };
+                    multiply(kernels.whole, tiles.whole, kernels.groups);
+                    multiply(kernels.shorter, tiles.shorter, kernels.groups - 1);
+                    finish_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to, g.out.channels);
+                    to += std::ptrdiff_t{most_outputs} * g.out.channels;
                 }
             }
         }

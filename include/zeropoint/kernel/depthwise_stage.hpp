@@ -37,8 +37,9 @@ template <class Arch> struct depthwise_plan {
     static constexpr int width = panel_width<Arch>;
     /// Outputs computed at once: as many accumulators.
     static constexpr int tile_outputs = 8;
-    /// Bytes that the ring should stay within.
-    static constexpr std::ptrdiff_t ring_bytes = 24 * 1024;
+    /// Bytes that the ring should stay within: a part of the second-level cache. Staging fewer panels at a time would
+    /// read parts of the cache lines of the input, several times.
+    static constexpr std::ptrdiff_t ring_bytes = 72 * 1024;
     /// Bytes behind a row of codes that vector loads may touch.
     static constexpr std::ptrdiff_t slack = 64;
     /// Of the cells of one panel.

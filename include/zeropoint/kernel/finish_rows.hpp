@@ -10,6 +10,7 @@
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/lookup_table.hpp>
 #include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -52,9 +53,11 @@ template <class Operations, class Out> struct code_clamp {
           low(static_cast<std::uint8_t>(codes.min + bias)),
           high(static_cast<std::uint8_t>(codes.max + bias)) {}
 
-    /// The codes of four vectors of differences from the zero point.
+    /// The codes of four vectors of differences from the zero point. `Whole` where all codes of a byte are in range.
+    template <bool Whole = false>
     [[gnu::always_inline]] bytes operator()(const typename Operations::int32 (&differences)[4]) const {
-        const bytes clamped = xsimd::min(xsimd::max(Operations::pack(differences, offset), low), high);
+        bytes clamped = Operations::pack(differences, offset);
+        if constexpr (!Whole) clamped = xsimd::min(xsimd::max(clamped, low), high);
         if constexpr (bias != 0) return clamped ^ bytes(bias);
         else return clamped;
     }
@@ -69,28 +72,68 @@ template <class Arch, class Out, class Epilogue>
     using int32 = typename ops::int32;
     static_assert(ops::vectors == 2, "finish_whole_rows: rows are two vectors wide");
     constexpr int lanes = ops::lanes, width = 2 * lanes;
-    const auto left = epilogue.template vector<ops>(first_channel, channels);
-    const auto right = epilogue.template vector<ops>(first_channel + lanes, channels - lanes);
     if constexpr (sizeof(Out) == 1) {
         const code_clamp<ops, Out> clamp(epilogue.codes);
-        const auto finish = [&](const auto& requantize, const std::int32_t* from, [[maybe_unused]] const Out* to)
-            __attribute__((always_inline)) {
+        const auto finish_one_vector = [&](const auto& requantize, const std::int32_t* from,
+                                           [[maybe_unused]] const Out* to) __attribute__((always_inline)) {
             const int32 sum = ops::template load<int32>(from);
             if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(epilogue.residual_at(to)));
             else return requantize(sum);
         };
-        for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
-            const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
-            Out* next_y = rows > 1 ? y + y_pitch : y;
-            const int32 pair[4] = {finish(left, sums, y), finish(right, sums + lanes, y + lanes),
-                                   finish(left, next_sums, next_y), finish(right, next_sums + lanes, next_y + lanes)};
-            ops::store_halves(y, next_y, clamp(pair));
+        const auto finish = [&](const auto& left, const auto& right, auto whole) __attribute__((always_inline)) {
+            for (; rows > 0; rows -= 2, sums += 2 * width, y += 2 * y_pitch) {
+                const std::int32_t* next_sums = rows > 1 ? sums + width : sums;  // a last row alone is done twice
+                Out* next_y = rows > 1 ? y + y_pitch : y;
+                const int32 pair[4] = {finish_one_vector(left, sums, y),
+                                       finish_one_vector(right, sums + lanes, y + lanes),
+                                       finish_one_vector(left, next_sums, next_y),
+                                       finish_one_vector(right, next_sums + lanes, next_y + lanes)};
+                ops::store_halves(y, next_y, clamp.template operator()<whole>(pair));
+            }
+        };
+        if constexpr (requires { epilogue.template shrinks<ops>(0, 0); }) {
+            const bool whole = epilogue.codes.max - epilogue.codes.min == 255;
+            if (whole && epilogue.template shrinks<ops>(first_channel, channels) &&
+                epilogue.template shrinks<ops>(first_channel + lanes, channels - lanes)) {
+                finish(epilogue.template shrinking_vector<ops>(first_channel, channels),
+                       epilogue.template shrinking_vector<ops>(first_channel + lanes, channels - lanes),
+                       std::true_type{});
+                return;
+            }
         }
+        finish(epilogue.template vector<ops>(first_channel, channels),
+               epilogue.template vector<ops>(first_channel + lanes, channels - lanes), std::false_type{});
     } else {
+        const auto left = epilogue.template vector<ops>(first_channel, channels);
+        const auto right = epilogue.template vector<ops>(first_channel + lanes, channels - lanes);
         for (int row = 0; row != rows; ++row, sums += width, y += y_pitch)
             ops::store_row(y, left(ops::template load<int32>(sums)), right(ops::template load<int32>(sums + lanes)));
     }
 }
+
+/// Four rows or more of a panel whose channels all lie in the first of its two vectors, as codes of `lanes` a row. No
+/// table yet.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_narrow_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                          int first_channel, int channels, Out* tile) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int lanes = ops::lanes, width = 2 * lanes;
+    const auto requantize = epilogue.template vector<ops>(first_channel, channels);
+    const code_clamp<ops, Out> clamp(epilogue.codes);
+    for (int next = 0; next < rows; next += 4) {
+        const std::ptrdiff_t row = std::min(next, rows - 4);  // the last four may overlap those before
+        int32 four[4];
+        unroll<4>([&](auto i) __attribute__((always_inline)) {
+            four[i] = requantize(ops::template load<int32>(sums + (row + i) * width));
+        });
+        ops::store_halves(tile + row * lanes, tile + (row + 2) * lanes, clamp(four));
+    }
+}
+
+/// Whether finish_narrow_rows can be taken for what becomes of sums.
+template <class Out, class Epilogue>
+inline constexpr bool has_narrow_rows = sizeof(Out) == 1 && !adds_residual<Epilogue>;
 
 /// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
 /// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
@@ -111,9 +154,24 @@ template <class Arch, class Out, class Epilogue>
             return;
         }
         // Rows that are not whole, or go through a table, are made in a tile of their own.
+        const std::size_t row_bytes = static_cast<std::size_t>(channels) * sizeof(Out);
+        if constexpr (has_narrow_rows<Out, Epilogue>) {
+            if (channels <= ops::lanes && rows >= 4) {
+                constexpr int block = 32;
+                Out tile[block * ops::lanes];
+                for (int count; rows > 0; rows -= count, sums += count * width, y += count * y_pitch) {
+                    count = rows <= block ? rows : std::min(block, rows - 4);  // never leaves one to three
+                    finish_narrow_rows<Arch>(epilogue, sums, count, first_channel, channels, tile);
+                    auto* codes = reinterpret_cast<std::uint8_t*>(tile);
+                    if (table != nullptr)
+                        lookup_table<Arch>(codes, static_cast<std::size_t>(count * ops::lanes), table, codes);
+                    copy_rows<Arch>(tile, ops::lanes, count, row_bytes, y, y_pitch);
+                }
+                return;
+            }
+        }
         constexpr int block = 8;
         constexpr std::ptrdiff_t size = sizeof(Out);
-        const std::size_t row_bytes = static_cast<std::size_t>(channels) * sizeof(Out);
         Out tile[block * width];
         for (int row = 0; row < rows; row += block, sums += block * width, y += block * y_pitch) {
             const int count = std::min(block, rows - row);

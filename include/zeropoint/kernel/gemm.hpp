@@ -1,6 +1,7 @@
 // The one loop nest of the integer kernels: rows of activations times a panel of weights, by tiles, into an epilogue.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -27,24 +28,19 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Where a quad of products lies in a window: a tap of the kernel, and elements from the tap's first on.
-struct quad_place {
-    std::int16_t kernel_row, kernel_column;
-    std::int32_t element;
-};
-
 /// Where the products of one row lie, relative to its window's first element: kernel_rows x segments runs of `length`
-/// elements, length a multiple of 4; of 2 where panels of pairs skip half a quad of padding. Panels of quads have two more
-/// numbers, which differ from panel to panel.
+/// elements, length a multiple of 4; of 2 where panels of pairs skip half a quad of padding. Some kinds of panel have
+/// numbers of their own.
 struct window_runs {
     int kernel_rows = 1, segments = 1, length = 4;
     std::ptrdiff_t row_advance = 0, segment_advance = 0;
-    int skipped_pairs = 0;  ///< pairs of weights behind each run that are padding
-    int window = 1;         ///< windowed_quads: quads summed in 16 bits
-    int residuals = 0;      ///< byte_quads: further quads, whose places and weights follow
-    const quad_place* residual_places = nullptr;
-    const std::int8_t* residual_weights = nullptr;
-    std::int16_t* widened = nullptr;  ///< widening_pairs: where the weights go, as word_pairs
+    int skipped_pairs = 0;             ///< pairs of weights behind each run that are padding
+    int window = 1;                    ///< windowed_quads: quads summed in 16 bits
+    int flipped_sums = 0;              ///< signed_quads: from a row's offset to the sum of its flipped magnitudes
+    std::ptrdiff_t flips = 0;          ///< signed_quads: from a magnitude to its flip
+    std::ptrdiff_t panel_pitch = 0;    ///< signed_quads: from the weights of a panel to those of the next
+    const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
+    std::ptrdiff_t ahead_bytes = 0;
 };
 
 /// The kinds of panel of pack.hpp, as tile kernels see them.
@@ -62,10 +58,21 @@ struct byte_quads {
 };
 /// byte_quads whose pair sums are added up in int16 over a window of quads before they are widened.
 struct windowed_quads : byte_quads {};
-/// byte_quads times one row of activations in halves of 4 bits, which lie in two rows. A pair sum of halves and any
-/// weights is at most 15 * 128 * 2 in magnitude, so that int16 holds those of `window` quads.
-struct nibble_quads : byte_quads {
-    static constexpr int window = 8;
+/// Activations a in [-128, 127] as magnitudes and flips. Where a is negative, all bits of the weight are flipped:
+///
+///     |a| * (w ^ 0xff) = |a| * (-w - 1) = a * w - |a|
+///
+/// so that sums lack the magnitudes that were flipped, which is one number a row whatever the weights are.
+struct signed_quads {
+    using activation = std::uint8_t;
+    using weight = std::int8_t;
+    static constexpr int depth = 4;
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) { return panel; }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations magnitudes, Activations flips,
+                                           Weights w) {
+        Operations::dot4_flipped(sums, magnitudes, flips, w);
+    }
 };
 struct widened_pairs {
     using activation = std::int16_t;
@@ -79,8 +86,6 @@ struct widened_pairs {
         Operations::dot2(sums, a, w);
     }
 };
-/// The first tile of a panel that is word_pairs afterwards: its stores take nothing from the multiplications.
-struct widening_pairs : widened_pairs {};
 struct word_pairs {
     using activation = std::int16_t;
     using weight = std::int16_t;
@@ -95,7 +100,7 @@ struct word_pairs {
 };
 
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
-/// of two vectors of the panel is multiplied, the sums of the other are 0.
+/// of two vectors of the panel is multiplied, the sums of the other are 0. More vectors are those of the next panel.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
@@ -103,7 +108,11 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     constexpr int step = ops::lanes * Format::depth;
-    using weights = decltype(Format::template load<ops>(panel));
+    constexpr bool flipped = std::is_same_v<Format, signed_quads>;
+    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products.
+    constexpr bool narrow = Vectors < ops::vectors;
+    using loaded = std::conditional_t<flipped && narrow, byte_quads, Format>;
+    using weights = decltype(loaded::template load<ops>(panel));
 
     constexpr int sets = Rows == 1 ? 2 : 1;  // of sums: one row waits for its additions otherwise
     const typename Format::activation* rows[Rows];
@@ -112,21 +121,22 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             tile[0][row][v] = ops::template load<int32>(bias + v * ops::lanes);
+            if constexpr (flipped) ops::add(tile[0][row][v], offsets[row + runs.flipped_sums]);
             if constexpr (sets == 2) tile[1][row][v] = int32{};
         });
     });
-    [[maybe_unused]] std::int16_t* widened = runs.widened;
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
         weights w[Vectors];
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-            w[v] = Format::template load<ops>(panel + v * step);
-            if constexpr (std::is_same_v<Format, widening_pairs>) ops::store(widened + v * step, w[v]);
+            w[v] = loaded::template load<ops>(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
         });
-        if constexpr (std::is_same_v<Format, widening_pairs>) widened += ops::vectors * step;
+        [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
         unroll<Rows>([&](auto row) __attribute__((always_inline)) {
             const auto a = ops::broadcast(rows[row] + k);
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                if constexpr (flipped)
+                    Format::template dot<ops>(tile[set][row][v], a, ops::broadcast(rows[row] + flips), w[v]);
+                else Format::template dot<ops>(tile[set][row][v], a, w[v]);
             });
             if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
             else if constexpr (Rows > 2) ops::fence(tile[set][row]);
@@ -149,15 +159,6 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             }
             for (; k < end; k += Format::depth) multiply(k, first);
             if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
-            if constexpr (std::is_same_v<Format, widening_pairs>) widened += runs.skipped_pairs * (ops::vectors * step);
-        }
-    }
-    if constexpr (std::is_same_v<Format, byte_quads>) {
-        panel = runs.residual_weights;
-        for (const quad_place *place = runs.residual_places, *end = place + runs.residuals; place != end; ++place) {
-            multiply(
-                place->kernel_row * runs.row_advance + place->kernel_column * runs.segment_advance + place->element,
-                first);
         }
     }
     unroll<Rows>([&](auto row) __attribute__((always_inline)) {
@@ -165,7 +166,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             if constexpr (sets == 2) ops::add(tile[0][row][v], tile[1][row][v]);
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, tile[0][row][v]);
         });
-        if constexpr (Vectors != ops::vectors) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
+        if constexpr (narrow) ops::store(sums + (row * ops::vectors + 1) * ops::lanes, int32{});
     });
 }
 
@@ -225,69 +226,11 @@ template <class Arch, int Rows>
     }
 }
 
-/// The tile of nibble_quads: sums = bias + 16 * (the row at offsets[0]) * panel + (the row at offsets[1]) * panel. All
-/// products lie in one run.
-template <class Arch>
-[[gnu::noinline]] void multiply_nibbles(const std::uint8_t* band, const std::int32_t* offsets, const window_runs& runs,
-                                        const std::int8_t* panel, const std::int32_t* bias,
-                                        std::int32_t* sums) noexcept {
-    using ops = operations<Arch>;
-    constexpr int step = ops::lanes * 4;
-
-    typename ops::int32 tile[2][ops::vectors];  // of the higher halves, and of the lower
-    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-        tile[0][v] = typename ops::int32{};
-        tile[1][v] = ops::template load<typename ops::int32>(bias + v * ops::lanes);
-    });
-    const std::uint8_t* high = band + offsets[0];
-    const std::ptrdiff_t low = offsets[1] - offsets[0];
-    const auto multiply = [&](auto quads) __attribute__((always_inline)) {
-        typename ops::int16 pairs[2][ops::vectors];
-        unroll<quads>([&](auto quad) __attribute__((always_inline)) {
-            typename ops::int8 w[ops::vectors];
-            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-                w[v] = ops::template load<typename ops::int8>(panel + (quad * ops::vectors + v) * step);
-                ops::keep(w[v]);
-            });
-            unroll<2>([&](auto half) __attribute__((always_inline)) {
-                const auto a = ops::broadcast(high + half * low + 4 * quad);
-                unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-                    if constexpr (quad == 0) pairs[half][v] = ops::pair_sums(a, w[v]);
-                    else ops::add_pair_sums(pairs[half][v], a, w[v]);
-                });
-                ops::fence(pairs[half]);
-            });
-        });
-        unroll<2 * ops::vectors>([&](auto i) __attribute__((always_inline)) {
-            constexpr int half = i / ops::vectors, v = i % ops::vectors;
-            ops::add_widened(tile[half][v], pairs[half][v]);
-        });
-        panel += quads * ops::vectors * step;
-        high += 4 * quads;
-    };
-    constexpr std::integral_constant<int, nibble_quads::window> window;
-    constexpr std::integral_constant<int, 1> one;
-    int left = runs.length / 4;
-    for (; left >= window; left -= window) multiply(window);
-    for (; left > 0; --left) multiply(one);
-    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
-        unroll<4>([&](auto) __attribute__((always_inline)) { ops::add(tile[0][v], tile[0][v]); });  // times 16
-        ops::add(tile[1][v], tile[0][v]);
-        ops::store(sums + v * ops::lanes, tile[1][v]);
-    });
-}
-
 /// multiply_tile for 1, 2, ... tile_rows rows.
 template <class Arch, class Format>
 inline constexpr auto tile_kernels = []<int... Row>(std::integer_sequence<int, Row...>) {
     if constexpr (std::is_same_v<Format, windowed_quads>) return std::array{&multiply_tile_windowed<Arch, Row + 1>...};
-    else if constexpr (std::is_same_v<Format, nibble_quads>) return std::array{&multiply_nibbles<Arch>};
-    else if constexpr (std::is_same_v<Format, widening_pairs>) {
-        constexpr auto whole = &multiply_tile<Arch, Format, operations<Arch>::tile_rows>;
-        std::array<std::remove_const_t<decltype(whole)>, sizeof...(Row)> kernels{};
-        kernels.back() = whole;
-        return kernels;
-    } else return std::array{&multiply_tile<Arch, Format, Row + 1>...};
+    else return std::array{&multiply_tile<Arch, Format, Row + 1>...};
 }
 (std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
 
@@ -299,9 +242,8 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
 
 /// Whether a panel with channels in the first of two vectors alone is multiplied with that one, twice as many rows a tile.
 template <class Arch, class Format>
-inline constexpr bool has_narrow_tiles = operations<Arch>::has_batches&& operations<Arch>::vectors == 2 &&
-                                         (std::is_same_v<Format, byte_quads> || std::is_same_v<Format, widened_pairs> ||
-                                          std::is_same_v<Format, word_pairs>);
+inline constexpr bool has_narrow_tiles =
+    operations<Arch>::has_batches&& operations<Arch>::vectors == 2 && !std::is_same_v<Format, windowed_quads>;
 
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
@@ -311,6 +253,8 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
                     std::ptrdiff_t y_pitch) noexcept {
     constexpr int tiles = 4;  // that are finished together: a call of the epilogue has its own cost
     alignas(64) std::int32_t sums[tiles * operations<Arch>::tile_rows * panel_width<Arch>];
+    const std::ptrdiff_t ahead_step = runs.ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
+    std::ptrdiff_t ahead = 0, ahead_end = 0;
     for (int row = 0; row != rows;) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
@@ -324,12 +268,27 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
                     continue;
                 }
             }
+            ahead_end = std::min(ahead_end + ahead_step, runs.ahead_bytes);
+            for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
             tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
     }
+}
+
+/// One row times two panels, `channels` counting those of both. They share what is loaded of the row, which would be as much
+/// as the weights of one.
+template <class Arch, class Out, class Epilogue>
+void multiply_two_panels(const std::uint8_t* band, const std::int32_t* offsets, const window_runs& runs,
+                         const std::int8_t* panels, const std::int32_t* bias, int first_channel, int channels,
+                         const Epilogue& epilogue, Out* y) noexcept {
+    constexpr int width = panel_width<Arch>;
+    alignas(64) std::int32_t sums[2 * width];
+    multiply_tile<Arch, signed_quads, 1, 2 * operations<Arch>::vectors>(band, offsets, runs, panels, bias, sums);
+    finish_rows<Arch>(epilogue, sums, 1, first_channel, width, y, 0);
+    finish_rows<Arch>(epilogue, sums + width, 1, first_channel + width, channels - width, y + width, 0);
 }
 
 }  // namespace kernel

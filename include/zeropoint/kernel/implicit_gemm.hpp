@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
@@ -16,22 +17,13 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Rows of a band for which the first tile of widened_pairs leaves the panel behind as word_pairs, whose tiles are 6 %
-/// faster: from there on, that outweighs a panel of twice the size.
-inline constexpr int widening_rows = 16;
-/// Products for one channel of a band from which that is done: in smaller ones it gains less than a tenth of a
-/// microsecond a panel, and would double the working memory of a small model.
-inline constexpr int widening_products = 1 << 14;
-
 /// What follows from a geometry alone: the layouts of bands, and what lies in scratch behind them.
 template <class Arch> struct implicit_gemm_plan {
     band_layout words, bytes, input;
-    int band_rows;               ///< output rows of a band; the last may have fewer
-    bool widens;                 ///< whether there is room for a panel of widened weights
-    std::size_t shuffled_begin;  ///< of the shuffled copy of a band of bytes
-    std::size_t offsets_begin;   ///< of the window offset of each output pixel of a band
-    std::size_t operands_begin;  ///< of what some kinds of panel take: their weights widened, or halves of activations
-    std::size_t half_bytes;      ///< of the higher or the lower halves
+    int band_rows;            ///< output rows of a band; the last may have fewer
+    std::size_t flips_begin;  ///< of the flips of a band of magnitudes
+    std::size_t
+        offsets_begin;  ///< of the window offset of each output pixel of a band, and of the sums of flipped ones
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
@@ -39,18 +31,15 @@ template <class Arch> struct implicit_gemm_plan {
           bytes(staged_layout(g, sizeof(std::uint8_t))),
           input(input_layout(g)),
           band_rows(band_output_rows(g, words)),
-          widens(band_rows * g.out.width >= widening_rows &&
-                 std::ptrdiff_t{band_rows} * g.out.width * runs_of(g).depth() >= widening_products),
-          shuffled_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
-          offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * shuffled_begin)),
-          operands_begin(offsets_begin + align_up(static_cast<std::size_t>(band_rows) *
-                                                  static_cast<std::size_t>(g.out.width) * sizeof(std::int32_t))),
-          half_bytes(align_up(static_cast<std::size_t>(g.in.channels + band_slack))),
-          scratch_bytes(operands_begin) {
-        if (widens)
-            scratch_bytes +=
-                align_up(static_cast<std::size_t>(runs_of(g).depth() * panel_width<Arch>) * sizeof(std::int16_t));
-        else if (splits_activations(g)) scratch_bytes += 2 * half_bytes;
+          flips_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
+          offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * flips_begin)),
+          scratch_bytes(offsets_begin + align_up(sums(g) * sizeof(std::int32_t))) {}
+
+private:
+    /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
+    constexpr std::size_t sums(const conv2d_geometry& g) const {
+        const std::ptrdiff_t lists = has_signed_quads<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;
+        return static_cast<std::size_t>(lists * g.out.width);
     }
 };
 
@@ -81,22 +70,31 @@ constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) 
     return zero_based_shift(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
-/// The halves of unsigned codes.
+/// Lists how much of the magnitudes under each output pixel is flipped, in the order of list_windows. `run_sums` has room
+/// for a number for each staged row and output column.
 template <class Arch>
-void split_codes(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t* high, std::uint8_t* low) noexcept {
-    std::ptrdiff_t i = 0;
-    if constexpr (operations<Arch>::has_batches) {
-        using bytes = typename operations<Arch>::uint8;
-        constexpr auto size = static_cast<std::ptrdiff_t>(bytes::size);
-        for (; i + size <= count; i += size) {
-            const bytes codes = bytes::load_unaligned(from + i);
-            (codes >> 4).store_unaligned(high + i);
-            (codes & bytes(15)).store_unaligned(low + i);
-        }
+[[gnu::noinline]] void list_flipped_sums(const conv2d_geometry& g, const band_layout& layout, const window_runs& runs,
+                                         const std::uint8_t* magnitudes, int output_rows, std::int32_t* run_sums,
+                                         std::int32_t* sums) noexcept {
+    const int width = g.out.width;
+    const std::ptrdiff_t rows = layout.rows(g, output_rows), step = layout.column_stride * layout.pixel_pitch;
+    const bool pixels_only = g.taps() == 1 && width * step == layout.row_pitch;  // then rows continue one another
+    if (g.kernel_height == 1) run_sums = sums;
+    std::fill_n(run_sums, rows * width, 0);
+    for (std::ptrdiff_t row = 0; row < rows; row += pixels_only ? rows : 1) {
+        const std::uint8_t* from = magnitudes + row * layout.row_pitch;
+        for (int segment = 0; segment != runs.segments; ++segment, from += runs.segment_advance)
+            operations<Arch>::sum_flipped(from, runs.flips, runs.length, step, pixels_only ? rows * width : width,
+                                          run_sums + row * width);
     }
-    for (; i < count; ++i) {
-        high[i] = static_cast<std::uint8_t>(from[i] >> 4);
-        low[i] = static_cast<std::uint8_t>(from[i] & 15);
+    if (g.kernel_height == 1) return;
+    for (int row = 0; row != output_rows; ++row, sums += width) {
+        const std::int32_t* from = run_sums + std::ptrdiff_t{row} * layout.row_stride * width;
+        std::copy_n(from, width, sums);
+        for (int kernel_row = 1; kernel_row != g.kernel_height; ++kernel_row) {
+            from += g.dilation_height * width;
+            for (int column = 0; column != width; ++column) sums[column] += from[column];
+        }
     }
 }
 
@@ -112,54 +110,31 @@ template <class Arch, class In, class Out, class Epilogue> struct implicit_gemm_
     std::byte* scratch;
 };
 
-/// The shuffled copies of a band of bytes, made when the panels that take them come.
-template <class Arch> struct shuffled_bands {
-    const conv2d_geometry& geometry;
-    const packed_panels<Arch>& panels;
-    const band_layout& plain_layout;  ///< of the band as it is, which begins at `plain`
-    const std::uint8_t* plain;
-    const band_layout& copy_layout;  ///< of the copies, one after the other at `copy`
-    std::uint8_t* copy;
-    int rows;               ///< output rows of the band
-    std::int32_t* offsets;  ///< the windows, listed for `band`
-
-    int shuffle = -1, copied = -1;  ///< the shuffle of `band` (-1 for none), and of what lies at `copy`
-    const std::uint8_t* band = plain;
-
-    /// Turns to the band that a panel takes.
-    [[gnu::noinline]] void turn_to(int wanted, window_runs& runs) noexcept {
-        if (wanted != -1 && wanted != copied) {
-            shuffle_band<Arch>(geometry, plain_layout, plain, copy_layout, rows, panels.shuffle(wanted), copy);
-            copied = wanted;
-        }
-        if (!plain_layout.staged && (wanted == -1 || shuffle == -1)) {
-            const band_layout& layout = wanted == -1 ? plain_layout : copy_layout;
-            list_windows<Arch>(geometry, layout, rows, offsets);
-            runs = runs_in(geometry, layout);
-        }
-        band = wanted == -1 ? plain : copy;
-        shuffle = wanted;
-    }
-};
-
-/// Output rows [first, first + count), of the channels whose panels take `Activation` operands. Bands do not depend on
-/// one another, nor do the panels of one: both can be given to several threads, each with scratch of its own.
-template <class Activation, class Arch, class In, class Out, class Epilogue>
+/// Output rows [first, first + count), of the channels whose panels take `Activations`. Bands do not depend on one
+/// another, nor do the panels of one: both can be given to several threads, each with scratch of its own.
+template <panel_activations Activations, class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void convolve_band(const implicit_gemm_call<Arch, In, Out, Epilogue>& call, int first,
                                      int count) noexcept {
-    using ops = operations<Arch>;
     const conv2d_geometry& g = call.geometry;
     const packed_panels<Arch>& panels = call.panels;
-    constexpr bool bytes = std::is_same_v<Activation, std::uint8_t>;
+    constexpr bool words = Activations == panel_activations::differences,
+                   centered = Activations == panel_activations::centered_codes;
+    using Staged = std::conditional_t<words, std::int16_t, std::uint8_t>;
 
-    const bool in_place = bytes && reads_in_place(g, call.codes);
-    const band_layout& staged = bytes ? call.plan.bytes : call.plan.words;
+    const bool in_place = !words && !centered && reads_in_place(g, call.codes);
+    const band_layout& staged = words ? call.plan.words : call.plan.bytes;
     const band_layout& layout = in_place ? call.plan.input : staged;
-    auto* copy = reinterpret_cast<Activation*>(call.scratch);
-    const Activation* band = copy;
-    if (in_place) {
-        band =
-            reinterpret_cast<const Activation*>(call.x + std::ptrdiff_t{first} * layout.row_stride * layout.row_pitch);
+    auto* copy = reinterpret_cast<Staged*>(call.scratch);
+    const Staged* band = copy;
+    [[maybe_unused]] const auto flips = static_cast<std::ptrdiff_t>(call.plan.flips_begin);
+    if constexpr (centered) {
+        // Quads may reach into the gap behind a pixel or behind the band, where weights are zero, or -1 if flipped.
+        const std::ptrdiff_t size = layout.rows(g, count) * layout.row_pitch;
+        const std::ptrdiff_t first_gap = layout.pixel_pitch == g.in.channels ? size : 0;
+        std::memset(copy + first_gap, 0, static_cast<std::size_t>(size - first_gap + 4));
+        stage_band<Arch>(g, staged, first, count, call.x, call.codes, signed_bytes{copy, flips});
+    } else if (in_place) {
+        band = reinterpret_cast<const Staged*>(call.x + std::ptrdiff_t{first} * layout.row_stride * layout.row_pitch);
     } else {
         stage_band<Arch>(g, staged, first, count, call.x, call.codes, copy);
     }
@@ -169,67 +144,60 @@ template <class Activation, class Arch, class In, class Out, class Epilogue>
     window_runs runs = runs_in(g, layout);
     const int rows = count * g.out.width;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
-    using panel_position = typename panel_layout<Arch>::panel_position;
-    struct row_range {
-        int first, count;
-    };
-    const auto multiply_by = [&](auto format, const Activation* from, const std::int32_t* windows, row_range part,
-                                 panel_position panel, const auto* weights) {
-        multiply_panel<Arch, decltype(format)>(
-            from + panel.group * g.group_in(), windows + part.first, part.count, runs, weights,
-            panels.bias(panel.index), panel.first_channel, panel.channels, call.epilogue,
-            y + std::ptrdiff_t{part.first} * g.out.channels + panel.first_channel, g.out.channels);
-    };
-    const auto multiply = [&](auto format, const Activation* from, panel_position panel) {
+    const auto multiply = [&](auto format, const auto* from, auto panel) {
+        // In a network the weights are in no cache when a layer begins: those of the next panel come while several rows
+        // are multiplied with these.
+        const bool fetches = rows > operations<Arch>::tile_rows && panel.index + 1 != panels.layout.panels;
+        runs.ahead = panels.template weights<std::byte>(panel.index + 1);
+        runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
         using weight = typename decltype(format)::weight;
-        multiply_by(format, from, offsets, {0, rows}, panel, panels.template weights<weight>(panel.index));
+        multiply_panel<Arch, decltype(format)>(from + panel.group * g.group_in(), offsets, rows, runs,
+                                               panels.template weights<weight>(panel.index), panels.bias(panel.index),
+                                               panel.first_channel, panel.channels, call.epilogue,
+                                               y + panel.first_channel, g.out.channels);
     };
-    if constexpr (!bytes) {
+    if constexpr (words) {
         runs = without_padding_pairs(g, runs);
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
             if (kernel == panel_kernel::word_pairs) multiply(word_pairs{}, band, panel);
-            if (kernel != panel_kernel::widened_pairs) return;
-            if (!call.plan.widens || rows < widening_rows) {
-                multiply(widened_pairs{}, band, panel);
-                return;
-            }
-            static_assert(ops::tile_rows <= widening_rows);
-            auto* widened = reinterpret_cast<std::int16_t*>(call.scratch + call.plan.operands_begin);
-            runs.widened = widened;
-            multiply_by(widening_pairs{}, band, offsets, {0, ops::tile_rows}, panel,
-                        panels.template weights<std::int8_t>(panel.index));
-            multiply_by(word_pairs{}, band, offsets, {ops::tile_rows, rows - ops::tile_rows}, panel, widened);
+            if (kernel == panel_kernel::widened_pairs) multiply(widened_pairs{}, band, panel);
         });
-    } else if constexpr (!ops::pair_sums_saturate) {
+    } else if constexpr (centered) {
+        runs.flips = flips;
+        runs.flipped_sums = rows;
+        std::int32_t *sums = offsets + rows, *run_sums = sums + rows;
+        runs.panel_pitch = static_cast<std::ptrdiff_t>(panels.layout.panel_bytes);
+        int group = -1;  // that the flipped sums are listed for
+        int next = 0;    // panel that is not multiplied yet
+        const auto is_signed = [&](int index) { return panels.kernel(index) == panel_kernel::signed_quads; };
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            if (panel.index < next || !is_signed(panel.index)) return;
+            const std::uint8_t* from = band + panel.group * g.group_in();
+            if (panel.group != group) list_flipped_sums<Arch>(g, layout, runs, from, count, run_sums, sums);
+            group = panel.group;
+            const int channels = (group + 1) * g.group_out() - panel.first_channel;  // from the panel on
+            if (rows == 1 && channels > panel_width<Arch> && is_signed(panel.index + 1)) {
+                multiply_two_panels<Arch>(from, offsets, runs, panels.template weights<std::int8_t>(panel.index),
+                                          panels.bias(panel.index), panel.first_channel,
+                                          std::min(channels, 2 * panel_width<Arch>), call.epilogue,
+                                          y + panel.first_channel);
+                next = panel.index + 2;
+            } else {
+                multiply(signed_quads{}, band, panel);
+            }
+        });
+    } else if constexpr (!has_signed_quads<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) { multiply(byte_quads{}, band, panel); });
-    } else if constexpr (ops::has_dot4) {
-        auto* shuffled = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.shuffled_begin);
-        shuffled_bands<Arch> bands{g, panels, layout, band, staged, shuffled, count, offsets};
-        auto* halves = reinterpret_cast<std::uint8_t*>(call.scratch + call.plan.operands_begin);
-        const std::int32_t half_offsets[] = {0, static_cast<std::int32_t>(call.plan.half_bytes)};
-        bool split = false;
+    } else {
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
-            if (!takes_bytes(kernel)) return;
-            if (kernel == panel_kernel::nibble_quads) {
-                if (!split) split_codes<Arch>(band, g.in.channels, halves, halves + half_offsets[1]);
-                split = true;
-                multiply_by(nibble_quads{}, halves, half_offsets, {0, 1}, panel,
-                            panels.template weights<std::int8_t>(panel.index));
-                return;
-            }
-            const panel_details details = panels.details(panel.index);
-            const int shuffle = details.shuffled == 0 ? -1 : panels.shuffle_index(panel.index);
-            if (shuffle != bands.shuffle) bands.turn_to(shuffle, runs);
-            runs.window = details.window;
-            runs.residuals = details.residuals;
-            runs.residual_places = panels.residual_places(details.first_residual);
-            runs.residual_weights = panels.residuals(details.first_residual);
+            if (activations_of(kernel) != Activations) return;
+            runs.window = panels.window(panel.index);
             // Short windows do not pay for a row or two, and byte_quads is exact for what is windowed.
-            const bool windowed = kernel == panel_kernel::windowed_quads && (rows > 2 || details.window >= 8);
-            if (windowed) multiply(windowed_quads{}, bands.band, panel);
-            else multiply(byte_quads{}, bands.band, panel);
+            const bool windowed = kernel == panel_kernel::windowed_quads && (rows > 2 || runs.window >= 8);
+            if (windowed) multiply(windowed_quads{}, band, panel);
+            else multiply(byte_quads{}, band, panel);
         });
     }
 }
@@ -242,14 +210,18 @@ template <class Arch, class In, class Out, class Epilogue>
     const implicit_gemm_plan<Arch> plan(g);
     const packed_panels<Arch> panels(g, packed);
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
-    bool quads = false, others = false;
-    for (int panel = 0; panel != panels.layout.panels; ++panel) {
-        (takes_bytes(panels.kernel(panel)) ? quads : others) = true;
-    }
-    for (int first = 0; first < g.out.height; first += plan.band_rows) {
+    bool taken[3] = {};
+    for (int panel = 0; panel != panels.layout.panels; ++panel)
+        taken[static_cast<int>(activations_of(panels.kernel(panel)))] = true;
+    const auto convolve = [&](auto activations, int first) {
         const int count = std::min(plan.band_rows, g.out.height - first);
-        if (quads) convolve_band<std::uint8_t>(call, first, count);
-        if (others) convolve_band<std::int16_t>(call, first, count);
+        if (taken[static_cast<int>(activations())]) convolve_band<activations()>(call, first, count);
+    };
+    for (int first = 0; first < g.out.height; first += plan.band_rows) {
+        using kind = panel_activations;
+        convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);
+        if constexpr (has_signed_quads<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
+        convolve(std::integral_constant<kind, kind::differences>{}, first);
     }
 }
 

@@ -9,11 +9,11 @@
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/gemm.hpp>
 #include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/staging.hpp>
 
 // A packed convolution:
 //
-//   kernel tags, one byte a panel; panel_details | bias, one int32 a channel of a panel | shuffles | residual places |
-//   panel 0 | panel 1 | ... | residual quads
+//   kernel tags, one byte a panel; windows, the same | bias, one int32 a channel of a panel | panel 0 | panel 1 | ...
 //
 // each part at a 64-byte boundary.
 //
@@ -21,10 +21,8 @@
 // contiguously in a staged band, and each run is padded with zero weights to a multiple of 4. Within a panel:
 //
 //   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in
-//   windowed_quads  the same; panel_details::window quads can be added up in int16
-//   residual_quads  the same, pairs that could saturate clipped; what was clipped is [channel][4] int8 for each quad
-//                   that lost something, at the places listed; input channels may be shuffled
-//   nibble_quads    as byte_quads, any weights; of one row, activations are split in two halves of 4 bits
+//   windowed_quads  the same; as many quads as the panel's window says can be added up in int16
+//   signed_quads    as byte_quads, any weights; activations int8 = x - center, as magnitudes and flips
 //   widened_pairs   [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
 //   word_pairs      [depth / 2][channel][2] int16     the same, weights are w - w_zero_point
 //
@@ -35,40 +33,47 @@ inline namespace v0 {
 namespace kernel {
 
 /// How a panel is multiplied. All kinds are exact, and each is taken only where it is.
-enum class panel_kernel : std::uint8_t {
-    windowed_quads,
-    byte_quads,
-    residual_quads,
-    nibble_quads,
-    widened_pairs,
-    word_pairs
-};
-inline constexpr int panel_kernels = 6;
+enum class panel_kernel : std::uint8_t { windowed_quads, byte_quads, signed_quads, widened_pairs, word_pairs };
+inline constexpr int panel_kernels = 5;
 
 constexpr const char* name_of(panel_kernel kernel) {
     switch (kernel) {
         case panel_kernel::windowed_quads: return "windowed_quads";
         case panel_kernel::byte_quads: return "byte_quads";
-        case panel_kernel::residual_quads: return "residual_quads";
-        case panel_kernel::nibble_quads: return "nibble_quads";
+        case panel_kernel::signed_quads: return "signed_quads";
         case panel_kernel::widened_pairs: return "widened_pairs";
         case panel_kernel::word_pairs: return "word_pairs";
     }
     return "?";
 }
 
-/// Whether a panel is multiplied by uint8 activations rather than int16 ones.
-constexpr bool takes_bytes(panel_kernel kernel) {
-    return kernel != panel_kernel::widened_pairs && kernel != panel_kernel::word_pairs;
+/// Activations as a panel is multiplied by them.
+enum class panel_activations : std::uint8_t {
+    unsigned_codes,  ///< uint8, see zero_based_shift
+    centered_codes,  ///< int8, see center
+    differences      ///< int16, from the zero point
+};
+constexpr panel_activations activations_of(panel_kernel kernel) {
+    switch (kernel) {
+        case panel_kernel::signed_quads: return panel_activations::centered_codes;
+        case panel_kernel::widened_pairs:
+        case panel_kernel::word_pairs: return panel_activations::differences;
+        default: return panel_activations::unsigned_codes;
+    }
 }
 
-/// What a panel of quads needs beside its weights.
-struct panel_details {
-    std::uint8_t window = 1;    ///< windowed_quads: quads whose pair sums fit int16 together
-    std::uint8_t shuffled = 0;  ///< residual_quads: whether channels are in the order of the panel's shuffle
-    std::uint16_t residuals = 0;
-    std::int32_t first_residual = 0;
-};
+/// What a panel's activations hold where x is the zero point.
+constexpr std::int32_t staged_zero_point(panel_kernel kernel, activation_codes codes) {
+    switch (activations_of(kernel)) {
+        case panel_activations::unsigned_codes: return codes.zero_point + zero_based_shift(codes);
+        case panel_activations::centered_codes: return codes.zero_point - center(codes);
+        default: return 0;
+    }
+}
+
+/// Whether an architecture has panels of signed_quads.
+template <class Arch>
+inline constexpr bool has_signed_quads = operations<Arch>::has_dot4&& operations<Arch>::pair_sums_saturate;
 
 /// The depth of a convolution as `count` contiguous runs of `length` products.
 struct depth_runs {
@@ -84,24 +89,12 @@ constexpr depth_runs runs_of(const conv2d_geometry& g) {
     return {g.taps(), g.group_in()};
 }
 
-/// Whether panels that could saturate are nibble_quads rather than widened_pairs: with one row a weight is widened for a
-/// single product, and splitting the row costs little.
-constexpr bool splits_activations(const conv2d_geometry& g) {
-    return g.out.pixels() == 1 && g.taps() == 1 && g.group_in() >= 64;
-}
-
-/// Channels that a shuffle moves within: what one byte shuffle of the machine reaches.
-inline constexpr int shuffle_block = 16;
-
-/// How many panels share a shuffle; 0 where there are none. A shuffled copy of the input costs about 7 % of one panel's time where there is one
-/// tap, and less where taps share it. The fewer the panels, the fewer pairs are bad; and the deeper they are, the rarer
-/// are large weights, if the largest of each channel is 127.
-constexpr int panels_of_a_shuffle(const conv2d_geometry& g) {
-    if (g.groups != 1 || g.in.channels % 4 != 0 || g.in.channels < shuffle_block) return 0;
-    const std::int64_t products = std::int64_t{g.out.height} * g.out.width * g.depth() * g.out.channels;
-    if (products < 1 << 18) return 0;  // a copy's call costs more than it brings
-    if (g.taps() > 1 || g.in.channels < 384) return 1;
-    return g.in.channels < 1024 ? 2 : 4;
+/// Whether pairs are faster than signed quads: where runs end in so much padding of their last quad, which pairs skip, or
+/// where many pixels have so few products each that splitting their signs takes longer than that saves.
+constexpr bool prefers_pairs(const conv2d_geometry& g) {
+    const depth_runs runs = runs_of(g);
+    const int pairs = (runs.length + 1) / 2 * 2;
+    return 12 * (runs.padded_length() - pairs) > pairs || (runs.depth() <= 32 && g.out.pixels() > 64);
 }
 
 /// Where the parts of a packed convolution lie.
@@ -110,34 +103,16 @@ template <class Arch> struct panel_layout {
 
     depth_runs runs;
     int group_panels = 0, panels = 0;
-    int residual_capacity = 0;  ///< residual quads that there is room for, of all panels
-    int panel_residuals = 0;    ///< that one panel may have; more make it slower than widened_pairs
-    int shuffle_panels = 0;     ///< consecutive panels that share a shuffle; 0 where there are none
-    std::size_t details_begin = 0, bias_begin = 0, shuffles_begin = 0, shuffle_bytes = 0, places_begin = 0,
-                panels_begin = 0, panel_bytes = 0, residuals_begin = 0, bytes = 0;
+    std::size_t bias_begin = 0, panels_begin = 0, panel_bytes = 0, bytes = 0;
 
     constexpr panel_layout(const conv2d_geometry& g, bool affine)
         : runs(runs_of(g)), group_panels((g.group_out() + width - 1) / width), panels(group_panels * g.groups) {
         const auto count = static_cast<std::size_t>(panels), lanes = static_cast<std::size_t>(width);
-        if (!affine && operations<Arch>::has_dot4 && operations<Arch>::pair_sums_saturate) {
-            const int quads = runs.depth() / 4;
-            panel_residuals = std::min(quads / 5, 65535);
-            residual_capacity = panels * std::max(quads / 12, std::min(quads / 5, 3));
-            shuffle_panels = panels_of_a_shuffle(g);
-        }
-        const auto residuals = static_cast<std::size_t>(residual_capacity);
-        details_begin = (count + 3) / 4 * 4;
-        bias_begin = align_up(details_begin + count * sizeof(panel_details));
-        shuffles_begin = bias_begin + align_up(count * lanes * sizeof(std::int32_t));
-        shuffle_bytes = static_cast<std::size_t>(g.in.channels - g.in.channels % shuffle_block);
-        places_begin = shuffles_begin;
-        if (shuffle_panels != 0)
-            places_begin += align_up(static_cast<std::size_t>((panels - 1) / shuffle_panels + 1) * shuffle_bytes);
-        panels_begin = places_begin + align_up(residuals * sizeof(quad_place));
+        bias_begin = align_up(2 * count);
+        panels_begin = bias_begin + align_up(count * lanes * sizeof(std::int32_t));
         panel_bytes = align_up(lanes * static_cast<std::size_t>(runs.depth()) *
                                (affine ? sizeof(std::int16_t) : sizeof(std::int8_t)));
-        residuals_begin = panels_begin + count * panel_bytes;
-        bytes = residuals_begin + align_up(residuals * lanes * 4);
+        bytes = panels_begin + count * panel_bytes;
     }
 
     /// One panel: output channels [first_channel, first_channel + channels) of a group.
@@ -157,21 +132,6 @@ template <class Arch> struct panel_layout {
     static constexpr std::ptrdiff_t place(int depth_index, int channel, int group) {
         return (std::ptrdiff_t{depth_index / group} * width + channel) * group + depth_index % group;
     }
-    /// Where a quad lies in a window, from its first product's depth index.
-    static constexpr quad_place place_in_window(const conv2d_geometry& g, const depth_runs& runs, int depth_index) {
-        const int run = depth_index / runs.padded_length(), element = depth_index % runs.padded_length();
-        const bool merged = runs.length != g.group_in();
-        const int row = merged ? run : run / g.kernel_width;
-        const int column = merged ? element / g.in.channels : run % g.kernel_width;
-        return {static_cast<std::int16_t>(row), static_cast<std::int16_t>(column),
-                merged ? element % g.in.channels : element};
-    }
-    /// Its inverse.
-    static constexpr int depth_index(const conv2d_geometry& g, const depth_runs& runs, quad_place place) {
-        const bool merged = runs.length != g.group_in();
-        const int run = merged ? place.kernel_row : place.kernel_row * g.kernel_width + place.kernel_column;
-        return run * runs.padded_length() + (merged ? place.kernel_column * g.in.channels : 0) + place.element;
-    }
 };
 
 /// Reading a packed convolution; `Byte` is std::byte where it is being written.
@@ -187,19 +147,10 @@ template <class Arch, class Byte = const std::byte> struct packed_panels {
     packed_panels(const conv2d_geometry& g, bool affine, Byte* packed) : layout(g, affine), data(packed) {}
 
     panel_kernel kernel(int panel) const { return static_cast<panel_kernel>(data[panel]); }
-    auto& details(int panel) const { return at<panel_details>(layout.details_begin)[panel]; }
+    /// windowed_quads: how many quads; 1 for all other kinds.
+    auto& window(int panel) const { return at<std::uint8_t>(static_cast<std::size_t>(layout.panels))[panel]; }
     pointer<std::int32_t> bias(int panel) const {
         return at<std::int32_t>(layout.bias_begin) + std::ptrdiff_t{panel} * layout.width;
-    }
-    /// Which shuffle a panel takes, and where it stands: the channel of its block that comes to each byte.
-    int shuffle_index(int panel) const { return layout.shuffle_panels == 0 ? 0 : panel / layout.shuffle_panels; }
-    pointer<std::uint8_t> shuffle(int index) const {
-        return at<std::uint8_t>(layout.shuffles_begin + static_cast<std::size_t>(index) * layout.shuffle_bytes);
-    }
-    /// Where residual quads lie in a window, and their weights, from the `first` on.
-    pointer<quad_place> residual_places(int first) const { return at<quad_place>(layout.places_begin) + first; }
-    pointer<std::int8_t> residuals(int first) const {
-        return at<std::int8_t>(layout.residuals_begin) + std::ptrdiff_t{first} * 4 * layout.width;
     }
     template <class T> pointer<T> weights(int panel) const {
         return at<T>(layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes);

@@ -57,6 +57,18 @@ struct nearest_even {
             return round_below(xsimd::to_float(sums) * scale, upper);
         };
     }
+    /// Whether the multipliers are below 1, as those of all but odd scales are: no product then leaves int32, and
+    /// shrinking_vector() is what vector() is, for less.
+    template <class Operations> [[gnu::always_inline]] bool shrinks(int channel, int count) const {
+        using real = typename Operations::real;
+        return xsimd::all(xsimd::abs(Operations::load_first(multiplier + channel, count)) < real(1.0f));
+    }
+    template <class Operations> [[gnu::always_inline]] auto shrinking_vector(int channel, int count) const {
+        const auto scale = Operations::load_first(multiplier + channel, count);
+        return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
+            return xsimd::nearbyint_as_int(xsimd::to_float(sums) * scale);
+        };
+    }
 };
 
 /// y = rne(clamp((float(sum) + bias[c]) * multiplier[c], min - z, max - z)) + z, with bias[c] = b / (x_scale *

@@ -14,8 +14,8 @@
 //   highest * (the positive weights of the pair) <= 32767  and  highest * (the negative ones) >= -32768.
 //
 // The same bound on the weights of several pairs says that their sums may be added up in 16 bits before they are
-// widened. And where few pairs break it, they can be clipped: w = clipped + residual, the residual being multiplied by
-// the same instruction once more.
+// widened. Activations in [-128, 127], as magnitudes and flips (signed_quads in gemm.hpp), never break it: 2 * 128 * -128
+// is -32768.
 
 namespace zp {
 inline namespace v0 {
@@ -46,15 +46,11 @@ constexpr bool pair_fits_int16(std::int32_t low, std::int32_t high, std::int32_t
     return most <= 32767 && least >= -32768;
 }
 
-/// Quads of a panel of `width` channels with a pair that does not fit.
-inline int count_unfit(const std::int8_t* quads, int depth, int width, pair_limits limits) {
-    int unfit = 0;
-    for (int quad = 0; quad != depth / 4; ++quad, quads += 4 * width) {
-        int any = 0;
-        for (int i = 0; i != 4 * width; i += 2) any |= !limits.fit(quads[i], quads[i + 1]);
-        unfit += any;
-    }
-    return unfit;
+/// Whether all pairs fit.
+inline bool pairs_fit(const std::int8_t* weights, int count, pair_limits limits) {
+    for (int i = 0; i != count; i += 2)
+        if (!limits.fit(weights[i], weights[i + 1])) return false;
+    return true;
 }
 
 /// Whether the pair sums of any `window` quads in a row can be added up in 16 bits. Windows begin with every run.
@@ -85,26 +81,6 @@ inline int longest_window(const std::int8_t* quads, int runs, int run_quads, int
     for (const int window : {16, 8, 4, 2})
         if (run_quads > 1 && window_fits(quads, runs, run_quads, width, window, limits)) return window;
     return 1;
-}
-
-/// Clips the pairs of `count` weights that do not fit; `residuals` receives what was taken away. Gives whether
-/// anything was. A residual is at most 128 in magnitude and alone in its pair unless the pair has both signs too large,
-/// so it fits itself for activations of 8 bits.
-inline bool clip_pairs(std::int8_t* weights, std::int8_t* residuals, int count, pair_limits limits) {
-    bool any = false;
-    for (int i = 0; i != count; i += 2) {
-        const std::int32_t w0 = weights[i], w1 = weights[i + 1];
-        std::int32_t clipped0 = w0, clipped1 = w1;
-        if (w0 > 0 && w1 > 0 && w0 + w1 > limits.positive)
-            (w0 >= w1 ? clipped0 : clipped1) -= w0 + w1 - limits.positive;
-        if (w0 < 0 && w1 < 0 && w0 + w1 < -limits.negative)
-            (w0 <= w1 ? clipped0 : clipped1) -= w0 + w1 + limits.negative;
-        weights[i] = static_cast<std::int8_t>(clipped0), weights[i + 1] = static_cast<std::int8_t>(clipped1);
-        residuals[i] = static_cast<std::int8_t>(w0 - clipped0),
-        residuals[i + 1] = static_cast<std::int8_t>(w1 - clipped1);
-        any = any || w0 != clipped0 || w1 != clipped1;
-    }
-    return any;
 }
 
 }  // namespace kernel

@@ -28,7 +28,7 @@
 // What 32 products of one row cost, and 64 x 64 of them where two multiplications start in a cycle of 4.3 GHz:
 //
 //   word_pairs      2 x (load and multiply, add)              4 instructions    42 ns
-//   widened_pairs   2 x (load and widen, multiply, add)       6                 59 ns
+//   signed_quads    load and flip, multiply, multiply, add    4, staging more
 //   byte_quads      load and multiply, multiply, add          3, where exact    36 ns
 //
 // With one row each weight is widened for one product only, so that words are worth their bytes: small layers of one
@@ -75,9 +75,17 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words> class small
     static constexpr conv2d_geometry geometry = geometry_of({Rows, Depth, Channels});
     static constexpr panel_layout<Arch> layout{geometry, Words};
     static constexpr int width = panel_width<Arch>, panels = layout.panels;
-    static constexpr int pitch = layout.runs.depth();  // of a row of activations: Depth, padded
+    static constexpr int pitch = layout.runs.depth();  // Depth, padded
     static constexpr int last_channels = Channels - (panels - 1) * width;
+    /// How panels that could saturate are multiplied.
+    using any_weights =
+        std::conditional_t<has_signed_quads<Arch> && !prefers_pairs(geometry), signed_quads, widened_pairs>;
+    /// From a row of activations to the next. Of signed_quads, a row is magnitudes, flips and the sum of flipped ones.
+    template <class Format>
+    static constexpr int row_pitch =
+        std::is_same_v<Format, signed_quads> ? 2 * pitch + int{sizeof(std::int32_t)} : pitch;
     static_assert(std::size_t{Rows} * pitch * sizeof(std::int16_t) <= implicit_gemm_plan<Arch>(geometry).scratch_bytes);
+    static_assert(std::size_t{Rows} * row_pitch<any_weights> + 31 <= implicit_gemm_plan<Arch>(geometry).scratch_bytes);
 
     /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
     static constexpr int register_sums = 8;
@@ -90,7 +98,7 @@ public:
     static bool supports([[maybe_unused]] const std::byte* packed) noexcept {
         bool all = true;
         if constexpr (!Words)
-            for (int i = 0; i != panels; ++i) all = all && (is<byte_quads>(packed, i) || is<widened_pairs>(packed, i));
+            for (int i = 0; i != panels; ++i) all = all && (is<byte_quads>(packed, i) || is<any_weights>(packed, i));
         return all;
     }
 
@@ -100,14 +108,14 @@ public:
                                            const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
         const Epilogue own = epilogue;  // which no store to y can change
         if constexpr (Words) {
-            const std::int16_t* staged = stage<std::int16_t>(x, codes, scratch);
+            const std::int16_t* staged = stage<word_pairs>(x, codes, scratch);
             constexpr int passes = (panels - 1) / panels_at_once, done = passes * panels_at_once;
             for (int pass = 0; pass != passes; ++pass)
                 multiply_panels<word_pairs, panels_at_once, width>(staged, packed, pass * panels_at_once, own, y);
             multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
         } else {
             if constexpr (ops::has_dot4) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
-            multiply_each<widened_pairs>(x, codes, packed, own, y, scratch);
+            multiply_each<any_weights>(x, codes, packed, own, y, scratch);
         }
         if constexpr (in_registers && !adds_residual<Epilogue> && sizeof(Out) == 1)
             if (table_of(own) != nullptr)
@@ -120,15 +128,29 @@ private:
     template <class Format> static bool is(const std::byte* packed, int panel) {
         const auto kernel = static_cast<panel_kernel>(packed[panel]);
         if constexpr (std::is_same_v<Format, widened_pairs>) return kernel == panel_kernel::widened_pairs;
+        else if constexpr (std::is_same_v<Format, signed_quads>) return kernel == panel_kernel::signed_quads;
         else return kernel == panel_kernel::byte_quads || kernel == panel_kernel::windowed_quads;
     }
 
     /// Rows of activations as a panel's kind takes them, in place where they are so already.
-    template <class Activation, class In>
-    [[gnu::always_inline]] static const Activation* stage(const In* x, activation_codes codes,
-                                                          std::byte* scratch) noexcept {
-        if constexpr (std::is_same_v<Activation, In> && Depth == pitch) return x;
-        auto* staged = reinterpret_cast<Activation*>(scratch);
+    template <class Format, class In>
+    [[gnu::always_inline]] static const typename Format::activation* stage(const In* x, activation_codes codes,
+                                                                           std::byte* scratch) noexcept {
+        using activation = typename Format::activation;
+        auto* staged = reinterpret_cast<activation*>(scratch);
+        if constexpr (std::is_same_v<Format, signed_quads>) {
+            std::int32_t sums[Rows] = {};
+            for (int i = 0; i != Rows; ++i) {
+                std::uint8_t* row = staged + i * row_pitch<Format>;
+                stage_pixels<Arch>(x + i * Depth, Depth, codes, signed_bytes{row, pitch});
+                for (int k = Depth; k != pitch; ++k) row[k] = row[pitch + k] = 0;
+            }
+            ops::sum_flipped(staged, pitch, pitch, row_pitch<Format>, Rows, sums);
+            for (int i = 0; i != Rows; ++i)
+                std::memcpy(staged + i * row_pitch<Format> + 2 * pitch, &sums[i], sizeof sums[i]);
+            return staged;
+        }
+        if constexpr (std::is_same_v<activation, In> && Depth == pitch) return x;
         constexpr int run = Depth == pitch ? Rows * Depth : Depth;
         for (int i = 0; i != Rows * Depth / run; ++i) {
             stage_pixels<Arch>(x + i * run, run, codes, staged + i * pitch);
@@ -144,7 +166,7 @@ private:
         bool any = false;
         for (int panel = 0; panel != panels; ++panel) any = any || is<Format>(packed, panel);
         if (!any) return;
-        const auto* staged = stage<typename Format::activation>(x, codes, scratch);
+        const auto* staged = stage<Format>(x, codes, scratch);
         for (int panel = 0; panel != panels - 1; ++panel)
             if (is<Format>(packed, panel)) multiply_panels<Format, 1, width>(staged, packed, panel, epilogue, y);
         if (is<Format>(packed, panels - 1))
@@ -170,7 +192,7 @@ private:
                           higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
             const auto multiply_rows = [&](auto rows, int row) {
                 alignas(64) std::int32_t sums[rows * width];
-                multiply_tile_of<Format, rows>(x + row * pitch, weights, bias, sums);
+                multiply_tile_of<Format, rows>(x + row * row_pitch<Format>, weights, bias, sums);
                 finish_rows<Arch>(epilogue, sums, rows, channel, LastChannels, y + row * Channels + channel, Channels);
             };
             for (int tile = 0; tile != higher_tiles; ++tile)
@@ -200,6 +222,7 @@ private:
     [[gnu::always_inline]] static void multiply(const typename Format::activation* x,
                                                 const typename Format::weight* weights, const std::int32_t* bias,
                                                 int32 (&sums)[TileRows][Panels][ops::vectors]) noexcept {
+        constexpr bool flipped = std::is_same_v<Format, signed_quads>;
         constexpr int steps = pitch / Format::depth, vector_weights = ops::lanes * Format::depth;
         constexpr int sets = in_registers ? std::clamp(register_sums / (TileRows * Panels * ops::vectors), 1, 4) : 1;
         constexpr auto panel_pitch = static_cast<std::ptrdiff_t>(layout.panel_bytes / sizeof(typename Format::weight));
@@ -209,6 +232,11 @@ private:
         unroll<TileRows * row_vectors>([&](auto i) __attribute__((always_inline)) {
             constexpr int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
             set_sums[0][row][panel][v] = ops::template load<int32>(bias + panel * width + v * ops::lanes);
+            if constexpr (flipped) {
+                std::int32_t sum;
+                std::memcpy(&sum, x + row * row_pitch<Format> + 2 * pitch, sizeof sum);
+                ops::add(set_sums[0][row][panel][v], sum);
+            }
             if constexpr (sets > 1)
                 unroll<sets - 1>([&](auto set)
                                      __attribute__((always_inline)) { set_sums[set + 1][row][panel][v] = int32(0); });
@@ -220,9 +248,12 @@ private:
                                                   (k * ops::vectors + i % ops::vectors) * vector_weights);
             });
             unroll<TileRows>([&](auto row) __attribute__((always_inline)) {
-                const auto a = ops::broadcast(x + row * pitch + k * Format::depth);
+                const auto* from = x + row * row_pitch<Format> + k * Format::depth;
+                const auto a = ops::broadcast(from);
                 unroll<row_vectors>([&](auto i) __attribute__((always_inline)) {
-                    Format::template dot<ops>(sums_of_set[row][i / ops::vectors][i % ops::vectors], a, w[i]);
+                    int32& sum = sums_of_set[row][i / ops::vectors][i % ops::vectors];
+                    if constexpr (flipped) Format::template dot<ops>(sum, a, ops::broadcast(from + pitch), w[i]);
+                    else Format::template dot<ops>(sum, a, w[i]);
                 });
                 // Or g++ adds all products at the end, from memory.
                 unroll<Panels>([&](auto p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });

@@ -95,6 +95,8 @@ constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min
 constexpr std::int32_t zero_based_shift(activation_codes codes) {
     return codes.min < 0 ? -std::min(codes.min, codes.zero_point) : 0;
 }
+/// What centered codes are relative to: int8 codes are as they are.
+constexpr std::int32_t center(activation_codes codes) { return codes.min < 0 ? 0 : 128; }
 
 /// Codes as the int16 difference from the zero point, in [-255, 255].
 template <class Arch, class In>
@@ -132,10 +134,31 @@ template <class Arch>
     std::memset(to, codes.zero_point + zero_based_shift(codes), static_cast<std::size_t>(count));
 }
 
-/// Fills a band with the input under output rows [first, first + count).
+/// Centered codes as signed_quads take them: magnitudes, and flips `flips` bytes behind them.
+struct signed_bytes {
+    std::uint8_t* magnitudes;
+    std::ptrdiff_t flips;
+
+    constexpr signed_bytes operator+(std::ptrdiff_t n) const { return {magnitudes + n, flips}; }
+    constexpr signed_bytes& operator+=(std::ptrdiff_t n) { return *this = *this + n; }
+};
+template <class Arch, class In>
+[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
+                                                signed_bytes to) {
+    operations<Arch>::split_signs(reinterpret_cast<const std::uint8_t*>(from), count,
+                                  static_cast<std::uint8_t>(center(codes)), to.magnitudes, to.magnitudes + to.flips);
+}
+template <class Arch>
+[[gnu::always_inline]] inline void stage_border(std::ptrdiff_t count, activation_codes codes, signed_bytes to) {
+    const std::int32_t zero = codes.zero_point - center(codes);
+    std::memset(to.magnitudes, zero < 0 ? -zero : zero, static_cast<std::size_t>(count));
+    std::memset(to.magnitudes + to.flips, zero < 0 ? 0xff : 0, static_cast<std::size_t>(count));
+}
+
+/// Fills a band with the input under output rows [first, first + count). `Staged` is a pointer, or signed_bytes.
 template <class Arch, class In, class Staged>
 [[gnu::noinline]] void stage_band(const conv2d_geometry& g, const band_layout& layout, int first, int count,
-                                  const In* x, activation_codes codes, Staged* band) noexcept {
+                                  const In* x, activation_codes codes, Staged band) noexcept {
     // Staged columns left of the input, inside it and right of it.
     const int left = std::min((g.padding_left + layout.column_step - 1) / layout.column_step, layout.columns);
     const int reach = (g.in.width + g.padding_left + layout.column_step - 1) / layout.column_step;
@@ -143,17 +166,24 @@ template <class Arch, class In, class Staged>
     const int right = layout.columns - left - inside;
     const std::ptrdiff_t channels = g.in.channels;
     const bool dense = layout.column_step == 1 && layout.pixel_pitch == channels;
+    const bool whole_rows = dense && layout.row_step == 1 && layout.columns == g.in.width && left == 0;
 
     const std::ptrdiff_t rows = layout.rows(g, count);
-    for (std::ptrdiff_t row = 0; row != rows; ++row, band += layout.row_pitch) {
+    for (std::ptrdiff_t row = 0, at_once = 1; row != rows; row += at_once, band += at_once * layout.row_pitch) {
+        at_once = 1;
         const std::ptrdiff_t y = first * g.stride_height + row * layout.row_step - g.padding_top;
         if (y < 0 || y >= g.in.height) {
             stage_border<Arch>(layout.row_pitch, codes, band);
             continue;
         }
+        if (whole_rows) {
+            at_once = std::min(rows - row, g.in.height - y);
+            stage_pixels<Arch>(x + y * layout.row_pitch, at_once * layout.row_pitch, codes, band);
+            continue;
+        }
         stage_border<Arch>(left * layout.pixel_pitch, codes, band);
         const In* from = x + (y * g.in.width + left * layout.column_step - g.padding_left) * channels;
-        Staged* to = band + left * layout.pixel_pitch;
+        const Staged to = band + left * layout.pixel_pitch;
         if (dense) {
             stage_pixels<Arch>(from, inside * channels, codes, to);
         } else {
@@ -163,25 +193,6 @@ template <class Arch, class In, class Staged>
             }
         }
         stage_border<Arch>(right * layout.pixel_pitch, codes, to + inside * layout.pixel_pitch);
-    }
-}
-
-/// A staged copy of a band with the channels of each pixel shuffled. `from` lies as `source` says, of which `to_layout`
-/// takes every row_step-th row and column_step-th column if the source is the input itself.
-template <class Arch>
-[[gnu::noinline]] void shuffle_band(const conv2d_geometry& g, const band_layout& source, const std::uint8_t* from,
-                                    const band_layout& layout, int output_rows, const std::uint8_t* shuffle,
-                                    std::uint8_t* to) noexcept {
-    const std::ptrdiff_t whole = g.in.channels / 16 * 16, rest = g.in.channels - whole;
-    const std::ptrdiff_t row_step = source.staged ? source.row_pitch : layout.row_step * source.row_pitch;
-    const std::ptrdiff_t column_step = source.staged ? source.pixel_pitch : layout.column_step * source.pixel_pitch;
-    const std::ptrdiff_t rows = layout.rows(g, output_rows);
-    for (std::ptrdiff_t row = 0; row != rows; ++row) {
-        const std::uint8_t* pixel = from + row * row_step;
-        for (int column = 0; column != layout.columns; ++column, pixel += column_step, to += layout.pixel_pitch) {
-            operations<Arch>::shuffle_blocks(pixel, shuffle, whole, to);
-            if (rest != 0) std::memcpy(to + whole, pixel + whole, static_cast<std::size_t>(rest));
-        }
     }
 }
 

@@ -22,9 +22,11 @@
 //             for each tile: transform horizontally into       operands  [position][tile][channel] int16
 //         for each panel of output channels:
 //             for each part of the input channels:
-//                 for each position: one matrix product into   products  [position][tile][output channel] int32
-//                 for each tile: transform back, add to        sums      [tile row][pixel][output channel] int32
-//             y = epilogue(sums)
+//                 transform the filters into                   weights   [position][channel / 2][output channel][2] int16
+//                 for each run of tiles of the block:
+//                     for each position: one matrix product    products  [position][tile][output channel] int32
+//                     for each tile: transform back, add to    sums      [tile row][pixel][output channel] int32
+//                     y = epilogue(sums)                       after the last part
 
 namespace zp {
 inline namespace v0 {
@@ -38,10 +40,12 @@ constexpr bool winograd_supports(const conv2d_geometry& g) {
 
 /// Bytes of operands that a block should stay within: they are read once a panel, from the second-level cache.
 inline constexpr std::ptrdiff_t winograd_operand_bytes = 352 * 1024;
-/// Tiles of a block at most: products of as many lie between one panel's multiplication and its transform.
+/// Tiles that are multiplied with a panel and transformed back together: their products stay in the first-level cache.
 inline constexpr int winograd_most_tiles = 18;
+/// Input channels of a panel that are transformed together, so that their weights stay in the second-level cache.
+inline constexpr int winograd_part_channels = 256;
 /// Tiles of a row that are transformed back and finished together.
-inline constexpr int winograd_run_tiles = 8;
+inline constexpr int winograd_row_tiles = 8;
 
 /// The pitch of matrices one behind the other, in elements: an odd number of cache lines, so that the same place in
 /// all of them does not fall into few sets of the first-level cache.
@@ -56,15 +60,19 @@ template <class Arch> struct winograd_plan {
 
     int tile_rows, tile_columns;  ///< tiles over the output
     int block_tiles;              ///< of a block; the last may have fewer
+    int run_tiles;                ///< of them, that are multiplied together; the last may be fewer
+    int part_channels;            ///< input channels that are multiplied together; the last may be fewer
     conv2d_geometry tiled;        ///< the geometry whose output is all tiles, for staging
     band_layout band;
-    std::ptrdiff_t operand_pitch, product_pitch;  ///< from one position to the next
-    std::size_t operands_begin, products_begin, sums_begin, offsets_begin, scratch_bytes;
+    std::ptrdiff_t operand_pitch, weight_pitch, product_pitch;  ///< from one position to the next
+    std::size_t operands_begin, weights_begin, products_begin, sums_begin, offsets_begin, scratch_bytes;
 
     constexpr winograd_plan(const conv2d_geometry& g, const winograd_method& method)
         : tile_rows((g.out.height + method.outputs - 1) / method.outputs),
           tile_columns((g.out.width + method.outputs - 1) / method.outputs),
           block_tiles(0),
+          run_tiles(0),
+          part_channels(std::min((g.group_in() + 3) / 4 * 4, winograd_part_channels)),
           tiled(g) {
         tiled.out = {tile_rows * method.outputs, tile_columns * method.outputs, g.out.channels};
         band.columns = tiled.out.width + 2;
@@ -80,27 +88,38 @@ template <class Arch> struct winograd_plan {
         const std::ptrdiff_t fitting =
             std::max<std::ptrdiff_t>(winograd_operand_bytes / tile_bytes, operations<Arch>::tile_rows);
         const int tiles = tile_rows * tile_columns;
-        const int most = static_cast<int>(std::min<std::ptrdiff_t>(fitting, winograd_most_tiles));
-        const int blocks = (tiles + most - 1) / most;
-        block_tiles = (tiles + blocks - 1) / blocks;
+        block_tiles = even_part(tiles, static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles)));
+        run_tiles = even_part(block_tiles, winograd_most_tiles);
 
         operand_pitch = odd_line_pitch(block_tiles * band.pixel_pitch, sizeof(std::int16_t));
-        product_pitch = odd_line_pitch(block_tiles * width, sizeof(std::int32_t));
-        const int sum_tiles = winograd_layout<Arch>(g, method).most_parts > 1 ? block_tiles : winograd_run_tiles;
+        weight_pitch = odd_line_pitch(std::ptrdiff_t{part_channels} * width, sizeof(std::int16_t));
+        product_pitch = odd_line_pitch(run_tiles * width, sizeof(std::int32_t));
+        const winograd_layout<Arch> layout(g, method);
+        const bool whole = layout.most_parts == 1 && part_channels == layout.depth;
+        const int sum_tiles = whole ? winograd_row_tiles : block_tiles;
         const auto bytes = [](std::ptrdiff_t elements, std::size_t size) {
             return align_up(static_cast<std::size_t>(elements) * size);
         };
         operands_begin = bytes(method.inputs * band.row_pitch, sizeof(std::int16_t));
-        products_begin = operands_begin + bytes(method.positions() * operand_pitch, sizeof(std::int16_t));
+        weights_begin = operands_begin + bytes(method.positions() * operand_pitch, sizeof(std::int16_t));
+        products_begin = weights_begin + bytes(method.positions() * weight_pitch, sizeof(std::int16_t));
         sums_begin = products_begin + bytes(method.positions() * product_pitch, sizeof(std::int32_t));
         offsets_begin = sums_begin + bytes(sum_tiles * method.outputs * method.outputs * width, sizeof(std::int32_t));
-        scratch_bytes = offsets_begin + bytes(block_tiles, sizeof(std::int32_t));
+        scratch_bytes = offsets_begin + bytes(run_tiles, sizeof(std::int32_t));
+    }
+
+private:
+    /// The size of parts of `count`, the fewest of at most `most` each and as even as can be.
+    static constexpr int even_part(int count, int most) {
+        const int parts = (count + most - 1) / most;
+        return (count + parts - 1) / parts;
     }
 };
 
 /// The transforms of a method on an architecture.
 template <class Arch> struct winograd_transforms {
     const winograd_method& method;
+    void (*filters)(const std::int8_t*, const std::int16_t*, int, std::int16_t*, std::ptrdiff_t) noexcept;
     void (*input_columns)(std::int16_t*, std::ptrdiff_t, std::ptrdiff_t) noexcept;
     void (*input_rows)(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;
     void (*output_tile)(const std::int32_t*, std::ptrdiff_t, const std::int32_t*, std::int32_t*,
@@ -108,36 +127,43 @@ template <class Arch> struct winograd_transforms {
 };
 template <class Arch, class Winograd>
 inline constexpr winograd_transforms<Arch> winograd_transforms_of{
-    Winograd::method, &transform_input_columns<Arch, Winograd>, &transform_input_rows<Arch, Winograd>,
-    &transform_output_tile<Arch, Winograd>};
+    Winograd::method, &transform_filters<Arch, Winograd>, &transform_input_columns<Arch, Winograd>,
+    &transform_input_rows<Arch, Winograd>, &transform_output_tile<Arch, Winograd>};
 
-/// The matrix products of one part: at each position, `tiles` rows of operands times the part's weights.
+/// The operands of a product at each position: rows of tiles, times the weights of a part.
+struct winograd_operands {
+    const std::int16_t* tiles;
+    std::ptrdiff_t tile_pitch;  ///< from one position to the next, as all pitches here
+    const std::int32_t* offsets;
+    int count;
+    const std::int16_t* weights;
+    std::ptrdiff_t weight_pitch;
+    int channels;
+};
+
+/// The products at each position. Meanwhile [ahead, end), the codes to be transformed next, come into the second-level
+/// cache: in a network they are in none when the layer begins.
 template <class Arch>
-[[gnu::noinline]] void multiply_winograd_part(const std::int16_t* operands, std::ptrdiff_t operand_pitch,
-                                              const std::int32_t* offsets, int tiles, const std::int16_t* weights,
-                                              const std::int16_t* end, int channels, int positions,
-                                              std::int32_t* products, std::ptrdiff_t product_pitch) noexcept {
+[[gnu::noinline]] void multiply_winograd_part(winograd_operands from, const std::int8_t* ahead, const std::int8_t* end,
+                                              int positions, std::int32_t* products,
+                                              std::ptrdiff_t product_pitch) noexcept {
     constexpr int width = panel_width<Arch>;
     alignas(64) static constexpr std::int32_t no_bias[width]{};
     window_runs runs;
-    runs.length = channels;
-    const std::ptrdiff_t block = std::ptrdiff_t{channels} * width;
+    runs.length = from.channels;
+    const std::ptrdiff_t step = ((end - ahead) / positions + 64) / 64 * 64;
     for (int position = 0; position != positions; ++position) {
-        // The weights of the next position come into the second-level cache while these are multiplied with
-        // several rows of operands, also those of the next panel. In a network they are in no cache when the layer begins.
-        const std::int16_t* ahead = weights + std::min(block, end - weights);
-        const std::ptrdiff_t count_ahead = tiles > operations<Arch>::tile_rows ? std::min(block, end - ahead) : 0;
-        for (int tile = 0; tile != tiles;) {
-            const int count = next_tile_rows<Arch>(tiles - tile);
-            for (std::ptrdiff_t i = count_ahead * tile / tiles; i < count_ahead * (tile + count) / tiles; i += 32)
-                __builtin_prefetch(ahead + i, 0, 2);
+        for (const std::int8_t* stop = ahead + std::min(step, end - ahead); ahead < stop; ahead += 64)
+            __builtin_prefetch(ahead, 0, 2);
+        for (int tile = 0; tile != from.count;) {
+            const int count = next_tile_rows<Arch>(from.count - tile);
             tile_kernels<Arch, word_pairs>[static_cast<std::size_t>(count - 1)](
-                operands, offsets + tile, runs, weights, no_bias, products + std::ptrdiff_t{tile} * width);
+                from.tiles, from.offsets + tile, runs, from.weights, no_bias, products + std::ptrdiff_t{tile} * width);
             tile += count;
         }
-        operands += operand_pitch;
+        from.tiles += from.tile_pitch;
+        from.weights += from.weight_pitch;
         products += product_pitch;
-        weights += block;
     }
 }
 
@@ -151,13 +177,14 @@ template <class Arch> struct winograd_call {
 
     std::int16_t* band() const { return reinterpret_cast<std::int16_t*>(scratch); }
     std::int16_t* operands() const { return reinterpret_cast<std::int16_t*>(scratch + plan.operands_begin); }
+    std::int16_t* weights_of_part() const { return reinterpret_cast<std::int16_t*>(scratch + plan.weights_begin); }
     std::int32_t* products() const { return reinterpret_cast<std::int32_t*>(scratch + plan.products_begin); }
     std::int32_t* sums() const { return reinterpret_cast<std::int32_t*>(scratch + plan.sums_begin); }
     std::int32_t* offsets() const { return reinterpret_cast<std::int32_t*>(scratch + plan.offsets_begin); }
 
-    /// Tiles from `tile` on that are finished together: of one row, and of the block that ends at `end`.
-    int run_length(int tile, int end) const {
-        return std::min({winograd_run_tiles, end - tile, plan.tile_columns - tile % plan.tile_columns});
+    /// Tiles from `tile` on that are finished together: of one row, and before `end`.
+    int row_length(int tile, int end) const {
+        return std::min({winograd_row_tiles, end - tile, plan.tile_columns - tile % plan.tile_columns});
     }
 };
 
@@ -180,18 +207,66 @@ template <class Arch, class In>
     }
 }
 
-/// The products of tiles [first, last) with one panel of output channels, over the input channels [begin, end) of its
-/// group.
+/// Input channels [begin, end) of a panel, which are multiplied together.
+struct winograd_part {
+    int panel, begin, end;
+};
+
+/// The weights of a part, transformed.
+template <class Arch> void transform_winograd_part(const winograd_call<Arch>& call, winograd_part part) noexcept {
+    call.transforms.filters(call.weights.panel(part.panel) + call.weights.layout.place(0, part.begin, 0),
+                            call.weights.zero_points(part.panel), part.end - part.begin, call.weights_of_part(),
+                            call.plan.weight_pitch);
+}
+
+/// The products of `count` tiles from the `first` of a block on with a part. The first run of a block also fetches the
+/// codes of the next part.
 template <class Arch>
-[[gnu::noinline]] void multiply_winograd_panel(const winograd_call<Arch>& call, int panel, int first, int last,
-                                               int begin, int end) noexcept {
+[[gnu::noinline]] void multiply_winograd_run(const winograd_call<Arch>& call, winograd_part part, int first,
+                                             int count) noexcept {
     const winograd_plan<Arch>& plan = call.plan;
-    const int positions = call.weights.layout.positions;
-    const std::ptrdiff_t channel = panel / call.weights.layout.group_panels * call.geometry.group_in() + begin;
-    multiply_winograd_part<Arch>(call.operands() + channel, plan.operand_pitch, call.offsets(), last - first,
-                                 call.weights.panel(panel) + std::ptrdiff_t{begin} * positions * plan.width,
-                                 call.weights.panel(call.weights.layout.panels), end - begin, positions,
-                                 call.products(), plan.product_pitch);
+    const winograd_layout<Arch>& layout = call.weights.layout;
+    const std::ptrdiff_t channel = part.panel / layout.group_panels * call.geometry.group_in() + part.begin;
+    const std::int8_t* ahead = call.weights.panel(part.panel) + layout.place(0, part.end, 0);
+    const std::ptrdiff_t left = call.weights.panel(layout.panels) - ahead,
+                         next = layout.place(0, plan.part_channels, 0);
+    multiply_winograd_part<Arch>(
+        {call.operands() + first * plan.band.pixel_pitch + channel, plan.operand_pitch, call.offsets(), count,
+         call.weights_of_part(), plan.weight_pitch, part.end - part.begin},
+        ahead, first == 0 ? ahead + std::min(left, next) : ahead, call.transforms.method.positions(), call.products(),
+        plan.product_pitch);
+}
+
+/// What becomes of those products, the tiles being [first, last) of a block that begins at `block`: they are added to
+/// the sums of earlier parts, and finished if the part is the last.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_winograd_run(const winograd_call<Arch>& call, winograd_part part, int block, int first,
+                                           int last, const Epilogue& epilogue, Out* y) noexcept {
+    const conv2d_geometry& g = call.geometry;
+    const winograd_plan<Arch>& plan = call.plan;
+    const winograd_layout<Arch>& layout = call.weights.layout;
+    const int outputs = call.transforms.method.outputs;
+    const bool begins = part.begin == 0, ends = part.end == layout.depth;
+    const std::ptrdiff_t line = std::ptrdiff_t{outputs} * plan.width;
+    for (int tile = first, count; tile != last; tile += count) {
+        count = call.row_length(tile, last);
+        const std::ptrdiff_t row_pitch = count * line;
+        std::int32_t* sums = call.sums() + (begins && ends ? 0 : (tile - block) * outputs * line);
+        for (int i = 0; i != count; ++i) {
+            call.transforms.output_tile(call.products() + std::ptrdiff_t{tile - first + i} * plan.width,
+                                        plan.product_pitch, begins ? call.weights.bias(part.panel) : nullptr,
+                                        sums + i * line, row_pitch);
+        }
+        if (!ends) continue;
+        const int top = tile / plan.tile_columns * outputs, left = tile % plan.tile_columns * outputs;
+        const int rows = std::min(outputs, g.out.height - top), columns = std::min(count * outputs, g.out.width - left);
+        const int channel = layout.first_channel(g, part.panel), channels = layout.channels(g, part.panel);
+        for (int row = 0; row != rows; ++row) {
+            finish_rows<Arch>(epilogue, sums + row * row_pitch, columns, channel, channels,
+                              y + (std::ptrdiff_t{top + row} * g.out.width + left) * g.out.channels + channel,
+                              g.out.channels);
+        }
+    }
 }
 
 /// The whole convolution, block by block. `scratch` has winograd_plan::scratch_bytes bytes.
@@ -202,40 +277,25 @@ template <class Arch, class In, class Out, class Epilogue>
     const winograd_plan<Arch> plan(g, transforms.method);
     const winograd_weights<Arch> weights(g, transforms.method, packed);
     const winograd_call<Arch> call{g, transforms, plan, weights, scratch};
-    const int outputs = transforms.method.outputs, tiles = plan.tile_rows * plan.tile_columns;
-    for (int tile = 0; tile != plan.block_tiles; ++tile)
+    const int tiles = plan.tile_rows * plan.tile_columns, depth = weights.layout.depth;
+    for (int tile = 0; tile != plan.run_tiles; ++tile)
         call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.band.pixel_pitch);
 
     int staged = -1;
-    for (int first = 0; first < tiles; first += plan.block_tiles) {
-        const int last = std::min(first + plan.block_tiles, tiles);
-        stage_winograd_block(call, first, last, x, codes, staged);
+    for (int block = 0; block < tiles; block += plan.block_tiles) {
+        const int block_end = std::min(block + plan.block_tiles, tiles);
+        stage_winograd_block(call, block, block_end, x, codes, staged);
         for (int panel = 0; panel != weights.layout.panels; ++panel) {
-            const int channel = weights.layout.first_channel(g, panel), channels = weights.layout.channels(g, panel);
-            const std::int32_t* end = weights.ends(panel);
-            const bool split = *end != weights.layout.depth;
-            for (int begin = 0; begin != weights.layout.depth; begin = *end++) {
-                multiply_winograd_panel(call, panel, first, last, begin, *end);
-                for (int tile = first, run; tile != last; tile += run) {
-                    run = call.run_length(tile, last);
-                    const std::ptrdiff_t row_pitch = std::ptrdiff_t{run} * outputs * plan.width;
-                    std::int32_t* sums =
-                        call.sums() + (split ? std::ptrdiff_t{tile - first} * outputs * outputs * plan.width : 0);
-                    for (int i = 0; i != run; ++i) {
-                        transforms.output_tile(call.products() + std::ptrdiff_t{tile - first + i} * plan.width,
-                                               plan.product_pitch, begin == 0 ? weights.bias(panel) : nullptr,
-                                               sums + std::ptrdiff_t{i} * outputs * plan.width, row_pitch);
-                    }
-                    if (*end != weights.layout.depth) continue;
-                    const int top = tile / plan.tile_columns * outputs, left = tile % plan.tile_columns * outputs;
-                    const int rows = std::min(outputs, g.out.height - top);
-                    const int columns = std::min(run * outputs, g.out.width - left);
-                    for (int row = 0; row != rows; ++row) {
-                        finish_rows<Arch>(
-                            epilogue, sums + row * row_pitch, columns, channel, channels,
-                            y + (std::ptrdiff_t{top + row} * g.out.width + left) * g.out.channels + channel,
-                            g.out.channels);
-                    }
+            const std::int32_t* end_of_part = weights.ends(panel);
+            for (int begin = 0, end; begin != depth; begin = end) {
+                end = std::min(begin + plan.part_channels, *end_of_part);
+                end_of_part += end == *end_of_part;
+                const winograd_part part{panel, begin, end};
+                transform_winograd_part(call, part);
+                for (int first = block, last; first != block_end; first = last) {
+                    last = std::min(first + plan.run_tiles, block_end);
+                    multiply_winograd_run(call, part, first - block, last - first);
+                    finish_winograd_run(call, part, block, first, last, epilogue, y);
                 }
             }
         }

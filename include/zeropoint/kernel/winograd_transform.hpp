@@ -27,10 +27,7 @@ namespace kernel {
 
 /// What packing has to know of a method, as values.
 struct winograd_method {
-    int outputs, inputs;  ///< of one tile along an axis: m and m + 2
-    int kernel[6][3];     ///< G: `inputs` rows
-    int inverse[3][6];    ///< a left inverse of G, times inverse_scale
-    int inverse_scale;
+    int outputs, inputs;       ///< of one tile along an axis: m and m + 2
     int scale;                 ///< of the outputs, along each axis
     int shift;                 ///< scale^2 = odd * 2^shift
     std::uint32_t reciprocal;  ///< of that odd factor, modulo 2^32
@@ -43,15 +40,19 @@ struct winograd_method {
 /// F(4x4, 3x3): 36 products for 144, interpolated at 0, 1, -1, 2, -2 and infinity.
 struct winograd_4x4 {
     static constexpr winograd_method method{
-        .outputs = 4,
-        .inputs = 6,
-        .kernel = {{6, 0, 0}, {-1, -1, -1}, {-1, 1, -1}, {1, 2, 4}, {1, -2, 4}, {0, 0, 6}},
-        .inverse = {{1, 0, 0, 0, 0, 0}, {0, -3, 3, 0, 0, 0}, {0, 0, 0, 0, 0, 1}},
-        .inverse_scale = 6,
-        .scale = 24,
-        .shift = 6,
-        .reciprocal = 954437177};
+        .outputs = 4, .inputs = 6, .scale = 24, .shift = 6, .reciprocal = 954437177};
 
+    /// u = G g, given 6
+    template <class T>
+    [[gnu::always_inline]] static constexpr void transform_kernel(const T (&g)[3], T (&u)[6], T six) {
+        const T ends = g[0] + g[2], far = g[0] + (g[2] << 2), twice = g[1] + g[1];
+        u[0] = g[0] * six;
+        u[2] = g[1] - ends;
+        u[1] = u[2] - twice;
+        u[3] = far + twice;
+        u[4] = far - twice;
+        u[5] = g[2] * six;
+    }
     /// v = B d
     template <class T> [[gnu::always_inline]] static constexpr void transform_input(const T (&d)[6], T (&v)[6]) {
         const T c = d[4] - d[2], e = d[3] - d[1], twice = e + e;
@@ -75,15 +76,16 @@ struct winograd_4x4 {
 
 /// F(2x2, 3x3): 16 products for 36, interpolated at 0, 1, -1 and infinity.
 struct winograd_2x2 {
-    static constexpr winograd_method method{.outputs = 2,
-                                            .inputs = 4,
-                                            .kernel = {{2, 0, 0}, {1, 1, 1}, {1, -1, 1}, {0, 0, 2}},
-                                            .inverse = {{1, 0, 0, 0}, {0, 1, -1, 0}, {0, 0, 0, 1}},
-                                            .inverse_scale = 2,
-                                            .scale = 2,
-                                            .shift = 2,
-                                            .reciprocal = 1};
+    static constexpr winograd_method method{.outputs = 2, .inputs = 4, .scale = 2, .shift = 2, .reciprocal = 1};
 
+    /// u = G g
+    template <class T> [[gnu::always_inline]] static constexpr void transform_kernel(const T (&g)[3], T (&u)[4], T) {
+        const T ends = g[0] + g[2];
+        u[0] = g[0] + g[0];
+        u[1] = ends + g[1];
+        u[2] = ends - g[1];
+        u[3] = g[2] + g[2];
+    }
     template <class T> [[gnu::always_inline]] static constexpr void transform_input(const T (&d)[4], T (&v)[4]) {
         v[0] = d[0] - d[2];
         v[1] = d[1] + d[2];
@@ -108,8 +110,10 @@ template <class Winograd> struct winograd_proof {
             d[j] = 1;
             Winograd::transform_input(d, v);
             for (int k = 0; k != 3; ++k) {
-                std::uint32_t m[inputs]{}, y[outputs]{};
-                for (int i = 0; i != inputs; ++i) m[i] = v[i] * static_cast<std::uint32_t>(method.kernel[i][k]);
+                std::uint32_t g[3]{}, u[inputs]{}, m[inputs]{}, y[outputs]{};
+                g[k] = 1;
+                Winograd::transform_kernel(g, u, 6u);
+                for (int i = 0; i != inputs; ++i) m[i] = v[i] * u[i];
                 Winograd::transform_output(m, y);
                 for (int i = 0; i != outputs; ++i) {
                     if (y[i] != (i + k == j ? static_cast<std::uint32_t>(method.scale) : 0)) return false;
@@ -118,45 +122,31 @@ template <class Winograd> struct winograd_proof {
         }
         return true;
     }
-    /// The inverse gives back every unit filter.
-    static constexpr bool inverts() {
-        for (int k = 0; k != 3; ++k) {
-            for (int r = 0; r != 3; ++r) {
-                int sum = 0;
-                for (int i = 0; i != inputs; ++i) sum += method.inverse[r][i] * method.kernel[i][k];
-                if (sum != (r == k ? method.inverse_scale : 0)) return false;
-            }
-        }
-        return true;
-    }
     static constexpr bool divides() {
         const auto square = static_cast<std::uint32_t>(method.scale * method.scale);
         return (square >> method.shift << method.shift) == square && (square >> method.shift) * method.reciprocal == 1;
     }
-    /// The largest sum of magnitudes in a row of B: of a transformed input, per unit of |x - x_zero_point|, and axis.
-    static constexpr int input_growth() {
+    /// The largest sum of magnitudes in a row of the matrix of a transform: of what it makes, per unit of what it takes.
+    template <int Taken, class Transform> static constexpr int growth(Transform transform) {
         int rows[inputs]{}, most = 0;
-        for (int j = 0; j != inputs; ++j) {
-            std::uint32_t d[inputs]{}, v[inputs]{};
-            d[j] = 1;
-            Winograd::transform_input(d, v);
+        for (int j = 0; j != Taken; ++j) {
+            std::uint32_t unit[Taken]{}, column[inputs]{};
+            unit[j] = 1;
+            transform(unit, column);
             for (int i = 0; i != inputs; ++i) {
-                const auto entry = static_cast<std::int32_t>(v[i]);
+                const auto entry = static_cast<std::int32_t>(column[i]);
                 rows[i] += entry < 0 ? -entry : entry;
             }
         }
         for (const int row : rows) most = row > most ? row : most;
         return most;
     }
-    /// The same of G, per unit of |w - w_zero_point|.
+    /// Of B along an axis, per unit of |x - x_zero_point|, and of G, per unit of |w - w_zero_point|.
+    static constexpr int input_growth() {
+        return growth<inputs>([](const auto& d, auto& v) { Winograd::transform_input(d, v); });
+    }
     static constexpr int kernel_growth() {
-        int most = 0;
-        for (const auto& row : method.kernel) {
-            int sum = 0;
-            for (const int entry : row) sum += entry < 0 ? -entry : entry;
-            most = sum > most ? sum : most;
-        }
-        return most;
+        return growth<3>([](const auto& g, auto& u) { Winograd::transform_kernel(g, u, 6u); });
     }
     /// 8-bit codes differ by at most 255 from their zero point. A product pair of int16 operands of these sizes stays
     /// within int32, so that dot2 wraps nowhere but in its sum.
@@ -170,8 +160,8 @@ template <class Winograd> struct winograd_proof {
 
 /// All of it, for a method.
 template <class Winograd>
-inline constexpr bool proven = winograd_proof<Winograd>::convolves() && winograd_proof<Winograd>::inverts() &&
-                               winograd_proof<Winograd>::divides() && winograd_proof<Winograd>::fits();
+inline constexpr bool proven =
+    winograd_proof<Winograd>::convolves() && winograd_proof<Winograd>::divides() && winograd_proof<Winograd>::fits();
 static_assert(proven<winograd_4x4> && winograd_proof<winograd_4x4>::largest_input == 25500 &&
               winograd_proof<winograd_4x4>::largest_kernel == 12495);
 static_assert(proven<winograd_2x2> && winograd_proof<winograd_2x2>::largest_input == 1020 &&
@@ -185,6 +175,7 @@ template <class Arch, bool = operations<Arch>::has_batches> struct winograd_lane
     static constexpr int word_count = 2 * ops::lanes, sum_count = ops::lanes;
 
     [[gnu::always_inline]] static words load(const std::int16_t* from) { return words::load_unaligned(from); }
+    [[gnu::always_inline]] static words load(const std::int8_t* from) { return ops::load_widened(from); }
     [[gnu::always_inline]] static void store(std::int16_t* to, words from) { from.store_unaligned(to); }
     [[gnu::always_inline]] static sums load(const std::int32_t* from) { return sums::load_unaligned(from); }
     [[gnu::always_inline]] static void store(std::int32_t* to, sums from) { from.store_unaligned(to); }
@@ -213,6 +204,7 @@ template <class Arch> struct winograd_lanes<Arch, false> {
     static constexpr int word_count = 1, sum_count = 1;
 
     static words load(const std::int16_t* from) { return static_cast<words>(*from); }
+    static words load(const std::int8_t* from) { return static_cast<words>(*from); }
     static void store(std::int16_t* to, words from) { *to = static_cast<std::int16_t>(from); }
     static sums load(const std::int32_t* from) { return static_cast<sums>(*from); }
     static void store(std::int32_t* to, sums from) { *to = static_cast<std::int32_t>(from); }
@@ -255,6 +247,53 @@ template <class Arch, class Winograd>
     for (int row = 0; row != inputs; ++row) {
         transform_input_line<Arch, Winograd>(band + row * row_pitch, pixel_pitch,
                                              operands + row * inputs * position_pitch, position_pitch, pixel_pitch);
+    }
+}
+
+/// G w G^T for `channels` input channels (an even number) of one panel: from [channel / 2][tap][lane][2] codes to
+/// [channel / 2][lane][2] operands of each position, whose first elements lie `position_pitch` apart. `zero_points` has
+/// those of [lane][2].
+template <class Arch, class Winograd>
+[[gnu::noinline]] void transform_filters(const std::int8_t* filters, const std::int16_t* zero_points, int channels,
+                                         std::int16_t* weights, std::ptrdiff_t position_pitch) noexcept {
+    using lanes = winograd_lanes<Arch>;
+    using value = typename lanes::words;
+    constexpr int inputs = Winograd::method.inputs, row = 2 * panel_width<Arch>, count = lanes::word_count;
+    value six(6);
+    operations<Arch>::keep(six);  // else shifts and additions would multiply
+    for (int channel = 0; channel < channels; channel += 2, filters += 9 * row, weights += row) {
+        // Two vectors at a time, because two stores to one cache line take as long as one.
+        for (int lane = 0; lane != row; lane += 2 * count) {
+            alignas(64) std::int16_t columns[inputs][3][2 * count];
+            unroll<3>([&](auto k) __attribute__((always_inline)) {
+                value u[2][inputs];
+                unroll<2>([&](auto v) __attribute__((always_inline)) {
+                    const value zero_point = lanes::load(zero_points + lane + v * count);
+                    value g[3];
+                    unroll<3>([&](auto i) __attribute__((always_inline)) {
+                        g[i] = lanes::load(filters + (3 * i + k) * row + lane + v * count) - zero_point;
+                    });
+                    Winograd::transform_kernel(g, u[v], six);
+                });
+                unroll<2 * inputs>([&](auto i) __attribute__((always_inline)) {
+                    lanes::store(columns[i / 2][k] + i % 2 * count, u[i % 2][i / 2]);
+                });
+            });
+            std::int16_t* to = weights + lane;
+#pragma GCC unroll 1
+            for (int i = 0; i != inputs; ++i, to += inputs * position_pitch) {  // unrolled, it would need 36 addresses
+                value u[2][inputs];
+                unroll<2>([&](auto v) __attribute__((always_inline)) {
+                    value g[3];
+                    unroll<3>([&](auto k)
+                                  __attribute__((always_inline)) { g[k] = lanes::load(columns[i][k] + v * count); });
+                    Winograd::transform_kernel(g, u[v], six);
+                });
+                unroll<2 * inputs>([&](auto x) __attribute__((always_inline)) {
+                    lanes::store(to + x / 2 * position_pitch + x % 2 * count, u[x % 2][x / 2]);
+                });
+            }
+        }
     }
 }
 

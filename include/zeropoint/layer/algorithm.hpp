@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/layer/node.hpp>
 
 namespace zp {
@@ -22,12 +22,11 @@ template <class Arch> constexpr kernel::conv2d_cost cost_of(const node& row, con
     return kernel::cost_of_conv2d<Arch>(row.window, algorithm, row.affine_weights || row.word_weights);
 }
 
-/// By what the algorithms of a row are compared: time, and what its bytes are worth. zp::balanced counts scratch as it counts
-/// packed weights, or it would make the arena of a small network many times as large for a microsecond.
+/// By what the algorithms of a row are compared: time, and what its bytes are worth. Scratch counts as packed weights do, or
+/// zp::balanced would make the arena of a small network many times as large for a microsecond.
 template <class Arch> constexpr double weight_of(const node& row, conv2d_algorithm algorithm) {
     const kernel::conv2d_cost cost = cost_of<Arch>(row, algorithm);
-    std::size_t bytes = cost.packed_bytes;
-    if (row.policy.goal == algorithm_goal::balanced) bytes += kernel::conv2d_scratch_bytes<Arch>(row.window, algorithm);
+    const std::size_t bytes = cost.packed_bytes + kernel::conv2d_scratch_bytes<Arch>(row.window, algorithm);
     return cost.nanoseconds + nanoseconds_per_packed_byte(row.policy.goal) * static_cast<double>(bytes);
 }
 

@@ -9,7 +9,6 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/conv2d_kernels.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/context.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>

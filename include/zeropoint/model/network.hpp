@@ -11,6 +11,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/layout.hpp>
+#include <zeropoint/kernel/machine.hpp>
 #include <zeropoint/layer/context.hpp>
 #include <zeropoint/model/graph.hpp>
 #include <zeropoint/model/verdict.hpp>
@@ -71,7 +72,10 @@ public:
         alignas(buffer_alignment) std::byte bytes[arena_bytes == 0 ? 1 : arena_bytes];
     };
 
-    network() : parameters_(static_cast<std::size_t>(parameter_bytes)) {}
+    /// Raises machine_error where this machine has not what the network is compiled for.
+    network() : parameters_(static_cast<std::size_t>(parameter_bytes)) {
+        require_machine<typename Stage::architecture>();
+    }
 
     /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
     /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are

@@ -57,7 +57,18 @@ struct avx2_operations {
     [[gnu::always_inline]] static void dot4(int32& sums, uint8 a, int8 b) {
         sums = int32(_mm256_add_epi32(sums, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1))));
     }
+    /// Exact for magnitudes up to 128 and all weights: 2 * 128 * -128 = -32768. The weights come from memory for each
+    /// row: that is faster than from a register, where g++ would keep them (by 8 % on Zen 5), and leaves room for six rows.
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, uint8 magnitudes, uint8 flips, const std::int8_t* b) {
+        __m256i flipped;
+        asm("vpxor %2, %1, %0" : "=x"(flipped) : "x"(flips.data), "m"(*reinterpret_cast<const __m256i_u*>(b)));
+        dot4(sums, magnitudes, int8(flipped));
+    }
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, uint8 magnitudes, uint8 flips, int8 b) {
+        dot4(sums, magnitudes, int8(_mm256_xor_si256(flips, b)));
+    }
     [[gnu::always_inline]] static void add(int32& sums, int32 more) { sums += more; }
+    [[gnu::always_inline]] static void add(int32& sums, std::int32_t more) { sums += int32(more); }
     [[gnu::always_inline]] static int16 pair_sums(uint8 a, int8 b) { return int16(_mm256_maddubs_epi16(a, b)); }
     [[gnu::always_inline]] static void add_pair_sums(int16& sums, uint8 a, int8 b) {
         const int16 more = pair_sums(a, b);
@@ -105,14 +116,14 @@ struct avx2_operations {
     }
     [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[2], std::ptrdiff_t at,
                                                   std::uint8_t flip, std::byte* to) {
-        const __m256i mask = _mm256_set1_epi16(flip);
-        for (int half = 0; half != 2; ++half) {
-            const auto row = [&](int i) __attribute__((always_inline)) {
-                return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows[i] + at + 8 * half)));
-            };
-            const __m256i pairs = _mm256_or_si256(row(0), _mm256_slli_epi32(row(1), 16));
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to) + half, _mm256_xor_si256(pairs, mask));
-        }
+        const __m128i mask = _mm_set1_epi8(static_cast<char>(flip));
+        const auto row = [&](int i) __attribute__((always_inline)) {
+            return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[i] + at)), mask);
+        };
+        const __m128i a = row(0), b = row(1);
+        auto* out = reinterpret_cast<__m256i*>(to);
+        _mm256_storeu_si256(out, _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(a, b)));
+        _mm256_storeu_si256(out + 1, _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(a, b)));
     }
     [[gnu::always_inline]] static void gather(const std::uint8_t* from, const std::uint8_t* index, std::uint32_t flip,
                                               std::byte* to) {
@@ -131,16 +142,54 @@ struct avx2_operations {
         for (; i < count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
     }
 
-    [[gnu::always_inline]] static void shuffle_blocks(const std::uint8_t* from, const std::uint8_t* shuffle,
-                                                      std::ptrdiff_t count, std::uint8_t* to) {
+    static void split_signs(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t flip, std::uint8_t* magnitudes,
+                            std::uint8_t* flips) {
+        const uint8 mask(flip);
         std::ptrdiff_t i = 0;
-        for (; i + 32 <= count; i += 32)
-            uint8(_mm256_shuffle_epi8(load<uint8>(from + i), load<uint8>(shuffle + i))).store_unaligned(to + i);
-        if (i != count) {
-            const auto* block = reinterpret_cast<const __m128i*>(from + i);
-            const auto* order = reinterpret_cast<const __m128i*>(shuffle + i);
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i),
-                             _mm_shuffle_epi8(_mm_loadu_si128(block), _mm_loadu_si128(order)));
+        for (; i + 32 <= count; i += 32) {
+            const __m256i codes = _mm256_xor_si256(load<uint8>(from + i), mask);
+            uint8(_mm256_abs_epi8(codes)).store_unaligned(magnitudes + i);
+            uint8(_mm256_cmpgt_epi8(_mm256_setzero_si256(), codes)).store_unaligned(flips + i);
+        }
+        for (; i < count; ++i) {
+            const auto code = static_cast<std::uint8_t>(from[i] ^ flip);
+            flips[i] = code < 128 ? std::uint8_t{0} : std::uint8_t{0xff};
+            magnitudes[i] = static_cast<std::uint8_t>((code ^ flips[i]) - flips[i]);
+        }
+    }
+    static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
+                            std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
+        const __m256i zero = _mm256_setzero_si256();
+        const __m256i places = _mm256_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19,
+                                                20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31);
+        const __m256i rest = _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<char>(count % 32)), places);
+        const auto sums_of = [&](const std::uint8_t* from) __attribute__((always_inline)) {  // in four int64
+            const std::uint8_t* last = from + count / 32 * 32;
+            const auto flipped = [&](const std::uint8_t* at) __attribute__((always_inline)) {
+                return _mm256_and_si256(load<uint8>(at), load<uint8>(at + flips));
+            };
+            __m256i sum = zero;
+            for (; from != last; from += 32) sum = _mm256_add_epi64(sum, _mm256_sad_epu8(flipped(from), zero));
+            return _mm256_add_epi64(sum, _mm256_sad_epu8(_mm256_and_si256(flipped(from), rest), zero));
+        };
+        for (; windows > 0; windows -= 4, magnitudes += 4 * step, sums += 4) {
+            const std::ptrdiff_t second = windows > 1 ? step : 0, third = windows > 2 ? 2 * step : 0,
+                                 fourth = windows > 3 ? 3 * step : 0;
+            const __m256i ab =
+                              _mm256_or_si256(sums_of(magnitudes), _mm256_slli_epi64(sums_of(magnitudes + second), 32)),
+                          cd = _mm256_or_si256(sums_of(magnitudes + third),
+                                               _mm256_slli_epi64(sums_of(magnitudes + fourth), 32));
+            const __m256i abcd = _mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd));
+            const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(abcd), _mm256_extracti128_si256(abcd, 1));
+            if (windows >= 4) {
+                auto* to = reinterpret_cast<__m128i*>(sums);
+                _mm_storeu_si128(to, _mm_add_epi32(_mm_loadu_si128(to), four));
+            } else {
+                std::int32_t single[4];
+                _mm_storeu_si128(reinterpret_cast<__m128i*>(single), four);
+                for (std::ptrdiff_t i = 0; i != windows; ++i) sums[i] += single[i];
+                return;
+            }
         }
     }
 

@@ -91,6 +91,19 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
             add_wrapping(sums.value[i], dot);
         }
     }
+    /// dot4 of int8 weights whose bits are flipped where `flips` are 0xff, not 0
+    static void dot4_flipped(int32& sums, const vector<std::uint8_t, 4>& a, const vector<std::uint8_t, 4>& flips,
+                             const std::int8_t* b) {
+        for (int i = 0; i != Lanes; ++i) {
+            std::int32_t dot = 0;
+            for (int k = 0; k != 4; ++k) dot += a.value[k] * static_cast<std::int8_t>(b[4 * i + k] ^ flips.value[k]);
+            add_wrapping(sums.value[i], dot);
+        }
+    }
+    /// sums[lane] += more, modulo 2^32
+    static void add(int32& sums, std::int32_t more) {
+        for (int i = 0; i != Lanes; ++i) add_wrapping(sums.value[i], more);
+    }
     /// sums[lane] += more[lane], modulo 2^32
     static void add(int32& sums, const int32& more) {
         for (int i = 0; i != Lanes; ++i) add_wrapping(sums.value[i], more.value[i]);
@@ -150,10 +163,21 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static void widen(const In* from, std::ptrdiff_t count, std::int32_t zero_point, std::int16_t* to) {
         for (std::ptrdiff_t i = 0; i != count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
     }
-    /// Blocks of 16 bytes, `count` bytes in all: to[i] = the byte shuffle[i] of i's block
-    static void shuffle_blocks(const std::uint8_t* from, const std::uint8_t* shuffle, std::ptrdiff_t count,
-                               std::uint8_t* to) {
-        for (std::ptrdiff_t i = 0; i != count; ++i) to[i] = from[i / 16 * 16 + shuffle[i]];
+    /// Codes as int8, bits `flip` flipped: their magnitudes, up to 128, and 0xff where they are negative, else 0
+    static void split_signs(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t flip, std::uint8_t* magnitudes,
+                            std::uint8_t* flips) {
+        for (std::ptrdiff_t i = 0; i != count; ++i) {
+            const auto code = static_cast<std::uint8_t>(from[i] ^ flip);
+            flips[i] = code < 128 ? std::uint8_t{0} : std::uint8_t{0xff};
+            magnitudes[i] = static_cast<std::uint8_t>((code ^ flips[i]) - flips[i]);
+        }
+    }
+    /// sums[i] += the magnitudes that flips go with, of `count` from magnitudes[i * step] on. Flips lie `flips` behind
+    /// magnitudes; up to 31 bytes behind the last of both are read.
+    static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
+                            std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
+        for (std::ptrdiff_t i = 0; i != windows; ++i, magnitudes += step)
+            for (std::ptrdiff_t k = 0; k != count; ++k) sums[i] += magnitudes[k] & magnitudes[k + flips];
     }
 
 private:

@@ -65,7 +65,14 @@ template <class Base> struct sse_operations {
         }
 #endif
     }
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, uint8 magnitudes, uint8 flips, int8 b) {
+        dot4(sums, magnitudes, int8(_mm_xor_si128(flips, b)));
+    }
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, uint8 magnitudes, uint8 flips, const std::int8_t* b) {
+        dot4_flipped(sums, magnitudes, flips, load<int8>(b));
+    }
     [[gnu::always_inline]] static void add(int32& sums, int32 more) { sums += more; }
+    [[gnu::always_inline]] static void add(int32& sums, std::int32_t more) { sums += int32(more); }
     [[gnu::always_inline]] static int16 pair_sums([[maybe_unused]] uint8 a, [[maybe_unused]] int8 b) {
 #if XSIMD_WITH_SSSE3
         if constexpr (has_dot4) return int16(_mm_maddubs_epi16(a, b));
@@ -133,16 +140,34 @@ template <class Base> struct sse_operations {
         for (; i < count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
     }
 
-    [[gnu::always_inline]] static void shuffle_blocks([[maybe_unused]] const std::uint8_t* from,
-                                                      [[maybe_unused]] const std::uint8_t* shuffle,
-                                                      [[maybe_unused]] std::ptrdiff_t count,
-                                                      [[maybe_unused]] std::uint8_t* to) {
-#if XSIMD_WITH_SSSE3
-        if constexpr (has_dot4) {
-            for (std::ptrdiff_t i = 0; i < count; i += 16)
-                uint8(_mm_shuffle_epi8(load<uint8>(from + i), load<uint8>(shuffle + i))).store_unaligned(to + i);
+    static void split_signs(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t flip, std::uint8_t* magnitudes,
+                            std::uint8_t* flips) {
+        const uint8 mask(flip);
+        std::ptrdiff_t i = 0;
+        for (; i + 16 <= count; i += 16) {
+            const __m128i codes = _mm_xor_si128(load<uint8>(from + i), mask),
+                          negative = _mm_cmplt_epi8(codes, _mm_setzero_si128());
+            uint8(_mm_sub_epi8(_mm_xor_si128(codes, negative), negative)).store_unaligned(magnitudes + i);
+            uint8(negative).store_unaligned(flips + i);
         }
-#endif
+        for (; i < count; ++i) {
+            const auto code = static_cast<std::uint8_t>(from[i] ^ flip);
+            flips[i] = code < 128 ? std::uint8_t{0} : std::uint8_t{0xff};
+            magnitudes[i] = static_cast<std::uint8_t>((code ^ flips[i]) - flips[i]);
+        }
+    }
+    static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
+                            std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
+        for (std::ptrdiff_t window = 0; window != windows; ++window, magnitudes += step) {
+            __m128i sum = _mm_setzero_si128();
+            std::ptrdiff_t i = 0;
+            for (; i + 16 <= count; i += 16) {
+                const __m128i flipped = _mm_and_si128(load<uint8>(magnitudes + i), load<uint8>(magnitudes + flips + i));
+                sum = _mm_add_epi64(sum, _mm_sad_epu8(flipped, _mm_setzero_si128()));
+            }
+            sums[window] += _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum)));
+            for (; i < count; ++i) sums[window] += magnitudes[i] & magnitudes[i + flips];
+        }
     }
 
     [[gnu::always_inline]] static void store_row(std::uint8_t* to, int32 first, int32 second) {
