@@ -66,7 +66,7 @@ struct nearest_even {
     template <class Operations> [[gnu::always_inline]] auto shrinking_vector(int channel, int count) const {
         const auto scale = Operations::load_first(multiplier + channel, count);
         return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
-            return xsimd::nearbyint_as_int(xsimd::to_float(sums) * scale);
+            return round_to_nearest(xsimd::to_float(sums) * scale);
         };
     }
 };
