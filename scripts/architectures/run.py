@@ -203,7 +203,7 @@ def main() -> int:
         if not found:
             parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
         include_flags = str(found[-1])
-    includes = pathlib.Path(include_flags).read_text(encoding="utf-8").split()
+    includes = pathlib.Path(include_flags).read_text(encoding="utf-8").splitlines()
     return run_all([t for t in TARGETS if t.name in only], required & only, includes, options)
 
 
