@@ -59,9 +59,8 @@ template <class T, class Arch>
 [[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
     const batch_quad<std::int32_t, Arch>& parts) noexcept {
     const xsimd::batch<std::int32_t, Arch> low_byte(255);
-    return xsimd::bitwise_cast<T>(
-        (parts[significance(0)] & low_byte) | ((parts[significance(1)] & low_byte) << 8) |
-        ((parts[significance(2)] & low_byte) << 16) | (parts[significance(3)] << 24));
+    return xsimd::bitwise_cast<T>((parts[significance(0)] & low_byte) | ((parts[significance(1)] & low_byte) << 8) |
+                                  ((parts[significance(2)] & low_byte) << 16) | (parts[significance(3)] << 24));
 }
 
 /// Inverse of load_interleaved.
@@ -73,7 +72,8 @@ template <class Arch, code8 T>
 /// The integers of a vector in lanes twice as wide, in two vectors: the lower half first.
 template <class T, class Arch> [[gnu::always_inline]] inline auto widened(const xsimd::batch<T, Arch>& x) noexcept {
     auto halves = xsimd::widen(x);
-    if constexpr (std::is_base_of_v<xsimd::vsx, Arch>) std::swap(halves[0], halves[1]);  // xsimd 14.3 has the upper first
+    if constexpr (std::is_base_of_v<xsimd::vsx, Arch>)
+        std::swap(halves[0], halves[1]);  // xsimd 14.3 has the upper first
     return halves;
 }
 
