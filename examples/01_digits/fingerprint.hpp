@@ -1,6 +1,7 @@
 // Every integer that an int8 network computes over a set of images, in one number.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,6 +16,13 @@ public:
     void add(const void* data, std::size_t size) {
         for (const auto* byte = static_cast<const unsigned char*>(data); size != 0; --size)
             hash_ = (hash_ ^ *byte++) * 1099511628211ull;
+    }
+    /// Numbers of `size` bytes each, least significant byte first, whatever the machine's order.
+    void add_numbers(const void* data, std::size_t count, std::size_t size) {
+        const auto* bytes = static_cast<const unsigned char*>(data);
+        for (std::size_t i = 0; i != count; ++i, bytes += size)
+            for (std::size_t b = 0; b != size; ++b)
+                add(bytes + (std::endian::native == std::endian::little ? b : size - 1 - b), 1);
     }
     std::uint64_t hash() const { return hash_; }
 
@@ -31,7 +39,8 @@ template <class Int8> std::uint64_t fingerprint(const Int8& model, std::span<con
         model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
             const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
             if (row.kind != zp::op::input)
-                all.add(values, static_cast<std::size_t>(row.out.size() * zp::size_of(row.type)));
+                all.add_numbers(values, static_cast<std::size_t>(row.out.size()),
+                                static_cast<std::size_t>(zp::size_of(row.type)));
         });
     }
     return all.hash();

@@ -21,7 +21,7 @@ struct tensor {
 
     /// Element i as a T, to read and to write.
     template <class T> void set(std::size_t i, T value) {
-        std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+        zp::store_little_endian(value, bytes.data() + i * sizeof(T));
     }
 };
 

@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
 
+#include "../support/extent.hpp"
 #include "../support/generator.hpp"
 
 namespace arrays {
@@ -18,7 +19,8 @@ namespace arrays {
 /// Calls `test.template operator()<Arch>()` for plain C++ and for every vector width that this build has.
 template <class Arch = zp::default_architecture, class Test> void for_each_architecture(Test test) {
     test.template operator()<Arch>();
-    if constexpr (zp::has_vectors<Arch>) for_each_architecture<zp::kernel::narrower_architecture<Arch>>(test);
+    if constexpr (zp::has_vectors<Arch> && !zp_test::one_architecture)
+        for_each_architecture<zp::kernel::narrower_architecture<Arch>>(test);
 }
 
 using zp_test::generator;

@@ -29,12 +29,14 @@
     ZEROPOINT_CONVOLUTION_PACKING(EXTERN, ARCH, std::int8_t)
 
 #ifndef ZEROPOINT_DEFINES_CONVOLUTION_KERNELS
+#if !ZEROPOINT_TEST_ONE_ARCHITECTURE
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp::portable)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_architecture)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_saturating_architecture)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_signed_architecture)
-ZEROPOINT_CONVOLUTION_KERNELS(extern, zp::default_architecture)
 #if XSIMD_WITH_AVX
 ZEROPOINT_CONVOLUTION_KERNELS(extern, xsimd::sse4_2)
 #endif
+#endif
+ZEROPOINT_CONVOLUTION_KERNELS(extern, zp::default_architecture)
 #endif

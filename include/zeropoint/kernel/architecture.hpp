@@ -13,6 +13,13 @@
 #pragma GCC diagnostic pop
 #endif
 
+// On a target without vectors xsimd.hpp declares no functions at all. Kernels name them, though they call none there:
+// its emulated vectors bring the names. So this header, or any of the library's, comes before <xsimd/xsimd.hpp>.
+#include <xsimd/config/xsimd_config.hpp>
+#if defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+#undef XSIMD_NO_SUPPORTED_ARCHITECTURE
+#define XSIMD_WITH_EMULATED 1
+#endif
 #include <xsimd/xsimd.hpp>
 
 #include <zeropoint/kernel/arm_architectures.hpp>

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/kernel/architecture.hpp>
 
@@ -36,15 +38,20 @@ inline constexpr std::size_t vector_size = [] {
 // The helpers are always inlined: a kernel for one architecture calls them with the vectors of a narrower one, and an
 // out-of-line copy compiled with its flags must not end up in a translation unit for the narrower one.
 
+/// How many bytes of a 32-bit lane are less significant than byte t in memory. Its own inverse.
+constexpr std::size_t significance(std::size_t t) { return std::endian::native == std::endian::little ? t : 3 - t; }
+
 /// Vector at `x` of 4 * size codes, of which lane i of part t gets code 4 * i + t. Shifts only, no shuffle: the
 /// cheapest way in, for kernels whose result goes out through store_interleaved.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_interleaved(const T* x) noexcept {
     using lanes = std::conditional_t<std::is_signed_v<T>, std::int32_t, std::uint32_t>;
     const auto quad = xsimd::bitwise_cast<lanes>(xsimd::batch<T, Arch>::load_unaligned(x));
-    return {xsimd::bitwise_cast<std::int32_t>((quad << 24) >> 24),
-            xsimd::bitwise_cast<std::int32_t>((quad << 16) >> 24), xsimd::bitwise_cast<std::int32_t>((quad << 8) >> 24),
-            xsimd::bitwise_cast<std::int32_t>(quad >> 24)};
+    const batch_quad<lanes, Arch> bytes = {(quad << 24) >> 24, (quad << 16) >> 24, (quad << 8) >> 24, quad >> 24};
+    return {xsimd::bitwise_cast<std::int32_t>(bytes[significance(0)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(1)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(2)]),
+            xsimd::bitwise_cast<std::int32_t>(bytes[significance(3)])};
 }
 
 /// The parts of load_interleaved as one vector of codes. Every lane must lie in the range of `T`.
@@ -52,8 +59,8 @@ template <class T, class Arch>
 [[gnu::always_inline]] inline xsimd::batch<T, Arch> combine_interleaved(
     const batch_quad<std::int32_t, Arch>& parts) noexcept {
     const xsimd::batch<std::int32_t, Arch> low_byte(255);
-    return xsimd::bitwise_cast<T>((parts[0] & low_byte) | ((parts[1] & low_byte) << 8) | ((parts[2] & low_byte) << 16) |
-                                  (parts[3] << 24));
+    return xsimd::bitwise_cast<T>((parts[significance(0)] & low_byte) | ((parts[significance(1)] & low_byte) << 8) |
+                                  ((parts[significance(2)] & low_byte) << 16) | (parts[significance(3)] << 24));
 }
 
 /// Inverse of load_interleaved.
@@ -62,11 +69,19 @@ template <class Arch, code8 T>
     combine_interleaved<T, Arch>(parts).store_unaligned(y);
 }
 
+/// The integers of a vector in lanes twice as wide, in two vectors: the lower half first.
+template <class T, class Arch> [[gnu::always_inline]] inline auto widened(const xsimd::batch<T, Arch>& x) noexcept {
+    auto halves = xsimd::widen(x);
+    if constexpr (std::is_base_of_v<xsimd::vsx, Arch>)
+        std::swap(halves[0], halves[1]);  // xsimd 14.3 has the upper first
+    return halves;
+}
+
 /// Vector at `x` of 4 * size codes, of which lane i of part t gets code t * size + i.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_consecutive(const T* x) noexcept {
-    const auto halves = xsimd::widen(xsimd::batch<T, Arch>::load_unaligned(x));
-    const auto low = xsimd::widen(halves[0]), high = xsimd::widen(halves[1]);
+    const auto halves = widened(xsimd::batch<T, Arch>::load_unaligned(x));
+    const auto low = widened(halves[0]), high = widened(halves[1]);
     return {xsimd::bitwise_cast<std::int32_t>(low[0]), xsimd::bitwise_cast<std::int32_t>(low[1]),
             xsimd::bitwise_cast<std::int32_t>(high[0]), xsimd::bitwise_cast<std::int32_t>(high[1])};
 }
@@ -112,12 +127,12 @@ template <class Arch, code8 T>
 [[gnu::always_inline]] inline void store_consecutive(T* y, const batch_quad<std::int32_t, Arch>& parts) noexcept {
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     const auto mixed = combine_interleaved<std::uint8_t, Arch>(parts);  // byte 4 * i + t is to be byte t * size + i
-    if constexpr (bytes::size == 16) {
+    if constexpr (bytes::size == 16 && !std::is_base_of_v<xsimd::vxe, Arch>) {  // whose slide_right xsimd gets wrong
         const auto half = xsimd::zip_lo(mixed, xsimd::slide_right<8>(mixed));
         xsimd::bitwise_cast<T>(xsimd::zip_lo(half, xsimd::slide_right<8>(half))).store_unaligned(y);
     } else {
         xsimd::batch<std::uint32_t, Arch> words;
-        if constexpr (bytes::size == 32 || std::is_base_of_v<xsimd::avx512vbmi, Arch>) {
+        if constexpr (bytes::size <= 32 || std::is_base_of_v<xsimd::avx512vbmi, Arch>) {
             words = xsimd::bitwise_cast<std::uint32_t>(
                 xsimd::swizzle(mixed, xsimd::make_batch_constant<std::uint8_t, interleaving::transpose_bytes, Arch>()));
         } else {  // AVX-512 below VBMI shuffles no bytes: the same transposition by exchanging parts of words

@@ -11,6 +11,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
@@ -63,7 +64,7 @@ void mul(const A* a, const A* b, std::size_t count, const mul_parameters& p, Y* 
                 const floats product =
                     xsimd::to_float(as[part] - a_zero_point) * xsimd::to_float(bs[part] - b_zero_point);
                 const floats scaled = xsimd::min(xsimd::max(product * multiplier, low), high);
-                codes[part] = xsimd::nearbyint_as_int(scaled) + y_zero_point;
+                codes[part] = round_to_nearest(scaled) + y_zero_point;
             });
             store_interleaved<Arch>(y + i, codes);
         }

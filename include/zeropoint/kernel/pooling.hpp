@@ -12,6 +12,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/geometry.hpp>
 #include <zeropoint/kernel/unroll.hpp>
 #include <zeropoint/kernel/window_span.hpp>
@@ -181,7 +182,7 @@ template <class Arch, code8 T>
     constexpr int safe = 257;  // so many times 255 fit 16 bits
     const words low_byte(255);
     const ints low_half(0xffff);
-    batch_quad<std::int32_t, Arch> sums;
+    batch_quad<std::int32_t, Arch> sums;  // of the least significant bytes of lanes first
     sums = {ints(0), ints(0), ints(0), ints(0)};
     words even(0), odd(0);
     const auto flush = [&]() {
@@ -205,7 +206,7 @@ template <class Arch, code8 T>
         }
     });
     flush();
-    return sums;
+    return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
 }
 
 /// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel.
@@ -217,7 +218,7 @@ template <class Arch, code8 T>
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline void average_window(const pool_window<T>& window, std::int32_t divisor,
                                                   std::int32_t zero_point, std::size_t channels, T* y) noexcept {
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch>) {
         if (divisor < 1 << 16) {
             using ints = xsimd::batch<std::int32_t, Arch>;
             const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);
@@ -225,8 +226,7 @@ template <class Arch, code8 T>
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
                 auto codes = sum_window<Arch>(window, c);
                 unroll<4>([&](auto part) __attribute__((always_inline)) {
-                    codes[part] =
-                        xsimd::nearbyint_as_int(xsimd::to_float(codes[part] - offset) / divisors) + zero_points;
+                    codes[part] = round_to_nearest(xsimd::to_float(codes[part] - offset) / divisors) + zero_points;
                 });
                 store_interleaved<Arch>(y + c, codes);
             });
@@ -244,7 +244,7 @@ template <class Arch, code8 T>
 template <class Arch>
 [[gnu::always_inline]] inline void average_window(const pool_window<float>& window, std::int32_t divisor, std::int32_t,
                                                   std::size_t channels, float* y) noexcept {
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         for_each_overlapping(channels, floats::size, [&](std::size_t c) {
             floats sum(0.0f);

@@ -8,6 +8,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
@@ -38,7 +39,7 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
               std::int32_t quant_max, Q* q) noexcept {
     const float inverse_scale = 1.0f / scale;
     std::size_t i = 0;
-    if constexpr (has_vectors<Arch> && code8<Q>) {
+    if constexpr (has_ieee_vectors<Arch> && code8<Q>) {
         using floats = xsimd::batch<float, Arch>;
         using ints = xsimd::batch<std::int32_t, Arch>;
         constexpr std::size_t step = 4 * floats::size;
@@ -48,7 +49,7 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
         const auto codes_at = [&](const float* from) {
             const floats scaled = floats::load_unaligned(from) * multiplier;
             const floats number = xsimd::select(scaled == scaled, scaled, zero);
-            return xsimd::nearbyint_as_int(xsimd::min(xsimd::max(number, low), high)) + offset;
+            return round_to_nearest(xsimd::min(xsimd::max(number, low), high)) + offset;
         };
         for (; i + step <= count; i += step) {
             const float* from = x + i;
@@ -63,7 +64,7 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
 template <class Arch, class Q>
 void dequantize(const Q* q, std::size_t count, float scale, std::int32_t zero_point, float* y) noexcept {
     std::size_t i = 0;
-    if constexpr (has_vectors<Arch> && code8<Q>) {
+    if constexpr (has_ieee_vectors<Arch> && code8<Q>) {
         using floats = xsimd::batch<float, Arch>;
         constexpr std::size_t step = 4 * floats::size;
         const xsimd::batch<std::int32_t, Arch> offset(zero_point);

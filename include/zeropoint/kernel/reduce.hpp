@@ -12,6 +12,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/unroll.hpp>
 
 namespace zp {
@@ -23,7 +24,7 @@ template <class Arch> bool is_finite(float x) noexcept { return (x < 0 ? -x : x)
 /// Index of the first NaN or infinity among `count` values; `count` where all are finite.
 template <class Arch> std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
     std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         const floats largest(std::numeric_limits<float>::max());
         const auto finite = [&](const float* from) { return xsimd::abs(floats::load_unaligned(from)) <= largest; };
@@ -47,7 +48,7 @@ struct min_max_result {
 template <class Arch> min_max_result min_max(const float* x, std::size_t count) noexcept {
     min_max_result result;
     std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         constexpr std::size_t size = floats::size;
         const floats largest(std::numeric_limits<float>::max());
@@ -63,8 +64,10 @@ template <class Arch> min_max_result min_max(const float* x, std::size_t count) 
             low = {xsimd::min(low[0], a), xsimd::min(low[1], b), xsimd::min(low[2], c), xsimd::min(low[3], d)};
             high = {xsimd::max(high[0], a), xsimd::max(high[1], b), xsimd::max(high[2], c), xsimd::max(high[3], d)};
         }
-        result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
-        result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+        if (i != 0) {  // all finite: xsimd's reductions for RVV know no infinity
+            result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
+            result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+        }
     }
     for (; i != count && is_finite<Arch>(x[i]); ++i) {
         result.min = std::min(result.min, x[i]);
@@ -79,7 +82,7 @@ template <class Arch> min_max_result min_max(const float* x, std::size_t count) 
 /// Smallest and largest of at least one value, all finite.
 template <class Arch> std::pair<float, float> range_of_finite(const float* x, std::size_t count) noexcept {
     float min = x[0], max = x[0];
-    if constexpr (has_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         if (count >= floats::size) {
             floats low = floats::load_unaligned(x), high = low;
@@ -106,7 +109,7 @@ void min_max_rows(const float* x, std::size_t count, std::size_t row, float* low
         const float* values = x + first;
         const std::size_t length = std::min(row, count - first);
         std::size_t c = 0;
-        if constexpr (has_vectors<Arch>) {
+        if constexpr (has_ieee_vectors<Arch>) {
             using floats = xsimd::batch<float, Arch>;
             for (; c + floats::size <= length; c += floats::size) {
                 const floats value = floats::load_unaligned(values + c);
@@ -212,7 +215,7 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
     return count_bins<Arch>(
         count, static_cast<std::size_t>(bins), counts, [&](std::size_t first, std::size_t n, std::int32_t* bin) {
             std::size_t i = 0;
-            if constexpr (has_vectors<Arch>) {
+            if constexpr (has_ieee_vectors<Arch>) {
                 using floats = xsimd::batch<float, Arch>;
                 const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
                 for (; i + floats::size <= n; i += floats::size) {
@@ -238,7 +241,7 @@ void histogram_from_zero(const float* x, std::size_t count, double per_value, st
                          std::uint64_t* counts) noexcept {
     count_bins<Arch>(count, bins, counts, [&](std::size_t begin, std::size_t n, std::int32_t* bin) {
         std::size_t i = 0;
-        if constexpr (has_vectors<Arch>) {
+        if constexpr (has_ieee_vectors<Arch>) {
             using floats = xsimd::batch<float, Arch>;
             // Two factors, because per_value may be beyond floats. The product is exact, or it is so small that a
             // negative one may become -0.

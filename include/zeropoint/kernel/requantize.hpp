@@ -11,6 +11,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 
 // Every epilogue is a small struct of run-time pointers and numbers with
 //   - a scalar operator()(sum, channel): the definition;
@@ -38,7 +39,7 @@ struct output_codes {
 /// The nearest integers to min(value, upper). Values far below int32 become its lowest number, which the clamp raises;
 /// far above they must not get, where x86 gives the same.
 template <class Real> [[gnu::always_inline]] inline auto round_below(const Real& value, const Real& upper) {
-    return xsimd::nearbyint_as_int(xsimd::min(value, upper));
+    return round_to_nearest(xsimd::min(value, upper));
 }
 
 /// y = rne(clamp(float(sum) * multiplier[c], min - z, max - z)) + z
@@ -66,7 +67,7 @@ struct nearest_even {
     template <class Operations> [[gnu::always_inline]] auto shrinking_vector(int channel, int count) const {
         const auto scale = Operations::load_first(multiplier + channel, count);
         return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
-            return xsimd::nearbyint_as_int(xsimd::to_float(sums) * scale);
+            return round_to_nearest(xsimd::to_float(sums) * scale);
         };
     }
 };

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Installs on Debian 12 what run.py needs: cross compilers, qemu, node (as root, or through sudo), and into the cache
+folder, without root, a later Debian's Emscripten and Bochs.
+
+    scripts/architectures/install.py
+
+About 240 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten and 60 MB for Bochs. The cache
+is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter two come once.
+"""
+import glob
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import bochs
+import debian
+import emscripten
+
+# A file that tells whether the package is there. GCC's cross packages bring the libraries that Clang uses as well.
+PACKAGES = {
+    "/usr/bin/g++": "g++",
+    "/usr/bin/aarch64-linux-gnu-g++-12": "g++-12-aarch64-linux-gnu",
+    "/usr/bin/arm-linux-gnueabihf-g++-12": "g++-12-arm-linux-gnueabihf",
+    "/usr/bin/powerpc64le-linux-gnu-g++-12": "g++-12-powerpc64le-linux-gnu",
+    "/usr/bin/s390x-linux-gnu-g++-12": "g++-12-s390x-linux-gnu",
+    "/usr/riscv64-linux-gnu/include/c++/12": "libstdc++-12-dev-riscv64-cross",
+    "/usr/riscv64-linux-gnu/include/stdio.h": "libc6-dev-riscv64-cross",
+    "/usr/bin/clang++-19": "clang-19",
+    "/usr/bin/ld.lld-19": "lld-19",
+    "/usr/bin/llvm-nm-19": "llvm-19",  # for Emscripten
+    "/usr/bin/qemu-aarch64-static": "qemu-user-static",
+}
+
+
+def install_packages() -> None:
+    missing = [package for file, package in PACKAGES.items() if not glob.glob(file)]
+    if shutil.which("node") is None:
+        missing.append("nodejs")
+    if not missing:
+        return
+    as_root = [] if os.geteuid() == 0 else ["sudo"]
+    subprocess.run([*as_root, "apt-get", "update", "-q"], check=True)
+    subprocess.run([*as_root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-q", "-y",
+                    "--no-install-recommends", *missing], check=True)
+
+
+def main() -> int:
+    for name, prepare in (("Debian's packages", install_packages), ("Emscripten", emscripten.prepare),
+                          ("Bochs", bochs.prepare)):
+        begin = time.monotonic()
+        try:
+            prepare()
+        except (debian.DebianError, bochs.EmulationError, subprocess.CalledProcessError, OSError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            return 1
+        print(f"{name}: ready after {time.monotonic() - begin:.0f} s", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,57 @@
+"""What runs a program: this machine, an emulator of qemu's, Bochs, or node."""
+import dataclasses
+import functools
+import pathlib
+import platform
+import shutil
+
+import bochs
+from processes import Finished, Stopwatch
+from targets import Compiler, Target
+
+
+# What the test programs read, for machines that do not see this one's files.
+DATA = ("examples/01_digits/data", "examples/01_digits/models", "tests/golden", "tests/identity/models")
+
+
+@dataclasses.dataclass(frozen=True)
+class Machine:
+    name: str
+    before: tuple[str, ...]  # the command that the program's path is appended to
+
+    def run(self, program: pathlib.Path, folder: pathlib.Path, stopwatch: Stopwatch) -> Finished:
+        """Runs a program in a folder, from which it reads its data."""
+        return stopwatch.run([*self.before, str(program)], folder)
+
+
+@functools.cache
+def cpu_flags() -> frozenset[str]:
+    """What Linux says that this machine's processor has."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":")[1].split())
+
+
+def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str]:
+    """The machines at hand for a target, this one first, and what others would need."""
+    found, absent = [], []
+    if platform.machine() == compiler.machine:
+        lacking = set(target.cpu) - cpu_flags()
+        if not lacking:
+            found.append(Machine("native", ()))
+        else:
+            absent.append(f"this processor has no {' '.join(sorted(lacking))}")
+    if target.emulator:
+        program, *arguments = target.emulator
+        if program == "bochs":
+            machine = bochs.command(arguments[0], DATA)
+        else:
+            path = shutil.which(program + "-static") or shutil.which(program)
+            machine = path and (path, *arguments)
+        if machine:
+            found.append(Machine(" ".join([program, *(a for a in arguments if a != "-cpu")]), tuple(machine)))
+        else:
+            absent.append(f"{program} is not installed")
+    return found, ", ".join(absent)

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Builds the tests for every architecture, runs them natively and emulated, and prints one table.
+
+    scripts/architectures/run.py --list
+    scripts/architectures/run.py --only neon64,rvv256
+    scripts/architectures/run.py --require all          what CI runs: an architecture that did not run is a failure
+
+Two programs an architecture: the doctest cases of tests/kernel (of tests/core, scheme, io and model too, once an
+instruction set) in one static executable, and tests/identity, whose checksum over the committed int8 models has to be
+that of tests/identity/expected.txt. targets.py is the list; install.py brings compilers and emulators to Debian.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import pathlib
+import re
+import shutil
+import sys
+import threading
+
+import machines
+from processes import Stopwatch
+from targets import COMPILERS, TARGETS, Target
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
+IDENTITY = "tests/identity/checksum.cpp"
+MAIN = "tests/main.cpp"
+PRECOMPILED = ROOT / "tests" / "support" / "precompiled.hpp"
+ROOMS = {
+    "kernel": ("kernel",),
+    "all": ("kernel", "core", "scheme", "io", "model"),
+}
+# Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
+FEWER_PROBLEMS = 17  # no divisor of any loop's period: what is left is spread evenly
+
+
+@dataclasses.dataclass
+class Line:
+    """One line of the table: a target on one machine."""
+
+    target: Target
+    machine: str
+    command: str
+    tests: str = "-"
+    checksum: str = "-"
+    compile_seconds: float = 0
+    run_seconds: float = 0
+    problem: str = ""
+
+
+def sources(target: Target, checksum_only: bool) -> list[str]:
+    if checksum_only:
+        return [IDENTITY]
+    files = [file for room in ROOMS[target.rooms] for file in sorted((ROOT / "tests" / room).glob("*.cpp"))]
+    return [MAIN, IDENTITY] + [str(file.relative_to(ROOT)) for file in files]
+
+
+class Build:
+    """The two programs of one target."""
+
+    def __init__(self, target: Target, folder: pathlib.Path, includes: list[str]) -> None:
+        self.target = target
+        self.folder = folder / re.sub(r"[^\w.+-]", "_", target.name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        self.compiler = COMPILERS[target.compiler]
+        self.command = self.compiler.find()
+        self.includes = includes
+        self.stopwatch = Stopwatch()
+        self.objects: dict[str, pathlib.Path] = {}
+        self.precompiled = threading.Lock()
+
+    def flags(self) -> list[str]:
+        return ["-std=c++20", "-O1", "-w", *self.compiler.flags, *self.target.flags, "-DZEROPOINT_TEST_ONE_ARCHITECTURE",
+                f"-DZEROPOINT_TEST_FEWER={FEWER_PROBLEMS}", '-DZEROPOINT_SOURCE_DIR="."']
+
+    def compile_to(self, target: pathlib.Path, *arguments: str) -> str:
+        """What went wrong, or nothing."""
+        done = self.stopwatch.run([*self.command, *self.flags(), *self.includes, *arguments, "-o", str(target)], cwd=ROOT)
+        if done.status == 0:
+            return ""
+        errors = [line for line in done.errors.splitlines() if "error" in line] or done.errors.splitlines()
+        return f"{arguments[-1]} does not compile: " + " | ".join(errors[:3])
+
+    def header(self) -> list[str]:
+        """The flags that include what most tests include, compiled once: that is half of what they take."""
+        header = self.folder / PRECOMPILED.name
+        compiled = self.folder / (PRECOMPILED.name + ".gch")
+        with self.precompiled:
+            if not header.exists():
+                self.compile_to(compiled, "-x", "c++-header", str(PRECOMPILED))
+                header.write_text(f'#include "{PRECOMPILED}"\n', encoding="utf-8")
+        return ["-include", str(header)]
+
+    def compile(self, source: str) -> str:
+        """What went wrong, or nothing."""
+        target = self.folder / (source.removeprefix("tests/").replace("/", "_").replace(".cpp", ".o"))
+        header = [] if source in (MAIN, IDENTITY) else self.header()  # main() includes doctest in its own way
+        problem = self.compile_to(target, *header, "-c", source)
+        if not problem:
+            self.objects[source] = target
+        return problem
+
+    def link(self) -> str:
+        for name, objects in ((self.tests, [o for s, o in self.objects.items() if s != IDENTITY]),
+                              (self.identity, [self.objects[IDENTITY]])):
+            if not objects:
+                continue
+            done = self.stopwatch.run([*self.command, *self.flags(), *self.compiler.link, *map(str, objects), "-o", str(name)],
+                                      cwd=ROOT)
+            if done.status != 0:
+                return f"{name.name} does not link: " + " | ".join(done.errors.splitlines()[-3:])
+        return ""
+
+    @property
+    def tests(self) -> pathlib.Path:
+        return self.folder / f"tests{self.compiler.suffix}"
+
+    @property
+    def identity(self) -> pathlib.Path:
+        return self.folder / f"identity{self.compiler.suffix}"
+
+
+def run_on(build: Build, machine: machines.Machine) -> Line:
+    stopwatch = Stopwatch()
+    line = Line(build.target, machine.name, " ".join([build.command[-1].split("/")[-1], *build.target.flags]),
+                compile_seconds=build.stopwatch.seconds)
+    if build.tests.exists():
+        run_tests(build, machine, stopwatch, line)
+    done = machine.run(build.identity, ROOT, stopwatch)
+    checksum = re.match(r"checksum (\w+)$", done.output, re.MULTILINE)
+    if checksum:
+        line.checksum = checksum[1]
+    if done.status != 0 or done.output != EXPECTED:
+        line.problem += (f"\nidentity: exit status {done.status}, expected {EXPECTED.splitlines()[0]}, found:\n"
+                         f"{done.output}{done.errors}"[:3000])
+    line.run_seconds = stopwatch.seconds
+    return line
+
+
+def run_tests(build: Build, machine: machines.Machine, stopwatch: Stopwatch, line: Line) -> None:
+    done = machine.run(build.tests, ROOT, stopwatch)
+    counts = re.search(r"^(\d+) passed, (\d+) failed, (\d+) skipped$", done.output, re.MULTILINE)
+    if counts:
+        line.tests = f"{counts[1]} of {int(counts[1]) + int(counts[2])}"
+    if done.status != 0 or not counts or int(counts[2]) != 0 or int(counts[1]) == 0:
+        line.problem = f"tests: exit status {done.status}\n" + (done.output + done.errors)[-6000:]
+
+
+def finish(build: Build, compiled: list[concurrent.futures.Future]) -> list[Line]:
+    """The lines of one target, as soon as its files are compiled."""
+    problems = [problem for problem in (future.result() for future in compiled) if problem]
+    problem = "\n".join(problems) or build.link()
+    if problem:
+        return [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=problem)]
+    found, absent = machines.machines_for(build.target, build.compiler)
+    lines = [run_on(build, machine) for machine in found]
+    if not lines:
+        lines = [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=f"no machine: {absent}")]
+    return lines
+
+
+def print_line(cells: list[str]) -> None:
+    widths = (24, 52, 22, 12, 17, 9, 6)
+    print(" ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths)).rstrip(), flush=True)
+
+
+def write_markdown(path: str, lines: list[Line]) -> None:
+    rows = ["| architecture | compiler and flags | machine | tests passed | checksum | compile | run |",
+            "|---|---|---|---|---|---|---|"]
+    for line in lines:
+        rows.append(f"| {line.target.name} | `{line.command}` | {line.machine} | {line.tests} | {line.checksum} | "
+                    f"{line.compile_seconds:.0f} s | {line.run_seconds:.0f} s |")
+    pathlib.Path(path).write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--include-flags", help="response file with -I flags of library and tests; default: the newest in build/")
+    parser.add_argument("--only", default="", help="comma-separated names, as --list prints them")
+    parser.add_argument("--require", default="", help="'all', or comma-separated names: absent is then an error")
+    parser.add_argument("--checksum-only", action="store_true", help="run tests/identity alone: a tenth of the time")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--folder", default=str(ROOT / "build" / "architectures"), help="where objects and programs go")
+    parser.add_argument("--markdown", help="also write the table to this file")
+    parser.add_argument("--list", action="store_true", help="print the architectures and what this machine has for them")
+    options = parser.parse_args()
+    names = {target.name for target in TARGETS}
+    only = set(filter(None, options.only.split(","))) or names
+    required = names if options.require == "all" else set(filter(None, options.require.split(",")))
+    if unknown := sorted((only | required) - names):
+        parser.error(f"no architecture is named {', '.join(unknown)}; there are {', '.join(sorted(names))}")
+    if options.list:
+        for target in TARGETS:
+            compiler = COMPILERS[target.compiler].find()
+            found, absent = machines.machines_for(target, COMPILERS[target.compiler])
+            print_line([target.name, compiler[-1] if compiler else "no compiler", ", ".join(m.name for m in found) or absent])
+        return 0
+    include_flags = options.include_flags
+    if include_flags is None:
+        found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
+        if not found:
+            parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
+        include_flags = str(found[-1])
+    includes = pathlib.Path(include_flags).read_text(encoding="utf-8").splitlines()
+    return run_all([t for t in TARGETS if t.name in only], required & only, includes, options)
+
+
+def run_all(targets: list[Target], required: set[str], includes: list[str], options) -> int:
+    lines: list[Line] = []
+    print(f"random tests try one problem in {FEWER_PROBLEMS}; seconds are of processor time")
+    print_line(["architecture", "flags", "machine", "tests", "checksum", "compile s", "run s"])
+    skipped = []
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        finishing = []
+        for target in targets:
+            build = Build(target, pathlib.Path(options.folder), includes)
+            if build.command is None:
+                skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
+                continue
+            # Tasks begin in the order in which they are handed in: what finish() waits for has begun before it does.
+            compiled = [pool.submit(build.compile, source) for source in sources(target, options.checksum_only)]
+            finishing.append(pool.submit(finish, build, compiled))
+        for future in finishing:
+            for line in future.result():
+                lines.append(line)
+                print_line([line.target.name, " ".join(line.target.flags), line.machine, line.tests, line.checksum,
+                            f"{line.compile_seconds:.0f}", f"{line.run_seconds:.0f}"])
+                if line.problem:
+                    print("    " + line.problem.strip().replace("\n", "\n    "), flush=True)
+    for reason in skipped:
+        print(f"skipped: {reason}")
+    failed = [line for line in lines if line.problem]
+    passed = {line.target.name for line in lines} - {line.target.name for line in failed}
+    absent = required - {line.target.name for line in lines}
+    if options.markdown:
+        write_markdown(options.markdown, lines)
+    checksums = {line.checksum for line in lines}
+    print(f"{len(passed)} architectures passed on {len(lines) - len(failed)} machines, {len(failed)} failed, "
+          f"{len(absent)} required and absent; {len(checksums)} checksum{'s' if len(checksums) != 1 else ''}")
+    return 1 if failed or absent or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

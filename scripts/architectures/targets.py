@@ -1,0 +1,115 @@
+"""Every architecture that the tests are compiled for: compiler, flags, and the machines that run the result."""
+import dataclasses
+import shutil
+
+import emscripten
+
+
+@dataclasses.dataclass(frozen=True)
+class Compiler:
+    """A compiler for one instruction set: the first of `commands` that is installed."""
+
+    commands: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ("-static",)
+    machine: str = ""  # what platform.machine() says where its programs run without an emulator
+    suffix: str = ""  # of programs
+
+    def find(self) -> list[str] | None:
+        for name in self.commands:
+            if path := shutil.which(name):
+                return [path]
+            if name == "em++" and (command := emscripten.command()):
+                return list(command)
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One row of the table."""
+
+    name: str
+    compiler: str
+    flags: tuple[str, ...] = ()
+    emulator: tuple[str, ...] = ()  # a program of qemu's and its CPU model, ("bochs", model), or ("node", option...)
+    cpu: tuple[str, ...] = ()  # flags of /proc/cpuinfo without which the program does not run natively
+    rooms: str = "kernel"  # "kernel": the kernels alone; "all": scheme, io and model as well, once an instruction set
+
+
+CLANGS = ("clang++-19", "clang++-20", "clang++-21", "clang++")
+
+
+def clang(target: str, machine: str, *flags: str) -> Compiler:
+    """Clang with the headers and libraries of Debian's GCC for the same target: compiles in half of GCC's time."""
+    return Compiler(CLANGS, (f"--target={target}", *flags), ("-static", "-fuse-ld=lld"), machine)
+
+
+COMPILERS = {
+    "gcc x86-64": Compiler(("g++-12", "g++"), machine="x86_64"),
+    "clang x86-64": Compiler(CLANGS, machine="x86_64"),
+    "gcc aarch64": Compiler(("aarch64-linux-gnu-g++-12", "aarch64-linux-gnu-g++"), ("-Wno-psabi",), machine="aarch64"),
+    "clang aarch64": clang("aarch64-linux-gnu", "aarch64"),
+    "gcc arm": Compiler(("arm-linux-gnueabihf-g++-12", "arm-linux-gnueabihf-g++"), ("-mfloat-abi=hard", "-Wno-psabi"),
+                        machine="armv7l"),
+    "clang riscv64": clang("riscv64-linux-gnu", "riscv64", "-mabi=lp64d"),
+    "gcc powerpc64le": Compiler(("powerpc64le-linux-gnu-g++-12", "powerpc64le-linux-gnu-g++"), ("-Wno-psabi",),
+                                machine="ppc64le"),
+    "clang powerpc64le": clang("powerpc64le-linux-gnu", "ppc64le"),
+    "gcc s390x": Compiler(("s390x-linux-gnu-g++-12", "s390x-linux-gnu-g++"), machine="s390x"),
+    "emscripten": Compiler(("em++",), ("-fexceptions",), ("-sNODERAWFS=1", "-sEXIT_RUNTIME=1", "-sALLOW_MEMORY_GROWTH=1",
+                                                         "-sSTACK_SIZE=8MB"), suffix=".js"),
+}
+
+
+def default_arch(tag: str) -> str:
+    return f"-DXSIMD_DEFAULT_ARCH={tag}"
+
+
+AVX2 = ("-mavx2", "-mfma")
+AVX512BW = ("-mavx512f", "-mavx512cd", "-mavx512dq", "-mavx512bw")
+SVE = "-march=armv8.2-a+sve+dotprod"
+RVV = ("-mrvv-vector-bits=zvl",)
+
+
+def sve(bits: int, name: str, extension: str) -> Target:
+    return Target(f"sve{bits}-{name}", "clang aarch64", (SVE + extension, f"-msve-vector-bits={bits}"),
+                  ("qemu-aarch64", "-cpu", f"max,sve{bits}=on"))
+
+
+def rvv(bits: int) -> Target:
+    return Target(f"rvv{bits}", "clang riscv64", (f"-march=rv64gcv_zvl{bits}b", *RVV),
+                  ("qemu-riscv64", "-cpu", f"rv64,v=true,vlen={bits},vext_spec=v1.0"))
+
+
+def emulated(bits: int) -> Target:
+    return Target(f"emulated<{bits}>", "clang x86-64", ("-DXSIMD_WITH_EMULATED=1", default_arch(f"xsimd::emulated<{bits}>")))
+
+
+TARGETS = (
+    Target("portable", "gcc x86-64", (default_arch("xsimd::unavailable"),), rooms="all"),
+    Target("portable-riscv64", "clang riscv64", ("-march=rv64gc",), ("qemu-riscv64", "-cpu", "rv64,v=false"), rooms="all"),
+    emulated(128), emulated(256), emulated(512),
+    Target("sse2", "gcc x86-64", (), ("qemu-x86_64", "-cpu", "qemu64"), rooms="all"),
+    Target("ssse3", "clang x86-64", ("-mssse3",), ("qemu-x86_64", "-cpu", "core2duo"), ("ssse3",)),
+    Target("sse4.1", "clang x86-64", ("-msse4.1",), ("qemu-x86_64", "-cpu", "Penryn"), ("sse4_1",)),
+    Target("avx2+fma", "clang x86-64", AVX2, ("qemu-x86_64", "-cpu", "max"), ("avx2", "fma")),
+    Target("avx-vnni", "clang x86-64", (*AVX2, "-mavxvnni"), ("bochs", "arrow_lake"), ("avx2", "fma", "avx_vnni")),
+    Target("avx512bw", "clang x86-64", (*AVX2, *AVX512BW), ("bochs", "corei7_skylake_x"),
+           ("avx512f", "avx512cd", "avx512dq", "avx512bw")),
+    Target("avx512vnni<avx512bw>", "clang x86-64", (*AVX2, *AVX512BW, "-mavx512vl", "-mavx512vnni"),
+           ("bochs", "corei7_icelake_u"), ("avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni")),
+    Target("avx512vnni<avx512vbmi2>", "clang x86-64", ("-march=icelake-client",), ("bochs", "tigerlake"),
+           ("avx512_vnni", "avx512_vbmi2", "avx512_vpopcntdq", "vaes", "gfni")),
+    Target("neon32", "gcc arm", ("-march=armv7-a", "-mfpu=neon-vfpv4"), ("qemu-arm", "-cpu", "cortex-a15"), rooms="all"),
+    Target("neon64", "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53"), rooms="all"),
+    Target("dotprod", "clang aarch64", ("-march=armv8.2-a+dotprod",), ("qemu-aarch64", "-cpu", "cortex-a76")),
+    Target("i8mm", "clang aarch64", ("-march=armv8.2-a+dotprod+i8mm",), ("qemu-aarch64", "-cpu", "max,sve=off")),
+    sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
+    sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),
+    rvv(128), rvv(256), rvv(512),
+    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9"), rooms="all"),
+    Target("vsx-power9", "clang powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
+    Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max"), rooms="all"),
+    Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",), rooms="all"),
+    Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node", "--experimental-wasm-relaxed-simd")),
+)
