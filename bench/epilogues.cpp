@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/kernel/requantize.hpp>
 
 #include "support/convolution.hpp"

@@ -159,7 +159,7 @@ TEST_CASE("signed_quads: codes are split, and flipped magnitudes added up, on ev
         for (const std::ptrdiff_t count : {4, 12, 28, 32, 36, 60, 64, 100}) {
             for (const std::ptrdiff_t windows : {1, 2, 3, 4, 5, 9}) {
                 const std::ptrdiff_t step = uniform(random, 1, 40);
-                const auto size = static_cast<std::size_t>((windows - 1) * step + count + 31);
+                const auto size = static_cast<std::size_t>((windows - 1) * step + count + 32);
                 std::vector<std::uint8_t> bytes(2 * size);
                 for (std::size_t i = 0; i != size; ++i) {
                     bytes[i] = static_cast<std::uint8_t>(uniform(random, 0, 128));

@@ -158,7 +158,7 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
         }
     }
     /// sums[i] += the magnitudes that flips go with, of `count` from magnitudes[i * step] on. Flips lie `flips` behind
-    /// magnitudes; up to 31 bytes behind the last of both are read.
+    /// magnitudes; up to 32 bytes behind the last of both are read.
     static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
                             std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
         for (std::ptrdiff_t i = 0; i != windows; ++i, magnitudes += step)
