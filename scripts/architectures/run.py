@@ -5,9 +5,9 @@
     scripts/architectures/run.py --only neon64,rvv256
     scripts/architectures/run.py --require all          what CI runs: an architecture that did not run is a failure
 
-Two programs an architecture: the doctest cases of tests/kernel (of tests/core, scheme, io and model too, once an
-instruction set) in one static executable, and tests/identity, whose checksum over the committed int8 models has to be
-that of tests/identity/expected.txt. targets.py is the list; install.py brings compilers and emulators to Debian.
+Two programs an architecture: the doctest cases of tests/core, kernel, scheme, io and model, of one translation unit and
+in one static executable, and tests/identity, whose checksum over the committed int8 models has to be that of
+tests/identity/expected.txt. targets.py is the list; install.py brings compilers and emulators to Debian.
 """
 import argparse
 import concurrent.futures
@@ -16,21 +16,19 @@ import pathlib
 import re
 import shutil
 import sys
-import threading
 
 import machines
 from processes import Stopwatch
 from targets import COMPILERS, TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from unity import unity  # noqa: E402
+
 EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
 IDENTITY = "tests/identity/checksum.cpp"
 MAIN = "tests/main.cpp"
-PRECOMPILED = ROOT / "tests" / "support" / "precompiled.hpp"
-ROOMS = {
-    "kernel": ("kernel",),
-    "all": ("kernel", "core", "scheme", "io", "model"),
-}
+ROOMS = ("core", "kernel", "scheme", "io", "model")
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
 FEWER_PROBLEMS = 17  # no divisor of any loop's period: what is left is spread evenly
 
@@ -49,11 +47,12 @@ class Line:
     problem: str = ""
 
 
-def sources(target: Target, checksum_only: bool) -> list[str]:
-    if checksum_only:
-        return [IDENTITY]
-    files = [file for room in ROOMS[target.rooms] for file in sorted((ROOT / "tests" / room).glob("*.cpp"))]
-    return [MAIN, IDENTITY] + [str(file.relative_to(ROOT)) for file in files]
+def write_tests(folder: pathlib.Path) -> pathlib.Path:
+    """The translation unit of all tests."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / "tests.cpp"
+    source.write_text(unity([file for room in ROOMS for file in sorted((ROOT / "tests" / room).glob("*.cpp"))]), encoding="utf-8")
+    return source
 
 
 class Build:
@@ -69,38 +68,20 @@ class Build:
         self.includes = includes
         self.stopwatch = Stopwatch()
         self.objects: dict[str, pathlib.Path] = {}
-        self.precompiled = threading.Lock()
 
     def flags(self) -> list[str]:
         return ["-std=c++20", "-O1", "-w", *self.compiler.flags, *self.target.flags, "-DZEROPOINT_TEST_ONE_ARCHITECTURE",
                 f"-DZEROPOINT_TEST_FEWER={FEWER_PROBLEMS}", '-DZEROPOINT_SOURCE_DIR="."']
 
-    def compile_to(self, target: pathlib.Path, *arguments: str) -> str:
-        """What went wrong, or nothing."""
-        done = self.stopwatch.run([*self.command, *self.flags(), *self.includes, *arguments, "-o", str(target)], cwd=ROOT)
-        if done.status == 0:
-            return ""
-        errors = [line for line in done.errors.splitlines() if "error" in line] or done.errors.splitlines()
-        return f"{arguments[-1]} does not compile: " + " | ".join(errors[:3])
-
-    def header(self) -> list[str]:
-        """The flags that include what most tests include, compiled once: that is half of what they take."""
-        header = self.folder / PRECOMPILED.name
-        compiled = self.folder / (PRECOMPILED.name + ".gch")
-        with self.precompiled:
-            if not header.exists():
-                self.compile_to(compiled, "-x", "c++-header", str(PRECOMPILED))
-                header.write_text(f'#include "{PRECOMPILED}"\n', encoding="utf-8")
-        return ["-include", str(header)]
-
     def compile(self, source: str) -> str:
         """What went wrong, or nothing."""
-        target = self.folder / (source.removeprefix("tests/").replace("/", "_").replace(".cpp", ".o"))
-        header = [] if source in (MAIN, IDENTITY) else self.header()  # main() includes doctest in its own way
-        problem = self.compile_to(target, *header, "-c", source)
-        if not problem:
+        target = self.folder / (pathlib.Path(source).stem + ".o")
+        done = self.stopwatch.run([*self.command, *self.flags(), *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)
+        if done.status == 0:
             self.objects[source] = target
-        return problem
+            return ""
+        errors = [line for line in done.errors.splitlines() if "error" in line] or done.errors.splitlines()
+        return f"{source} does not compile: " + " | ".join(errors[:3])
 
     def link(self) -> str:
         for name, objects in ((self.tests, [o for s, o in self.objects.items() if s != IDENTITY]),
@@ -204,10 +185,12 @@ def main() -> int:
             parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
         include_flags = str(found[-1])
     includes = pathlib.Path(include_flags).read_text(encoding="utf-8").splitlines()
-    return run_all([t for t in TARGETS if t.name in only], required & only, includes, options)
+    tests = write_tests(pathlib.Path(options.folder))
+    sources = [IDENTITY] if options.checksum_only else [str(tests), IDENTITY, MAIN]
+    return run_all([t for t in TARGETS if t.name in only], required & only, sources, includes, options)
 
 
-def run_all(targets: list[Target], required: set[str], includes: list[str], options) -> int:
+def run_all(targets: list[Target], required: set[str], sources: list[str], includes: list[str], options) -> int:
     lines: list[Line] = []
     print(f"random tests try one problem in {FEWER_PROBLEMS}; seconds are of processor time")
     print_line(["architecture", "flags", "machine", "tests", "checksum", "compile s", "run s"])
@@ -220,9 +203,9 @@ def run_all(targets: list[Target], required: set[str], includes: list[str], opti
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
             # Tasks begin in the order in which they are handed in: what finish() waits for has begun before it does.
-            compiled = [pool.submit(build.compile, source) for source in sources(target, options.checksum_only)]
+            compiled = [pool.submit(build.compile, source) for source in sources]
             finishing.append(pool.submit(finish, build, compiled))
-        for future in finishing:
+        for future in concurrent.futures.as_completed(finishing):
             for line in future.result():
                 lines.append(line)
                 print_line([line.target.name, " ".join(line.target.flags), line.machine, line.tests, line.checksum,
@@ -235,7 +218,7 @@ def run_all(targets: list[Target], required: set[str], includes: list[str], opti
     passed = {line.target.name for line in lines} - {line.target.name for line in failed}
     absent = required - {line.target.name for line in lines}
     if options.markdown:
-        write_markdown(options.markdown, lines)
+        write_markdown(options.markdown, sorted(lines, key=lambda line: TARGETS.index(line.target)))
     checksums = {line.checksum for line in lines}
     print(f"{len(passed)} architectures passed on {len(lines) - len(failed)} machines, {len(failed)} failed, "
           f"{len(absent)} required and absent; {len(checksums)} checksum{'s' if len(checksums) != 1 else ''}")

@@ -33,7 +33,6 @@ class Target:
     flags: tuple[str, ...] = ()
     emulator: tuple[str, ...] = ()  # a program of qemu's and its CPU model, ("bochs", model), or ("node", option...)
     cpu: tuple[str, ...] = ()  # flags of /proc/cpuinfo without which the program does not run natively
-    rooms: str = "kernel"  # "kernel": the kernels alone; "all": scheme, io and model as well, once an instruction set
 
 
 CLANGS = ("clang++-19", "clang++-20", "clang++-21", "clang++")
@@ -86,10 +85,10 @@ def emulated(bits: int) -> Target:
 
 
 TARGETS = (
-    Target("portable", "gcc x86-64", (default_arch("xsimd::unavailable"),), rooms="all"),
-    Target("portable-riscv64", "clang riscv64", ("-march=rv64gc",), ("qemu-riscv64", "-cpu", "rv64,v=false"), rooms="all"),
+    Target("portable", "gcc x86-64", (default_arch("xsimd::unavailable"),)),
+    Target("portable-riscv64", "clang riscv64", ("-march=rv64gc",), ("qemu-riscv64", "-cpu", "rv64,v=false")),
     emulated(128), emulated(256), emulated(512),
-    Target("sse2", "gcc x86-64", (), ("qemu-x86_64", "-cpu", "qemu64"), rooms="all"),
+    Target("sse2", "gcc x86-64", (), ("qemu-x86_64", "-cpu", "qemu64")),
     Target("ssse3", "clang x86-64", ("-mssse3",), ("qemu-x86_64", "-cpu", "core2duo"), ("ssse3",)),
     Target("sse4.1", "clang x86-64", ("-msse4.1",), ("qemu-x86_64", "-cpu", "Penryn"), ("sse4_1",)),
     Target("avx2+fma", "clang x86-64", AVX2, ("qemu-x86_64", "-cpu", "max"), ("avx2", "fma")),
@@ -100,16 +99,16 @@ TARGETS = (
            ("bochs", "corei7_icelake_u"), ("avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni")),
     Target("avx512vnni<avx512vbmi2>", "clang x86-64", ("-march=icelake-client",), ("bochs", "tigerlake"),
            ("avx512_vnni", "avx512_vbmi2", "avx512_vpopcntdq", "vaes", "gfni")),
-    Target("neon32", "gcc arm", ("-march=armv7-a", "-mfpu=neon-vfpv4"), ("qemu-arm", "-cpu", "cortex-a15"), rooms="all"),
-    Target("neon64", "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53"), rooms="all"),
+    Target("neon32", "gcc arm", ("-march=armv7-a", "-mfpu=neon-vfpv4"), ("qemu-arm", "-cpu", "cortex-a15")),
+    Target("neon64", "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53")),
     Target("dotprod", "clang aarch64", ("-march=armv8.2-a+dotprod",), ("qemu-aarch64", "-cpu", "cortex-a76")),
     Target("i8mm", "clang aarch64", ("-march=armv8.2-a+dotprod+i8mm",), ("qemu-aarch64", "-cpu", "max,sve=off")),
     sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
     sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),
     rvv(128), rvv(256), rvv(512),
-    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9"), rooms="all"),
+    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9")),
     Target("vsx-power9", "clang powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
-    Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max"), rooms="all"),
-    Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",), rooms="all"),
+    Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max")),
+    Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",)),
     Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node", "--experimental-wasm-relaxed-simd")),
 )

@@ -9,6 +9,7 @@
 
 #include <zeropoint/io/safetensors.hpp>
 
+#include "../support/extent.hpp"
 #include "damage.hpp"
 
 using damage::error_of;
@@ -64,19 +65,19 @@ TEST_CASE("damage: bytes after the last tensor are refused") {
 TEST_CASE("damage: any one byte of the header changed to any value gives a valid file or a file_error") {
     auto bytes = small_file();
     const std::size_t header_end = bytes.size() - 44;
-    std::size_t refused = 0, accepted = 0;
+    std::size_t refused = 0, accepted = 0, changes = 0;
     for (std::size_t position = 0; position != header_end; ++position) {
         const std::byte right = bytes[position];
         for (unsigned value = 0; value != 256; ++value) {
-            if (static_cast<std::byte>(value) == right) continue;
+            if (static_cast<std::byte>(value) == right || ++changes % zp_test::fewer_problems != 0) continue;
             bytes[position] = static_cast<std::byte>(value);
             ++(error_of(bytes).empty() ? accepted : refused);
         }
         bytes[position] = right;
     }
-    CHECK(refused + accepted == header_end * 255);
+    CHECK(refused + accepted == header_end * 255 / zp_test::fewer_problems);
     CHECK(refused > accepted);
-    CHECK(accepted > 100);  // another letter in a name is no damage that could be seen
+    CHECK(accepted > 100 / zp_test::fewer_problems);  // another letter in a name is no damage that could be seen
 }
 
 TEST_CASE("damage: random changes, insertions and deletions give a valid file or a file_error") {
@@ -84,7 +85,8 @@ TEST_CASE("damage: random changes, insertions and deletions give a valid file or
     const std::string tokens = "{}[]\":,\\u0129eE+-. tnf";
     std::mt19937 random(7);
     std::size_t refused = 0;
-    for (int round = 0; round != 20000; ++round) {
+    const int rounds = zp_test::fewer(20000);
+    for (int round = 0; round != rounds; ++round) {
         auto bytes = whole;
         for (unsigned change = 0; change <= random() % 4; ++change) {
             const auto place = bytes.begin() + static_cast<std::ptrdiff_t>(8 + random() % (bytes.size() - 8));
@@ -97,7 +99,7 @@ TEST_CASE("damage: random changes, insertions and deletions give a valid file or
         }
         refused += !error_of(bytes).empty();
     }
-    CHECK(refused > 10000);
+    CHECK(refused > static_cast<std::size_t>(rounds) / 2);
 }
 
 TEST_CASE("damage: the length of the header") {

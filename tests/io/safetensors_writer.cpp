@@ -8,6 +8,7 @@
 
 #include <zeropoint/io/safetensors.hpp>
 
+#include "../support/extent.hpp"
 #include "damage.hpp"
 
 using doctest::Contains;
@@ -123,7 +124,8 @@ TEST_CASE("safetensors_writer: arguments that make no file") {
     CHECK(writer.bytes() == before);
 }
 
-TEST_CASE("safetensors_writer: a header longer than the format allows is refused") {
+TEST_CASE("safetensors_writer: a header longer than the format allows is refused" *
+          doctest::skip(zp_test::fewer_problems != 1)) {  // 100 MB, in a second or two
     zp::safetensors_writer writer;
     writer.metadata("k", std::string(100'000'000, 'v'));
     CHECK_THROWS_WITH_AS(writer.bytes(), Contains("header of at most 100000000 bytes, found 100000"), zp::value_error);

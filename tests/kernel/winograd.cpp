@@ -136,7 +136,8 @@ TEST_CASE("winograd: extreme operands around the number of channels where parts 
     random_engine random(37);
     using arch = zp::default_architecture;
     int split = 0, whole = 0;
-    for (int i = 0; i != 700; ++i) {
+    const int problems = zp_test::fewer_problems == 1 ? 700 : 200;
+    for (int i = 0; i != problems; ++i) {
         const int channels[] = {100, 112, 115, 116, 120, 228, 232, 240};
         const int zero_points[] = {0, 1, 127, 128, 254, 255};
         const auto input = static_cast<pattern>(uniform(random, 0, static_cast<int>(pattern::count) - 1)),
@@ -158,8 +159,8 @@ TEST_CASE("winograd: extreme operands around the number of channels where parts 
         (split_panels<arch, zp::kernel::winograd_4x4>(p) != 0 ? split : whole) += 1;
         CHECK(split_panels<arch, zp::kernel::winograd_2x2>(p) == 0);
     }
-    CHECK(split > 100);
-    CHECK(whole > 100);
+    CHECK(split > problems / 7);
+    CHECK(whole > problems / 7);
 }
 
 TEST_CASE("winograd: affine weights split earlier, and into more parts") {
@@ -189,8 +190,10 @@ TEST_CASE("winograd: sizes") {
                                 .padding_left = 1};
     static_assert(conv2d_packed_bytes<arch>(g, conv2d_algorithm::winograd_4x4, false) % 64 == 0);
     static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_4x4) % 64 == 0);
-    static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_4x4) < 640 * 1024);
-    static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_2x2) < 640 * 1024);
+    // The filters of one panel are transformed there.
+    constexpr std::size_t most = (288 + 13 * panel_width<arch>)*1024;
+    static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_4x4) < most);
+    static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_2x2) < most);
     // A byte a weight, and little beside.
     static_assert(conv2d_packed_bytes<arch>(g, conv2d_algorithm::winograd_4x4, true) < 128 * 128 * 9 * 101 / 100);
     static_assert(supports(g, conv2d_algorithm::winograd_4x4) && supports(g, conv2d_algorithm::winograd_2x2));

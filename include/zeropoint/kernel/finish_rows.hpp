@@ -33,14 +33,12 @@ template <class Arch>
             std::memcpy(row_target + size - width, last, width);
         }
     };
-    static_assert(panel_width<Arch> * sizeof(std::int32_t) <= 128, "copy_rows: rows are at most 128 bytes");
-    if constexpr (panel_width<Arch> * sizeof(std::int32_t) > 64) {
-        if (size >= 64) {
-            copy(std::integral_constant<std::size_t, 64>{});
-            return;
-        }
-    }
-    if (size >= 32) copy(std::integral_constant<std::size_t, 32>{});
+    constexpr std::size_t largest = panel_width<Arch> * sizeof(std::int32_t);
+    static_assert(largest <= 256, "copy_rows: two moves of at most 128 bytes");
+    if (largest > 128 && size >= 128) copy(std::integral_constant<std::size_t, std::min<std::size_t>(largest, 128)>{});
+    else if (largest > 64 && size >= 64)
+        copy(std::integral_constant<std::size_t, std::min<std::size_t>(largest, 64)>{});
+    else if (size >= 32) copy(std::integral_constant<std::size_t, 32>{});
     else if (size >= 16) copy(std::integral_constant<std::size_t, 16>{});
     else if (size >= 8) copy(std::integral_constant<std::size_t, 8>{});
     else if (size >= 4) copy(std::integral_constant<std::size_t, 4>{});

@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+"""Writes one translation unit that holds many test files: the library is parsed and instantiated once for all of them.
+
+    scripts/unity.py OUTPUT FILE...
+
+What the files include comes first; then each of them, in a namespace of its own, in which their own includes are empty,
+because every header has `#pragma once`. What opens namespace zp, or has no test cases, stands outside.
+"""
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^#include (?:<(.+)>|"(.+)")', re.MULTILINE)
+
+
+def unity(files: list[pathlib.Path]) -> str:
+    system, own, bodies = [], [], []
+    for number, file in enumerate(files):
+        text = file.read_text(encoding="utf-8")
+        for angled, quoted in INCLUDE.findall(text):
+            included, line = (system, f"#include <{angled}>") if angled else (own, f'#include "{(file.parent / quoted).resolve()}"')
+            if line not in included:
+                included.append(line)
+        body = f'#include "{file.resolve()}"'
+        if "TEST_CASE" in text and not re.search(r"^namespace zp\b", text, re.MULTILINE):
+            body = f"namespace file_{number} {{\n{body}\n}}"
+        bodies.append(body)
+    return "\n".join(["// Written by scripts/unity.py.", *sorted(system), *own, *bodies]) + "\n"
+
+
+def main() -> int:
+    if len(sys.argv) < 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    output, text = pathlib.Path(sys.argv[1]), unity([pathlib.Path(file) for file in sys.argv[2:]])
+    if not output.exists() or output.read_text(encoding="utf-8") != text:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
