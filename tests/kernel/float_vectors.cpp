@@ -40,3 +40,22 @@ TEST_CASE("round_to_nearest: halves to even, everything beside them, and what is
         }
     });
 }
+
+TEST_CASE("divide: the quotients of scalars") {
+    arrays::for_each_architecture([]<class Arch>() {
+        if constexpr (kernel::has_ieee_vectors<Arch>) {
+            using floats = xsimd::batch<float, Arch>;
+            arrays::generator next(2);
+            std::array<float, floats::size> a{}, b{}, quotients{};
+            for (int i = 0; i != 2000; ++i) {
+                for (float& value : a) value = next.real(-1000.0f, 1000.0f);
+                for (float& value : b) value = next.real(-1.0f, 1.0f);
+                kernel::divide(floats::load_unaligned(a.data()), floats::load_unaligned(b.data()))
+                    .store_unaligned(quotients.data());
+                bool same = true;
+                for (std::size_t k = 0; k != floats::size; ++k) same = same && quotients[k] == a[k] / b[k];
+                REQUIRE(same);
+            }
+        }
+    });
+}

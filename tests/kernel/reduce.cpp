@@ -120,8 +120,13 @@ TEST_CASE("histogram: torch.histc's bins") {
 }
 
 TEST_CASE("histogram: every architecture counts as the float formula does, and adds") {
-    for (const auto& [low, high, bins] :
-         {std::tuple{-4.0f, 4.0f, 2048}, {-1.7f, 3.3f, 7}, {0.1f, 0.2f, 100}, {-3e38f, 3e38f, 5}}) {
+    struct range {
+        float low, high;
+        int bins;
+    };
+    for (const range& r : {range{-4.0f, 4.0f, 2048}, {-1.7f, 3.3f, 7}, {0.1f, 0.2f, 100}, {-3e38f, 3e38f, 5}}) {
+        const float low = r.low, high = r.high;
+        const int bins = r.bins;
         std::vector<float> x = arrays::reals(9001, 5, low - 0.01f, high + 0.01f);
         x.insert(x.begin() + 100, 300, 0.5f * low + 0.5f * high);
         x.push_back(high);
@@ -137,7 +142,7 @@ TEST_CASE("histogram: every architecture counts as the float formula does, and a
                            ? expected.size() - 1
                            : static_cast<std::size_t>(position)];
         }
-        arrays::for_each_architecture([&, low = low, high = high, bins = bins]<class Arch>() {
+        arrays::for_each_architecture([&]<class Arch>() {
             std::vector<std::uint32_t> counts(static_cast<std::size_t>(bins), 3);
             CHECK(kernel::histogram<Arch>(x.data(), x.size(), low, high, bins, counts.data()) == inside);
             CHECK(counts == expected);

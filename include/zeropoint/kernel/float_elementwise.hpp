@@ -8,6 +8,7 @@
 
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -46,7 +47,8 @@ template <class Arch> void hardswish(const float* x, std::size_t count, float* y
     map_floats<Arch>(x, count, y, [](const auto& value) {
         using number = std::decay_t<decltype(value)>;
         if constexpr (has_vectors<Arch>) {
-            return value * xsimd::min(xsimd::max(value + number(3.0f), number(0.0f)), number(6.0f)) / number(6.0f);
+            return divide(value * xsimd::min(xsimd::max(value + number(3.0f), number(0.0f)), number(6.0f)),
+                          number(6.0f));
         } else {
             return value * std::min(std::max(value + 3, 0.0f), 6.0f) / 6;
         }
@@ -57,7 +59,7 @@ template <class Arch> void hardswish(const float* x, std::size_t count, float* y
 template <class Arch> void sigmoid(const float* x, std::size_t count, float* y) noexcept {
     map_floats<Arch>(x, count, y, [](const auto& value) {
         using number = std::decay_t<decltype(value)>;
-        if constexpr (has_vectors<Arch>) return number(1.0f) / (number(1.0f) + xsimd::exp(-value));
+        if constexpr (has_vectors<Arch>) return divide(number(1.0f), number(1.0f) + xsimd::exp(-value));
         else return 1 / (1 + std::exp(-value));
     });
 }

@@ -18,6 +18,14 @@ inline constexpr bool is_neon32 = std::is_base_of_v<xsimd::neon, Arch> && !std::
 /// and has no division: kernels whose results would show it do without its vectors.
 template <class Arch> inline constexpr bool has_ieee_vectors = has_vectors<Arch> && !is_neon32<Arch>;
 
+/// a / b, the float nearest to the quotient. xsimd 14.3 approximates it on every NEON, though 64-bit machines can divide.
+template <class Arch>
+[[gnu::always_inline]] inline xsimd::batch<float, Arch> divide(const xsimd::batch<float, Arch>& a,
+                                                               const xsimd::batch<float, Arch>& b) noexcept {
+    if constexpr (std::is_base_of_v<xsimd::neon, Arch>) return xsimd::batch<float, Arch>(a.data / b.data);
+    else return a / b;
+}
+
 /// The integers nearest to `x`, halves to even, as the processor rounds by default; x < 2^31, and what is below -2^31
 /// gives -2^31. 32-bit NEON only truncates, and xsimd 14.3 then adds a half first, which is wrong next to halves
 /// (0.49999997 gives 1) and above 2^23.

@@ -226,7 +226,8 @@ template <class Arch, code8 T>
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
                 auto codes = sum_window<Arch>(window, c);
                 unroll<4>([&](auto part) __attribute__((always_inline)) {
-                    codes[part] = round_to_nearest(xsimd::to_float(codes[part] - offset) / divisors) + zero_points;
+                    codes[part] =
+                        round_to_nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;
                 });
                 store_interleaved<Arch>(y + c, codes);
             });
@@ -249,7 +250,7 @@ template <class Arch>
         for_each_overlapping(channels, floats::size, [&](std::size_t c) {
             floats sum(0.0f);
             window.for_each_position([&](const float* from) { sum += floats::load_unaligned(from + c); });
-            (sum / floats(static_cast<float>(divisor))).store_unaligned(y + c);
+            divide(sum, floats(static_cast<float>(divisor))).store_unaligned(y + c);
         });
     } else {
         for (std::size_t c = 0; c != channels; ++c) {

@@ -220,7 +220,7 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
                 const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
                 for (; i + floats::size <= n; i += floats::size) {
                     const floats value = floats::load_unaligned(x + first + i);
-                    const floats position = (value - lowest) * scales / widths;
+                    const floats position = divide((value - lowest) * scales, widths);
                     const floats clipped = xsimd::select(position < lasts, position, lasts);
                     xsimd::to_int(xsimd::select((value >= lowest) & (value <= highest), clipped, outside))
                         .store_unaligned(bin + i);
