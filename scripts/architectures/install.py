@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Installs on Debian 12 what run.py needs: cross compilers, qemu, node (as root, or through sudo), and into the cache
-folder, without root, a later Debian's Emscripten and Bochs.
+"""Installs on Debian 12 what run.py needs: cross compilers and qemu (as root, or through sudo), and into the cache folder,
+without root, a later Debian's Emscripten and Bochs, and PyPI's Node.js.
 
     scripts/architectures/install.py
 
-About 240 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten and 60 MB for Bochs. The cache
-is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter two come once.
+About 240 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten, 60 MB each for Bochs and Node.js. The cache
+is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter three come once.
 """
 import glob
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import time
 import bochs
 import debian
 import emscripten
+import node
 
 # A file that tells whether the package is there. GCC's cross packages bring the libraries that Clang uses as well.
 PACKAGES = {
@@ -36,8 +38,10 @@ PACKAGES = {
 
 def install_packages() -> None:
     missing = [package for file, package in PACKAGES.items() if not glob.glob(file)]
+    if importlib.util.find_spec("pip") is None:
+        missing.append("python3-pip")
     if shutil.which("node") is None:
-        missing.append("nodejs")
+        missing.append("nodejs")  # for Emscripten
     if not missing:
         return
     as_root = [] if os.geteuid() == 0 else ["sudo"]
@@ -48,7 +52,7 @@ def install_packages() -> None:
 
 def main() -> int:
     for name, prepare in (("Debian's packages", install_packages), ("Emscripten", emscripten.prepare),
-                          ("Bochs", bochs.prepare)):
+                          ("Bochs", bochs.prepare), ("Node.js", node.prepare)):
         begin = time.monotonic()
         try:
             prepare()

@@ -6,6 +6,7 @@ import platform
 import shutil
 
 import bochs
+import node
 from processes import Finished, Stopwatch
 from targets import Compiler, Target
 
@@ -47,6 +48,8 @@ def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str
         program, *arguments = target.emulator
         if program == "bochs":
             machine = bochs.command(arguments[0], DATA)
+        elif program == "node":
+            machine = node.command()
         else:
             path = shutil.which(program + "-static") or shutil.which(program)
             machine = path and (path, *arguments)

@@ -31,7 +31,7 @@ class Target:
     name: str
     compiler: str
     flags: tuple[str, ...] = ()
-    emulator: tuple[str, ...] = ()  # a program of qemu's and its CPU model, ("bochs", model), or ("node", option...)
+    emulator: tuple[str, ...] = ()  # a program of qemu's and its CPU model, ("bochs", model), or ("node",)
     cpu: tuple[str, ...] = ()  # flags of /proc/cpuinfo without which the program does not run natively
 
 
@@ -110,5 +110,5 @@ TARGETS = (
     Target("vsx-power9", "clang powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
     Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max")),
     Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",)),
-    Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node", "--experimental-wasm-relaxed-simd")),
+    Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node",)),
 )

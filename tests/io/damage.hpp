@@ -22,7 +22,8 @@ inline byte_vector to_bytes(std::string_view text) {
 /// A file with this header and `data_bytes` bytes after it, 0, 1, 2, ...
 inline byte_vector file_with(std::string_view header, std::size_t data_bytes = 0) {
     byte_vector bytes(8);
-    for (std::size_t i = 0; i != 8; ++i) bytes[i] = static_cast<std::byte>(header.size() >> (8 * i) & 0xff);
+    for (std::size_t i = 0; i != 8; ++i)
+        bytes[i] = static_cast<std::byte>(std::uint64_t{header.size()} >> (8 * i) & 0xff);
     const byte_vector text = to_bytes(header);
     bytes.insert(bytes.end(), text.begin(), text.end());
     for (std::size_t i = 0; i != data_bytes; ++i) bytes.push_back(static_cast<std::byte>(i & 0xff));

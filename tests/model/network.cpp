@@ -12,6 +12,7 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 
+#include "../support/extent.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -143,7 +144,8 @@ TEST_CASE_FIXTURE(fixture, "network: copies are networks of their own, moves kee
     CHECK(y == expected);
 }
 
-TEST_CASE_FIXTURE(fixture, "network: one const network serves many threads, each with a workspace of its own") {
+TEST_CASE_FIXTURE(fixture, "network: one const network serves many threads, each with a workspace of its own" *
+                               doctest::skip(!zp_test::has_threads)) {
     std::array<int, 4> wrong{};
     std::vector<std::thread> threads;
     for (std::size_t t = 0; t != wrong.size(); ++t)

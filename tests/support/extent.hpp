@@ -16,6 +16,13 @@ namespace zp_test {
 inline constexpr bool one_architecture = ZEROPOINT_TEST_ONE_ARCHITECTURE != 0;
 inline constexpr int fewer_problems = ZEROPOINT_TEST_FEWER;
 
+// WebAssembly has them only where it is asked for.
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+inline constexpr bool has_threads = false;
+#else
+inline constexpr bool has_threads = true;
+#endif
+
 /// A count of random problems, less where the build asks for it.
 constexpr int fewer(int count) { return (count + fewer_problems - 1) / fewer_problems; }
 
