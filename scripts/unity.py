@@ -4,12 +4,13 @@
     scripts/unity.py OUTPUT FILE...
 
 What the files include comes first; then each of them, in a namespace of its own, in which their own includes are empty,
-because every header has `#pragma once`. What opens namespace zp, or has no test cases, stands outside.
+because every header has `#pragma once`. What has no test cases, or adds to namespace zp or the global one, stands outside.
 """
 import pathlib
 import re
 import sys
 
+OUTSIDE = re.compile(r"^namespace zp\b|^template <> struct zp::|\boperator new\b", re.MULTILINE)
 INCLUDE = re.compile(r'^#include (?:<(.+)>|"(.+)")', re.MULTILINE)
 
 
@@ -22,7 +23,7 @@ def unity(files: list[pathlib.Path]) -> str:
             if line not in included:
                 included.append(line)
         body = f'#include "{file.resolve()}"'
-        if "TEST_CASE" in text and not re.search(r"^namespace zp\b", text, re.MULTILINE):
+        if "TEST_CASE" in text and not OUTSIDE.search(text):
             body = f"namespace file_{number} {{\n{body}\n}}"
         bodies.append(body)
     return "\n".join(["// Written by scripts/unity.py.", *sorted(system), *own, *bodies]) + "\n"
