@@ -102,6 +102,9 @@ TEST_CASE("small_linear: every epilogue, with and without a table") {
             CHECK((run_fixed<arch, true, std::uint8_t>(p, e, epilogue) == y));
         };
         check(zp::kernel::nearest_even{scale.data(), codes});
+        const zp::kernel::nearest_even as_bytes{scale.data(), codes};
+        CHECK((run_fixed<zp::default_architecture, false, std::uint8_t>(p, e, as_bytes) ==
+               run<zp::default_architecture, std::uint8_t>(p, conv2d_algorithm::implicit_gemm, as_bytes)));
         check(zp::kernel::float_bias{scale.data(), bias.data(), codes});
         check(zp::kernel::fixed_point_double_rounding{multiplier.data(), shift.data(), codes});
         check(zp::kernel::fixed_point_single_rounding{multiplier.data(), shift.data(), codes});

@@ -90,6 +90,11 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words> class small
     /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
     static constexpr int register_sums = 8;
     static constexpr bool in_registers = ops::has_batches && Rows <= 2;
+    /// Whether sums become codes without lying in memory between, and go through a table only when all of them have. Octets
+    /// are the tile kernel's; an architecture that has them multiplies nothing else but words.
+    template <class Format, class Epilogue>
+    static constexpr bool keeps_sums =
+        in_registers && !adds_residual<Epilogue> && !(has_octets<Arch> && std::is_same_v<Format, byte_quads>);
     /// Panels that share a broadcast activation. Where kinds differ from panel to panel, each panel is on its own.
     static constexpr int panels_at_once = in_registers && Words ? register_sums / (Rows * ops::vectors) : 1;
 
@@ -117,7 +122,7 @@ public:
             if constexpr (has_quads<Arch>) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
             multiply_each<any_weights>(x, codes, packed, own, y, scratch);
         }
-        if constexpr (in_registers && !adds_residual<Epilogue> && sizeof(Out) == 1)
+        if constexpr (keeps_sums<std::conditional_t<Words, word_pairs, byte_quads>, Epilogue> && sizeof(Out) == 1)
             if (table_of(own) != nullptr)
                 lookup_table<Arch>(reinterpret_cast<std::uint8_t*>(y), std::size_t{Rows} * Channels, table_of(own),
                                    reinterpret_cast<std::uint8_t*>(y));
@@ -185,8 +190,7 @@ private:
         const auto* weights = reinterpret_cast<const typename Format::weight*>(
             packed + layout.panels_begin + static_cast<std::size_t>(panel) * layout.panel_bytes);
         const int channel = panel * width;
-        constexpr bool octets = has_octets<Arch> && std::is_same_v<Format, byte_quads>;
-        if constexpr (in_registers && !adds_residual<Epilogue> && !octets) {
+        if constexpr (keeps_sums<Format, Epilogue>) {
             int32 sums[Rows][Panels][ops::vectors];
             multiply<Format>(x, weights, bias, sums);
             unroll<Rows>([&](auto row) __attribute__((always_inline)) {
@@ -197,7 +201,7 @@ private:
                           higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
             const auto multiply_rows = [&](auto rows, int row) {
                 alignas(64) std::int32_t sums[rows * width];
-                if constexpr (octets) {
+                if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
                     std::int32_t offsets[rows];
                     for (int i = 0; i != rows; ++i) offsets[i] = i * pitch;
                     multiply_tile<Arch, Format, rows>(x + row * pitch, offsets, {.length = pitch}, weights, bias, sums);
