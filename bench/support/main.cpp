@@ -13,7 +13,7 @@
 namespace {
 
 void print_peaks(const char* when) {
-    std::fprintf(stderr, "peaks of %s %s, one thread:", zp::default_architecture::name(), when);
+    std::fprintf(stderr, "peaks of %s %s, one thread:", zp::name_of<zp::default_architecture>(), when);
     for (const bench::peak kind : bench::all_peaks) {
         double best = 0;
         for (int burst = 0; burst != 40; ++burst) best = std::max(best, bench::measure_peak(kind));

@@ -4,11 +4,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <vector>
 
 #include <zeropoint/model/network.hpp>
-
-#include "digits_data.hpp"
 
 /// FNV-1a, 64 bits.
 class fnv1a {
@@ -30,12 +28,12 @@ private:
     std::uint64_t hash_ = 14695981039346656037ull;
 };
 
-/// The codes of every activation and the bits of the scores, image by image.
-template <class Int8> std::uint64_t fingerprint(const Int8& model, std::span<const image> images) {
+/// The codes of every activation and the bits of the result, image by image.
+template <class Int8, class Images> std::uint64_t fingerprint(const Int8& model, const Images& images) {
     fnv1a all;
     typename Int8::workspace memory;
-    scores y;
-    for (const image& x : images) {
+    std::vector<float> y(static_cast<std::size_t>(Int8::output_shape.size()));
+    for (const auto& x : images) {
         model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
             const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
             if (row.kind != zp::op::input)

@@ -51,7 +51,7 @@ ordered_json to_json(const outcome& one, const outcome& floats) {
 }  // namespace
 
 void write_json(std::span<const outcome> all, std::span<const promise> promises, const std::string& path) {
-    ordered_json json{{"architecture", zp::default_architecture::name()},
+    ordered_json json{{"architecture", zp::name_of<zp::default_architecture>()},
                       {"test_images", all.front().read.size()},
                       {"sqnr_images", sqnr_images}};
     for (const outcome& one : all) json["networks"].push_back(to_json(one, all.front()));

@@ -45,7 +45,7 @@ int main(int argc, char** argv) try {
     std::printf("\nA network that reads handwritten digits: %zu images to test it, %zu others to calibrate it.\n",
                 data.test.images.size(), calibration.size());
     std::printf("Times are medians of single calls on one thread of this machine, compiled for %s.\n\n",
-                zp::default_architecture::name());
+                zp::name_of<zp::default_architecture>());
 
     std::filesystem::create_directories(chosen.out);
     std::vector<outcome> all{measure(fused, data.test, float_file)};

@@ -26,7 +26,7 @@ int run(std::span<const int> values) {
 
 TEST_CASE("docs: a function compiled once an architecture") {
     CHECK(run(std::array{1, 2, 3}) == 14);
-    CHECK(zp::dispatched<sum_of_squares>().architecture() == zp::default_architecture::name());
+    CHECK(zp::dispatched<sum_of_squares>().architecture() == zp::name_of<zp::default_architecture>());
 }
 
 // [defined]

@@ -1,5 +1,6 @@
-// Runs the committed int8 models over the test images and prints a checksum of every integer they compute: the same on
-// every compiler, optimization level and architecture, as are the bytes of the files when it saves the models again. scripts/check_identical_integers.py builds it in many ways.
+// Runs the committed int8 models over their images and prints a checksum of every integer they compute: the same on every
+// compiler, optimization level and architecture, as are the bytes of the files when it saves the models again.
+// scripts/check_identical_integers.py and scripts/architectures/run.py build it in many ways.
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -12,24 +13,44 @@
 #include "../../examples/01_digits/digits_cnn.hpp"
 #include "../../examples/01_digits/digits_data.hpp"
 #include "../../examples/01_digits/fingerprint.hpp"
+#include "blocks.hpp"
 
-int main() try {
-    const std::string root = ZEROPOINT_SOURCE_DIR;
-    const digits data = load_digits(root + "/examples/01_digits/data");
-    fnv1a all;
-    std::string lines;
-    for_each_qconfig([&]<class QConfig>(const std::string& name) {
+namespace {
+const std::string root = ZEROPOINT_SOURCE_DIR;
+
+/// A line for each model, and one checksum of all.
+class report {
+public:
+    template <class Int8, class Images> void add(const std::string& name, const Images& images) {
         const std::vector<std::byte> file =
             zp::read_whole_file(root + "/tests/identity/models/" + name + ".safetensors");
-        const auto model = zp::load<zp::quantized<digits_cnn, QConfig>>(file);
+        const auto model = zp::load<Int8>(file);
         if (zp::to_bytes(model) != file) zp::raise<zp::file_error>(name + ": saved again, the file has other bytes");
-        const std::uint64_t hash = fingerprint(model, data.test.images);
-        all.add_numbers(&hash, 1, sizeof hash);
+        const std::uint64_t hash = fingerprint(model, images);
+        all_.add_numbers(&hash, 1, sizeof hash);
         char line[64];
         std::snprintf(line, sizeof line, "%-22s %016" PRIx64 "\n", name.c_str(), hash);
-        lines += line;
+        lines_ += line;
+    }
+    void print() const { std::printf("checksum %016" PRIx64 "\n%s", all_.hash(), lines_.c_str()); }
+
+private:
+    fnv1a all_;
+    std::string lines_;
+};
+}  // namespace
+
+int main() try {
+    report models;
+    const digits data = load_digits(root + "/examples/01_digits/data");
+    for_each_qconfig([&]<class QConfig>(const std::string& name) {
+        models.add<zp::quantized<digits_cnn, QConfig>>(name, data.test.images);
     });
-    std::printf("checksum %016" PRIx64 "\n%s", all.hash(), lines.c_str());
+    for_each_block([&]<class Block>(const std::string& name) {
+        using int8 = quantized_block<Block>;
+        models.add<int8>(name, made_up_images(int8::input_shape, 8, 1000));
+    });
+    models.print();
 } catch (const zp::error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

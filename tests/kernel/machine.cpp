@@ -1,6 +1,7 @@
 // Choosing among the architectures that a program was compiled for.
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
 #include <type_traits>
 
@@ -13,7 +14,7 @@ using foreign = std::conditional_t<xsimd::sse2::supported(), xsimd::neon64, xsim
 
 struct name_and_sum {
     template <class Arch> std::string operator()(Arch, int a, int b) const {
-        return Arch::name() + std::string(" ") + std::to_string(a + b);
+        return zp::name_of<Arch>() + std::string(" ") + std::to_string(a + b);
     }
 };
 template <class... Arch> using dispatched = zp::dispatched<name_and_sum, zp::architectures<Arch...>>;
@@ -30,19 +31,19 @@ template <class Dispatched> std::string error_of(const char* name) {
 TEST_CASE("dispatched: the first that the machine has, or the one asked for") {
     using arch = zp::default_architecture;
     const dispatched<foreign, arch, zp::portable> best({}, nullptr);
-    CHECK(best.architecture() == arch::name());
-    CHECK(best(2, 3) == std::string(arch::name()) + " 5");
+    CHECK(best.architecture() == zp::name_of<arch>());
+    CHECK(best(2, 3) == std::string(zp::name_of<arch>()) + " 5");
 
     const dispatched<foreign, arch, zp::portable> asked({}, "portable");
     CHECK(asked.architecture() == "portable");
     CHECK(asked(2, 3) == "portable 5");
 
     const zp::dispatched<name_and_sum> compiled({}, nullptr);
-    CHECK(compiled.architecture() == arch::name());
+    CHECK(compiled.architecture() == zp::name_of<arch>());
 }
 
 TEST_CASE("dispatched: errors say what there is") {
-    const std::string foreign_name = foreign::name();
+    const std::string foreign_name = zp::name_of<foreign>();
     CHECK(error_of<dispatched<foreign, zp::portable>>("abacus") ==
           "expected one of " + foreign_name + ", portable, which this program was compiled for, got 'abacus'");
     CHECK(error_of<dispatched<foreign, zp::portable>>(foreign_name.c_str()) ==
@@ -54,4 +55,33 @@ TEST_CASE("require_machine: passes what this machine has, raises for what it has
     CHECK_NOTHROW(zp::require_machine<zp::default_architecture>());
     CHECK_NOTHROW(zp::require_machine<zp::portable>());
     CHECK_THROWS_AS(zp::require_machine<foreign>(), zp::machine_error);
+}
+
+TEST_CASE("machine_has: the tags of other processors, and what follows from what") {
+    CHECK_FALSE(zp::machine_has<foreign>());
+    using zp::machine_has, zp::neon64_dotprod, zp::sve_i8mm;
+    using neon64_i8mm = xsimd::i8mm<xsimd::neon64>;
+    using xsimd::detail::rvv, xsimd::detail::sve;
+#if !XSIMD_TARGET_ARM64
+    CHECK_FALSE(machine_has<neon64_dotprod>());
+    CHECK_FALSE(machine_has<neon64_i8mm>());
+    CHECK_FALSE(machine_has<sve<256>>());
+    CHECK_FALSE(machine_has<sve_i8mm<256>>());
+#endif
+    CHECK(machine_has<zp::wasm_relaxed>() == std::is_same_v<zp::default_architecture, zp::wasm_relaxed>);
+    if (machine_has<neon64_i8mm>()) CHECK(machine_has<neon64_dotprod>());
+    if (machine_has<sve_i8mm<256>>()) CHECK(machine_has<neon64_i8mm>());
+    if (machine_has<sve_i8mm<128>>()) CHECK(machine_has<sve<128>>());
+    // A machine's vectors have one length.
+    CHECK(machine_has<sve<128>>() + machine_has<sve<256>>() + machine_has<sve<512>>() <= 1);
+    CHECK(machine_has<rvv<128>>() + machine_has<rvv<256>>() + machine_has<rvv<512>>() <= 1);
+}
+
+TEST_CASE("name_of: each architecture has a name of its own") {
+    using xsimd::detail::rvv, xsimd::detail::sve, zp::sve_i8mm;
+    const auto names = [](auto... arch) { return std::set<std::string>{zp::name_of<decltype(arch)>()...}; };
+    CHECK(names(xsimd::neon64(), zp::neon64_dotprod(), xsimd::i8mm<xsimd::neon64>(), sve<128>(), sve<256>(), sve<512>(),
+                sve_i8mm<128>(), sve_i8mm<256>(), sve_i8mm<512>(), rvv<128>(), rvv<256>(), rvv<512>(), xsimd::wasm(),
+                zp::wasm_relaxed(), zp::portable())
+              .size() == 15);
 }

@@ -36,6 +36,16 @@ struct portable {
 /// Whether xsimd has vectors for this architecture.
 template <class Arch> inline constexpr bool has_vectors = !std::is_same_v<Arch, portable>;
 
+/// The name of an architecture: xsimd's, and the bits of its vectors where xsimd has one name for several.
+template <class Arch> struct architecture_name { static constexpr const char* value = Arch::name(); };
+template <> struct architecture_name<xsimd::detail::sve<128>> { static constexpr const char* value = "arm64+sve128"; };
+template <> struct architecture_name<xsimd::detail::sve<256>> { static constexpr const char* value = "arm64+sve256"; };
+template <> struct architecture_name<xsimd::detail::sve<512>> { static constexpr const char* value = "arm64+sve512"; };
+template <> struct architecture_name<xsimd::detail::rvv<128>> { static constexpr const char* value = "riscv+rvv128"; };
+template <> struct architecture_name<xsimd::detail::rvv<256>> { static constexpr const char* value = "riscv+rvv256"; };
+template <> struct architecture_name<xsimd::detail::rvv<512>> { static constexpr const char* value = "riscv+rvv512"; };
+template <class Arch> constexpr const char* name_of() noexcept { return architecture_name<Arch>::value; }
+
 /// What the compiler flags of this translation unit allow: the default of every entry point.
 using default_architecture =
     std::conditional_t<xsimd::default_arch::supported(), refined_architecture<xsimd::default_arch>::type, portable>;

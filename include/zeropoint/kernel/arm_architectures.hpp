@@ -18,7 +18,12 @@ struct neon64_dotprod : xsimd::neon64 {
 
 /// SVE vectors of so many bits with products of matrices of bytes (usmmla).
 template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
-    static constexpr const char* name() noexcept { return "i8mm+arm64+sve"; }
+    static constexpr const char* name() noexcept {
+        return Bits == 128   ? "i8mm+arm64+sve128"
+               : Bits == 256 ? "i8mm+arm64+sve256"
+               : Bits == 512 ? "i8mm+arm64+sve512"
+                             : "i8mm+arm64+sve";
+    }
 };
 
 #if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)

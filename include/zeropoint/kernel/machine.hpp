@@ -9,6 +9,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine_features.hpp>
 
 #if defined(ZEROPOINT_EXPECTED_ARCHITECTURE)
 static_assert(std::is_same_v<zp::default_architecture, ZEROPOINT_EXPECTED_ARCHITECTURE>,
@@ -17,12 +18,6 @@ static_assert(std::is_same_v<zp::default_architecture, ZEROPOINT_EXPECTED_ARCHIT
 
 namespace zp {
 inline namespace v0 {
-
-/// Whether this machine runs what is compiled for `Arch`.
-template <class Arch> bool machine_has() noexcept {
-    if constexpr (has_vectors<Arch>) return xsimd::available_architectures().has(Arch());
-    else return true;
-}
 
 /// Architectures that code is compiled for, the best first.
 template <class... Arch> struct architectures {};
@@ -38,14 +33,14 @@ using compiled_architectures = architectures<default_architecture>;
 /// "fma3+avx2, sse4.2"
 template <class... Arch> std::string names_of(architectures<Arch...>) {
     std::string names;
-    ((names += (names.empty() ? "" : ", ") + std::string(Arch::name())), ...);
+    ((names += (names.empty() ? "" : ", ") + std::string(name_of<Arch>())), ...);
     return names;
 }
 
 /// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction.
 template <class Arch> void require_machine() {
     if (machine_has<Arch>()) return;
-    raise<machine_error>("expected a machine with " + std::string(Arch::name()) +
+    raise<machine_error>("expected a machine with " + std::string(name_of<Arch>()) +
                          ", which this program was compiled for, but this one has it not: compile without the flags "
                          "for it, or for several architectures at once with zeropoint_compile_for()");
 }
@@ -74,7 +69,7 @@ public:
 
 private:
     static constexpr int count = 1 + sizeof...(More);
-    static constexpr std::string_view names[count] = {First::name(), More::name()...};
+    static constexpr std::string_view names[count] = {name_of<First>(), name_of<More>()...};
 
     static int index_of(const char* name) {
         const bool has[count] = {machine_has<First>(), machine_has<More>()...};
