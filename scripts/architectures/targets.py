@@ -107,8 +107,9 @@ TARGETS = (
     sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
     sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),
     rvv(128), rvv(256), rvv(512),
-    Target("vsx", "gcc powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9")),
-    Target("vsx-power9", "clang powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
+    Target("vsx", "clang powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9")),
+    # Not Clang: it asks for infinities by xststdcsp, for which qemu 7.2 takes denormal floats.
+    Target("vsx-power9", "gcc powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
     Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max")),
     Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",)),
     Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node",)),
