@@ -48,8 +48,13 @@ struct byte_quads {
     using activation = std::uint8_t;
     using weight = std::int8_t;
     static constexpr int depth = 4;
+    /// Of architectures that take them where they lie, where.
     template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        return Operations::template load<typename Operations::int8>(panel);
+        if constexpr (requires(typename Operations::int32 & sums) {
+                          Operations::dot4(sums, Operations::broadcast(std::declval<const activation*>()), panel);
+                      })
+            return panel;
+        else return Operations::template load<typename Operations::int8>(panel);
     }
     template <class Operations, class Activations, class Weights>
     [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
@@ -141,10 +146,15 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     }
     constexpr int step = ops::lanes * Format::depth;
     constexpr bool flipped = std::is_same_v<Format, signed_quads>;
-    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products.
+    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products. A tile of
+    // fewer rows has registers for them.
     constexpr bool narrow = Vectors < ops::vectors;
-    using loaded = std::conditional_t<flipped && narrow, byte_quads, Format>;
-    using weights = decltype(loaded::template load<ops>(panel));
+    constexpr bool load_once = Format::depth == 4 && (narrow || (!flipped && Rows < ops::tile_rows));
+    const auto load_weights = [](const typename Format::weight* from) __attribute__((always_inline)) {
+        if constexpr (load_once) return ops::template load<typename ops::int8>(from);
+        else return Format::template load<ops>(from);
+    };
+    using weights = decltype(load_weights(panel));
 
     // Sets of sums: one row or two would wait for their additions otherwise.
     constexpr int sets =
@@ -175,8 +185,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         } else {
             weights w[Vectors];
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                w[v] =
-                    loaded::template load<ops>(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
+                w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
             [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
             unroll<Rows>([&](auto row) __attribute__((always_inline)) {

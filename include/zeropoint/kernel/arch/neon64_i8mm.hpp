@@ -79,15 +79,13 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
         const auto load_row = [&](int row) __attribute__((always_inline)) {
             return vset_lane_s32(base::four_bytes(rows[row] + k), vdup_n_s32(0), 0);
         };
-        const int32x4_t zero = vdupq_n_s32(0);
         unroll<(Rows + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
             const int32x4_t both = vcombine_s32(load_row(2 * pair), load_row(second_of<Rows>(pair)));
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                const int32x4_t w = vreinterpretq_s32_s8(vld1q_s8(panel + v * 16));
+                const uint32x4_t w = vreinterpretq_u32_s8(vld1q_s8(panel + v * 16));
                 add_matrix(tile[2 * pair][v].low, vreinterpretq_u8_s32(both),
-                           vreinterpretq_s8_s32(vzip1q_s32(w, zero)));
-                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both),
-                           vreinterpretq_s8_s32(vzip2q_s32(w, zero)));
+                           vreinterpretq_s8_u64(vmovl_u32(vget_low_u32(w))));
+                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both), vreinterpretq_s8_u64(vmovl_high_u32(w)));
             });
         });
     }
@@ -115,15 +113,15 @@ private:
     template <int Rows, int Vectors, int Pairs>
     [[gnu::always_inline]] static void multiply_octets(matrix_sums (&tile)[Rows][Vectors], const uint8x16_t (&a)[Pairs],
                                                        const std::int8_t* panel) {
-        unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
-            const int8x16_t w = vld1q_s8(panel + i * 16);
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                matrix_sums& sums = tile[2 * pair][i / 2];
-                add_matrix(i % 2 == 0 ? sums.low : sums.high, a[pair], w);
-            });
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                base::pin(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
-            });
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            int8x16_t low, high;
+            base::template load_two<v * 32>(panel, low, high);
+            unroll<Pairs>([&](auto pair)
+                              __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].low, a[pair], low); });
+            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].low); });
+            unroll<Pairs>([&](auto pair)
+                              __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].high, a[pair], high); });
+            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].high); });
         });
     }
 };
