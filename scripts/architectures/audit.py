@@ -31,6 +31,10 @@ OBJDUMPS = ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump")
 BEGIN, END = "<!-- audit -->", "<!-- /audit -->"
 # Objects whose jumps are not left to the linker.
 OBJECT_FLAGS = {"riscv64": ["-mno-relax"]}
+# objdump knows an instruction set's extensions from the object, or it has to be told. Of WASM's it knows none with an
+# opcode above 255: these are told by their bytes.
+OBJDUMP_FLAGS = {"s390x": ["--mcpu=z14"]}
+WASM_OPCODES = {"fd 93 02": "i32x4.relaxed_dot_i8x16_i7x16_add_s"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,9 +88,13 @@ class Loop:
         return sum(not re.match(r"local\.|i32\.const|end|loop|block|nop", i.name) for i in self.instructions)
 
 
-def disassemble(objdump: str, program: pathlib.Path) -> dict[str, list[Instruction]]:
-    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", "--no-leading-headers", str(program)],
-                          check=True, capture_output=True, text=True).stdout
+def disassemble(objdump: str, machine: str, program: pathlib.Path) -> dict[str, list[Instruction]]:
+    flags = OBJDUMP_FLAGS.get(machine, []) + ([] if machine == "wasm" else ["--no-show-raw-insn"])
+    text = subprocess.run([objdump, "-d", *flags, "--no-leading-headers", str(program)], check=True, capture_output=True,
+                          text=True).stdout
+    if machine == "wasm":
+        text = re.sub(r"(?m)^(\s*[0-9a-f]+:) ((?:[0-9a-f]{2} ?)+)\s+(\S+)",
+                      lambda line: f"{line[1]} {WASM_OPCODES.get(line[2].strip(), line[3])}", text)
     functions: dict[str, list[Instruction]] = {}
     current: list[Instruction] = []
     for line in text.splitlines():
@@ -177,7 +185,7 @@ def audit(target: Target, name: str, compiler: Compiler, includes: list[str], ob
                               capture_output=True, text=True)
         if done.returncode != 0:
             return failed("does not compile: " + (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:300])
-        functions = disassemble(objdump, program)
+        functions = disassemble(objdump, machine, program)
     for row in rows:
         found = [(loop, body) for symbol, body in functions.items()
                  if "multiply_tile" in symbol and row.design.format in symbol for loop in loops_of(body, row.design)]
@@ -189,6 +197,8 @@ def audit(target: Target, name: str, compiler: Compiler, includes: list[str], ob
         row.per_64 = loop.counted() * 64 / (loop.multiplications * row.design.products)
         if spills := loop.spills(machine, function):
             row.problem = f"{len(spills)} spills: {'; '.join(map(str, spills[:4]))}"
+        elif any(i.name == "<unknown>" for i in loop.instructions):
+            row.problem = f"{objdump} does not know all of its instructions"
         elif row.ratio > ALLOWED:
             row.problem = f"{row.ratio:.2f} of the best design: {row.design.why}"
     return rows
