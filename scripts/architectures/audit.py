@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Compiles the tile kernels for every architecture, disassembles them and checks their inner loops.
 
-    scripts/architectures/audit.py [--only neon64,avx2+fma] [--markdown FILE]
+    scripts/architectures/audit.py [--only neon64,avx2+fma]
+    scripts/architectures/audit.py --update docs/architectures.md     writes the table there
+    scripts/architectures/audit.py --check docs/architectures.md      what CI runs: fails where that table is another
 
 Of the innermost loop that multiplies: whether it holds the instruction that the architecture is there for, how many
-instructions it takes for 64 multiply-accumulates, which must be at most 15 % above the best design that DESIGNS argues
-for, and whether it reads or writes the stack, which would be a spilled register. For GCC and Clang, whichever the
-targets of targets.py have. Nothing is run: any machine with the compilers will do.
+instructions it takes for 64 multiply-accumulates, which must be at most 15 % above the best design that designs.py
+argues for, and whether it stores anything or reads the stack, which would be a spilled register. For GCC and Clang,
+whichever targets.py has for an instruction set. Nothing is run: any machine with the compilers will do.
 """
 import argparse
+import concurrent.futures
 import dataclasses
+import difflib
 import pathlib
 import re
 import shutil
@@ -24,6 +28,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCE = pathlib.Path(__file__).with_name("micro_kernels.cpp")
 ALLOWED = 1.15
 OBJDUMPS = ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump")
+BEGIN, END = "<!-- audit -->", "<!-- /audit -->"
+# Objects whose jumps are not left to the linker.
+OBJECT_FLAGS = {"riscv64": ["-mno-relax"]}
+# objdump knows an instruction set's extensions from the object, or it has to be told. Of WASM's it knows none with an
+# opcode above 255: these are told by their bytes.
+OBJDUMP_FLAGS = {"s390x": ["--mcpu=z14"]}
+WASM_OPCODES = {"fd 93 02": "i32x4.relaxed_dot_i8x16_i7x16_add_s"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,41 +43,74 @@ class Instruction:
     name: str
     operands: str
 
+    def __str__(self) -> str:
+        return f"{self.name} {self.operands}"
+
+
+# Where memory is written, by instruction set: none of these begins the name of anything else that loops hold.
+STORES = {
+    "x86_64": r"v?mov\S* [^()]*, \S*\(.*\)$",
+    "aarch64": r"st", "armv7l": r"(v?st|push)",
+    "riscv64": r"(s[bhwd]|vs[es]\d\S*|vs\dr\S*) ", "ppc64le": r"st", "s390x": r"(st|vst|mvc|mvg)",
+    "wasm": r"\S*\.store",
+}
+# The stack pointer inside a memory operand, or one that a frame pointer was made from.
+STACK_POINTERS = {
+    "x86_64": "%rsp", "aarch64": "sp", "armv7l": "sp", "riscv64": "sp", "ppc64le": "1", "s390x": "%r15",
+    "wasm": "__stack_pointer",
+}
+FRAME_POINTERS = {
+    "x86_64": r"movq %rsp, (%rbp)", "aarch64": r"(?:mov|add) (x29), sp", "armv7l": r"(?:mov|add) (r7|r11), sp",
+    "riscv64": r"addi (s0), sp", "ppc64le": r"mr (31), 1$", "s390x": r"lgr (%r11), %r15",
+}
+
+
+def memory_through(register: str) -> re.Pattern[str]:
+    return re.compile(rf"(\(|\[|, ){re.escape(register)}(\)|\]|,[^()]*\)|, #?\S+\])")
+
 
 @dataclasses.dataclass(frozen=True)
 class Loop:
     instructions: tuple[Instruction, ...]
     multiplications: int
 
-    def on_the_stack(self) -> list[Instruction]:
-        return [i for i in self.instructions if STACK.search(i.operands)]
+    def spills(self, machine: str, function: list[Instruction]) -> list[Instruction]:
+        """Instructions that store, or that read the stack."""
+        pointers = [STACK_POINTERS[machine]]
+        if pattern := FRAME_POINTERS.get(machine):
+            pointers += [found[1] for i in function if (found := re.match(pattern, str(i)))]
+        through = [memory_through(pointer) for pointer in pointers]
+        return [i for i in self.instructions
+                if re.match(STORES[machine], str(i)) or any(stack.search(i.operands) for stack in through)]
+
+    def counted(self) -> int:
+        """WASM is a stack machine: what only moves locals and constants is no instruction of the machine that runs it."""
+        return sum(not re.match(r"local\.|i32\.const|end|loop|block|nop", i.name) for i in self.instructions)
 
 
-# The stack pointer, or a frame pointer, inside a memory operand.
-STACK = re.compile(r"\(%rsp[,)]|\[(sp|x29|r7|r11)\b|\b-?\d+\((sp|s0|1|31)\)|\(%r1[15]\)|global\.get.*__stack_pointer")
-JUMPS = re.compile(r"^(j\w+|b|b\.\w+|bne|beq|bhs|blo|bcs|bcc|bhi|bls|bl[te]u?|bg[te]u?|b[ln]ez|bgtz|bdnz\+?|bc|b\w{1,3}\.w|cbn?z|tbn?z|"
-                   r"brct\w*|br\w*|c\w*j\w*|bnez|beqz|bltu|bgeu|blt|bge|b[nl]e|bgt|subs)$")
-
-
-def disassemble(objdump: str, program: pathlib.Path) -> dict[str, list[Instruction]]:
-    text = subprocess.run([objdump, "-d", "--no-show-raw-insn", "--no-leading-headers", str(program)],
-                          check=True, capture_output=True, text=True).stdout
+def disassemble(objdump: str, machine: str, program: pathlib.Path) -> dict[str, list[Instruction]]:
+    flags = OBJDUMP_FLAGS.get(machine, []) + ([] if machine == "wasm" else ["--no-show-raw-insn"])
+    text = subprocess.run([objdump, "-d", *flags, "--no-leading-headers", str(program)], check=True, capture_output=True,
+                          text=True).stdout
+    if machine == "wasm":
+        text = re.sub(r"(?m)^(\s*[0-9a-f]+:) ((?:[0-9a-f]{2} ?)+)\s+(\S+)",
+                      lambda line: f"{line[1]} {WASM_OPCODES.get(line[2].strip(), line[3])}", text)
     functions: dict[str, list[Instruction]] = {}
     current: list[Instruction] = []
     for line in text.splitlines():
         if head := re.match(r"[0-9a-f]+ <(.+)>:$", line):
             current = functions.setdefault(head[1], [])
         elif found := re.match(r"\s*([0-9a-f]+):\s+(\S+)\s*(.*)", line):
-            operands = re.sub(r"\s+", " ", found[3].split(" <")[0].split("//")[0].strip())
-            if found[2].startswith("{"):  # a prefix of the assembler's, not an instruction
-                current.append(Instruction(int(found[1], 16), *operands.split(" ", 1)))
-            else:
-                current.append(Instruction(int(found[1], 16), found[2], operands))
+            address, name = int(found[1], 16), found[2]
+            operands = re.sub(r"\s+", " ", re.split(r" <|//|# ", found[3])[0].strip())
+            if name.startswith("{"):  # a prefix of the assembler's, not an instruction
+                name, operands = (operands.split(" ", 1) + [""])[:2]
+            current.append(Instruction(address, name, operands))
     return functions
 
 
-def loops_of(function: list[Instruction], design: Design, raw: list[Instruction]) -> list[Loop]:
-    """Innermost loops with a multiplication, in WASM from `loop` to `end`, elsewhere by jumps backwards."""
+def ranges_of_loops(function: list[Instruction]) -> list[tuple[int, int]]:
+    """First and last index: in WASM from `loop` to `end`, elsewhere of jumps backwards."""
     ranges = []
     if any(i.name == "loop" for i in function):
         open_blocks: list[tuple[str, int]] = []
@@ -77,76 +121,86 @@ def loops_of(function: list[Instruction], design: Design, raw: list[Instruction]
                 kind, begin = open_blocks.pop()
                 if kind == "loop":
                     ranges.append((begin, n))
-    else:
-        places = {i.address: n for n, i in enumerate(function)}
-        for n, i in enumerate(function):
-            targets = re.findall(r"0x([0-9a-f]+)", i.operands)
-            if targets and (begin := places.get(int(targets[-1], 16))) is not None and begin <= n and is_jump(i):
-                ranges.append((begin, n))
-    innermost = [r for r in ranges if not any(o != r and r[0] <= o[0] and o[1] <= r[1] for o in ranges)]
-    pattern = re.compile(design.instruction)
-    loops = []
-    for begin, end in innermost:
-        body = tuple(function[begin:end + 1])
-        count = sum(bool(pattern.match(f"{i.name} {i.operands}")) for i in body)
-        if count:
-            loops.append(Loop(body, count))
-    return loops
+        return ranges
+    places = {i.address: n for n, i in enumerate(function)}
+    for n, i in enumerate(function):
+        targets = re.findall(r"0x([0-9a-f]+)", i.operands)
+        if targets and is_jump(i) and (begin := places.get(int(targets[-1], 16))) is not None and begin <= n:
+            ranges.append((begin, n))
+    return ranges
 
 
 def is_jump(i: Instruction) -> bool:
-    return bool(re.match(r"(j|b|cb|tb|c\w*j|loop)", i.name)) and not i.name.startswith(("bt", "bz", "bsw", "bls", "bic", "bfi", "bit"))
+    return bool(re.match(r"(j|b|cb|tb|c\w*j|loop)", i.name)) and not re.match(r"b(t|z|sw|ic|fi|it|extr|lsi|lsr)", i.name)
 
 
-def counted(loop: Loop) -> int:
-    """WASM is a stack machine: what only moves locals is no instruction of the machine that runs it."""
-    return sum(not re.match(r"local\.|end|loop|block|nop", i.name) for i in loop.instructions)
-
-
-def best_loop(loops: list[Loop]) -> Loop | None:
-    return max(loops, key=lambda loop: loop.multiplications, default=None)
+def loops_of(function: list[Instruction], design: Design) -> list[Loop]:
+    """Innermost loops with a multiplication."""
+    ranges = ranges_of_loops(function)
+    pattern = re.compile(design.instruction)
+    loops = []
+    for begin, end in ranges:
+        if any(o != (begin, end) and begin <= o[0] and o[1] <= end for o in ranges):
+            continue
+        body = tuple(function[begin:end + 1])
+        if count := sum(bool(pattern.match(str(i))) for i in body):
+            loops.append(Loop(body, count))
+    return loops
 
 
 @dataclasses.dataclass
 class Row:
     target: str
-    compiler: str
-    format: str
+    compiler: str  # its kind: gcc, clang, emscripten
+    design: Design
     instruction: str = "-"
     per_64: float = 0
-    best: float = 0
     problem: str = ""
 
+    @property
+    def ratio(self) -> float:
+        return self.per_64 / self.design.best
 
-def flags_for(target: Target, compiler: Compiler) -> list[str]:
-    return ["-std=c++20", "-O2", *compiler.flags, *target.flags]
+    def __str__(self) -> str:
+        line = (f"{self.target:<26}{self.compiler:<12}{self.design.format:<15}{self.instruction:<28}{self.per_64:8.2f}"
+                f"{self.design.best:8.2f}{self.ratio:7.2f}")
+        return line + (f"\n    {self.problem}" if self.problem else "")
 
 
-def audit(target: Target, name: str, compiler: Compiler, command: list[str], includes: list[str], folder: pathlib.Path,
-          objdump: str) -> list[Row]:
-    rows = [Row(target.name, name.split()[0], design.format, best=design.best) for design in DESIGNS[target.name]]
-    program = folder / "kernels.o"
-    done = subprocess.run([*command, *flags_for(target, compiler), *includes, "-c", str(SOURCE), "-o", str(program)],
-                          capture_output=True, text=True)
-    if done.returncode != 0:
+def audit(target: Target, name: str, compiler: Compiler, includes: list[str], objdump: str) -> list[Row]:
+    rows = [Row(target.name, name.split()[0], design) for design in DESIGNS[target.name]]
+
+    def failed(problem: str) -> list[Row]:
         for row in rows:
-            row.problem = "does not compile: " + (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:300]
+            row.problem = problem
         return rows
-    functions = disassemble(objdump, program)
-    for row, design in zip(rows, DESIGNS[target.name]):
-        mine = [body for symbol, body in functions.items() if "multiply_tile" in symbol and design.format in symbol]
-        loop = best_loop([loop for body in mine for loop in loops_of(body, design, body)])
-        if loop is None:
-            row.problem = f"no loop of multiply_tile<{design.format}> holds {design.instruction}"
+
+    if (command := compiler.find()) is None:
+        return failed(f"none of {', '.join(compiler.commands)} is installed")
+    machine = compiler.machine or "wasm"
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder) / "kernels.o"
+        flags = ["-std=c++20", "-O2", *compiler.flags, *target.flags, *OBJECT_FLAGS.get(machine, [])]
+        done = subprocess.run([*command, *flags, *includes, "-c", str(SOURCE), "-o", str(program)],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            return failed("does not compile: " + (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:300])
+        functions = disassemble(objdump, machine, program)
+    for row in rows:
+        found = [(loop, body) for symbol, body in functions.items()
+                 if "multiply_tile" in symbol and row.design.format in symbol for loop in loops_of(body, row.design)]
+        if not found:
+            row.problem = f"no loop of multiply_tile<{row.design.format}> holds {row.design.instruction}"
             continue
-        first = next(i for i in loop.instructions if re.match(design.instruction, f"{i.name} {i.operands}"))
-        row.instruction = first.name
-        row.per_64 = counted(loop) * 64 / (loop.multiplications * design.products)
-        if loop.on_the_stack():
-            worst = loop.on_the_stack()[0]
-            row.problem = f"{len(loop.on_the_stack())} accesses of the stack: {worst.name} {worst.operands}"
-        elif row.per_64 > design.best * ALLOWED:
-            row.problem = f"{row.per_64 / design.best:.2f} of the best design: {design.why}"
+        loop, function = max(found, key=lambda one: one[0].multiplications)
+        row.instruction = next(i.name for i in loop.instructions if re.match(row.design.instruction, str(i)))
+        row.per_64 = loop.counted() * 64 / (loop.multiplications * row.design.products)
+        if spills := loop.spills(machine, function):
+            row.problem = f"{len(spills)} spills: {'; '.join(map(str, spills[:4]))}"
+        elif any(i.name == "<unknown>" for i in loop.instructions):
+            row.problem = f"{objdump} does not know all of its instructions"
+        elif row.ratio > ALLOWED:
+            row.problem = f"{row.ratio:.2f} of the best design: {row.design.why}"
     return rows
 
 
@@ -156,60 +210,78 @@ def compilers_for(target: Target) -> list[tuple[str, Compiler]]:
     return [(name, one) for name, one in COMPILERS.items() if name.split(" ", 1)[-1] == machine]
 
 
+def markdown(rows: list[Row]) -> str:
+    """The table: both compilers side by side, and for each the ratio to the best design."""
+    cells: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in rows:
+        cells.setdefault((row.target, row.design.format), {})[row.compiler] = row
+    lines = ["| architecture | kernel | instruction | best | GCC | Clang | the best: rows x channels x depth, instructions |",
+             "|---|---|---|--:|--:|--:|---|"]
+    for (target, kernel), by_compiler in cells.items():
+        one = next(iter(by_compiler.values()))
+
+        def figure(*compilers: str) -> str:
+            row = next((by_compiler[name] for name in compilers if name in by_compiler), None)
+            return f"{row.per_64:.2f}, {row.ratio:.2f}" if row else ""
+
+        lines.append(f"| {target} | {kernel} | {one.instruction} | {one.design.best:.2f} | {figure('gcc')} | "
+                     f"{figure('clang', 'emscripten')} | {one.design.why} |")
+    return "\n".join(lines)
+
+
+def with_table(text: str, table: str) -> str:
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    return f"{text[:begin]}\n{table}\n{text[end:]}"
+
+
+def default_include_flags() -> pathlib.Path | None:
+    found = sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda file: file.stat().st_mtime)
+    return found[-1] if found else None
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--include-flags", help="response file with -I flags of the library; default: the newest in build/")
+    parser.add_argument("--include-flags", type=pathlib.Path, default=default_include_flags(),
+                        help="response file with -I flags of the library; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names of targets.py")
-    parser.add_argument("--markdown", help="also write the table to this file")
+    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help=f"write the table between {BEGIN} and {END}")
+    parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where the table is not the page's")
+    parser.add_argument("--jobs", type=int, default=2, help="how many compilers at a time")
     options = parser.parse_args()
     objdump = next(filter(None, map(shutil.which, OBJDUMPS)), None)
     if objdump is None:
         parser.error(f"none of {', '.join(OBJDUMPS)} is installed")
-    include_flags = options.include_flags
-    if include_flags is None:
-        found = sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda file: file.stat().st_mtime)
-        if not found:
-            parser.error("no build/*/include_flags.txt: configure first, with cmake --preset test")
-        include_flags = str(found[-1])
-    includes = pathlib.Path(include_flags).read_text(encoding="utf-8").split()
+    if options.include_flags is None:
+        parser.error("no build/*/include_flags.txt: configure first, with cmake --preset test")
     only = set(filter(None, options.only.split(",")))
+    if only and (options.update or options.check):
+        parser.error("--update and --check take the whole table: not with --only")
+    if unknown := only - DESIGNS.keys():
+        parser.error(f"no designs for {', '.join(sorted(unknown))}")
+    includes = options.include_flags.read_text(encoding="utf-8").split()
 
     rows: list[Row] = []
-    print(f"{'architecture':<26}{'compiler':<12}{'kernel':<14}{'instruction':<28}{'per 64':>8}{'best':>8}{'ratio':>7}")
-    with tempfile.TemporaryDirectory() as folder:
-        for target in TARGETS:
-            if target.name not in DESIGNS or only and target.name not in only:
-                continue
-            for name, compiler in compilers_for(target):
-                if (command := compiler.find()) is None:
-                    rows.append(Row(target.name, name, "-", problem=f"none of {', '.join(compiler.commands)} is installed"))
-                    print_row(rows[-1])
-                    continue
-                for row in audit(target, name, compiler, command, includes, pathlib.Path(folder), objdump):
-                    rows.append(row)
-                    print_row(row)
-    if options.markdown:
-        write_markdown(pathlib.Path(options.markdown), rows)
-    failed = [row for row in rows if row.problem]
-    print(f"{len(rows)} loops, {len(failed)} failed")
+    print(f"{'architecture':<26}{'compiler':<12}{'kernel':<15}{'instruction':<28}{'per 64':>8}{'best':>8}{'ratio':>7}")
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        audits = [pool.submit(audit, target, name, compiler, includes, objdump)
+                  for target in TARGETS if target.name in DESIGNS and (not only or target.name in only)
+                  for name, compiler in compilers_for(target)]
+        for done in audits:
+            for row in done.result():
+                rows.append(row)
+                print(row, flush=True)
+    failed = sum(bool(row.problem) for row in rows)
+    print(f"{len(rows)} loops, {failed} failed")
+    if page := options.update or options.check:
+        text = page.read_text(encoding="utf-8")
+        current = with_table(text, markdown(rows))
+        if options.update:
+            page.write_text(current, encoding="utf-8")
+        elif text != current:
+            print("".join(difflib.unified_diff(text.splitlines(True), current.splitlines(True), str(page), "this run", n=0)))
+            print(f"{page} has another table: run scripts/architectures/audit.py --update {page}")
+            failed += 1
     return 1 if failed or not rows else 0
-
-
-def print_row(row: Row) -> None:
-    ratio = f"{row.per_64 / row.best:.2f}" if row.best and row.per_64 else "-"
-    print(f"{row.target:<26}{row.compiler:<12}{row.format:<14}{row.instruction:<28}{row.per_64:8.2f}{row.best:8.2f}{ratio:>7}",
-          flush=True)
-    if row.problem:
-        print("    " + row.problem, flush=True)
-
-
-def write_markdown(path: pathlib.Path, rows: list[Row]) -> None:
-    lines = ["| architecture | compiler | kernel | instruction | instructions for 64 products | best design | ratio |",
-             "|---|---|---|---|--:|--:|--:|"]
-    for row in rows:
-        lines.append(f"| {row.target} | {row.compiler} | {row.format} | `{row.instruction}` | {row.per_64:.2f} | "
-                     f"{row.best:.2f} | {row.per_64 / row.best if row.best else 0:.2f} |")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,15 +10,19 @@ template <class Format>
 using tile_function = void (*)(const typename Format::activation*, const std::int32_t*, const window_runs&,
                                const typename Format::weight*, const std::int32_t*, std::int32_t*) noexcept;
 
-/// Whole tiles of what the architecture multiplies most by.
-extern const tile_function<word_pairs> audited_words;
-const tile_function<word_pairs> audited_words = &multiply_tile<audited, word_pairs, operations<audited>::tile_rows>;
-template <class Arch> constexpr tile_function<byte_quads> quads_of() {
-    if constexpr (has_quads<Arch>) return &multiply_tile<Arch, byte_quads, operations<Arch>::tile_rows>;
+/// A whole tile, where the architecture multiplies panels of that kind.
+template <class Format, bool Exists = true> constexpr tile_function<Format> whole_tile() {
+    if constexpr (Exists) return &multiply_tile<audited, Format, operations<audited>::tile_rows>;
     else return nullptr;
 }
+extern const tile_function<word_pairs> audited_words;
+extern const tile_function<widened_pairs> audited_widened;
 extern const tile_function<byte_quads> audited_quads;
-const tile_function<byte_quads> audited_quads = quads_of<audited>();
+extern const tile_function<signed_quads> audited_flipped;
+const tile_function<word_pairs> audited_words = whole_tile<word_pairs>();
+const tile_function<widened_pairs> audited_widened = whole_tile<widened_pairs>();
+const tile_function<byte_quads> audited_quads = whole_tile<byte_quads, has_quads<audited>>();
+const tile_function<signed_quads> audited_flipped = whole_tile<signed_quads, quads_saturate<audited>>();
 
 }  // namespace kernel
 }  // namespace v0

@@ -48,8 +48,13 @@ struct byte_quads {
     using activation = std::uint8_t;
     using weight = std::int8_t;
     static constexpr int depth = 4;
+    /// Of architectures that take them where they lie, where.
     template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        return Operations::template load<typename Operations::int8>(panel);
+        if constexpr (requires(typename Operations::int32 & sums) {
+                          Operations::dot4(sums, Operations::broadcast(std::declval<const activation*>()), panel);
+                      })
+            return panel;
+        else return Operations::template load<typename Operations::int8>(panel);
     }
     template <class Operations, class Activations, class Weights>
     [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
@@ -116,9 +121,11 @@ inline constexpr bool has_blocks =
     Operations::multiply_block(sums, rows, std::ptrdiff_t{}, panel);
 };
 
-/// Rows whose sums fit the registers, where an architecture says that they are fewer than those of a tile.
+/// Rows that the registers have room for, where an architecture says that they are fewer than those of a tile.
 template <class Operations, class Format, int Vectors> constexpr int rows_at_once(int rows) {
-    if constexpr (requires { Operations::template most_rows<typename Format::activation>(Vectors); })
+    if constexpr (std::is_same_v<Format, signed_quads> && requires { Operations::most_flipped_rows; })
+        return std::min(rows, Operations::most_flipped_rows);
+    else if constexpr (requires { Operations::template most_rows<typename Format::activation>(Vectors); })
         return std::min(rows, Operations::template most_rows<typename Format::activation>(Vectors));
     else return rows;
 }
@@ -141,17 +148,26 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     }
     constexpr int step = ops::lanes * Format::depth;
     constexpr bool flipped = std::is_same_v<Format, signed_quads>;
-    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products.
+    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products. A tile of
+    // fewer rows has registers for them.
     constexpr bool narrow = Vectors < ops::vectors;
-    using loaded = std::conditional_t<flipped && narrow, byte_quads, Format>;
-    using weights = decltype(loaded::template load<ops>(panel));
+    constexpr bool load_once = Format::depth == 4 && (narrow || (!flipped && Rows < ops::tile_rows));
+    const auto load_weights = [](const typename Format::weight* from) __attribute__((always_inline)) {
+        if constexpr (load_once) return ops::template load<typename ops::int8>(from);
+        else return Format::template load<ops>(from);
+    };
+    using weights = decltype(load_weights(panel));
 
     // Sets of sums: one row or two would wait for their additions otherwise.
     constexpr int sets =
         Rows <= 2 ? std::clamp(ops::sums_in_flight / (Rows * std::min(Vectors, ops::vectors)), 1, 4) : 1;
     constexpr int steps = std::max(sets, 2);
+    // Where steps are all there is, rows are those of a run's end, and k counts up to zero: an instruction less, and a
+    // register, of which twelve rows leave none.
+    constexpr bool from_end = !has_blocks<ops, Format, Rows, Vectors>;
     const typename Format::activation* rows[Rows];
-    unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + offsets[row]; });
+    std::ptrdiff_t moved = from_end ? runs.length : 0;
+    unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + moved + offsets[row]; });
     using block_sums = typename block_sums_of<ops, typename Format::activation>::type;
     constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
     std::conditional_t<own_sums, block_sums, int32> tile[sets][Rows][Vectors];
@@ -175,8 +191,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         } else {
             weights w[Vectors];
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                w[v] =
-                    loaded::template load<ops>(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
+                w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
             [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
             unroll<Rows>([&](auto row) __attribute__((always_inline)) {
@@ -197,8 +212,12 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
         std::ptrdiff_t begin = kernel_row * runs.row_advance;
         for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
-            const std::ptrdiff_t end = begin + runs.length;
-            std::ptrdiff_t k = begin;
+            const std::ptrdiff_t end = from_end ? 0 : begin + runs.length;
+            std::ptrdiff_t k = end - runs.length;
+            if (const std::ptrdiff_t more = begin + runs.length - moved; from_end && more != 0) {
+                unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] += more; });
+                moved += more;
+            }
             if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
                 constexpr std::ptrdiff_t length = ops::template block_length<typename Format::activation>;
                 const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
@@ -206,11 +225,12 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     k += length;
                     panel += length * (ops::vectors * ops::lanes);
                 };
-                while (sets > 1 && end - k >= 2 * length) {
+                const std::ptrdiff_t last_block = end - length, last_two = last_block - length;
+                while (sets > 1 && k <= last_two) {
                     multiply_block(first);
                     multiply_block(last);
                 }
-                while (end - k >= length) multiply_block(first);
+                while (k <= last_block) multiply_block(first);
                 if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
                     if (end - k >= 8) {
                         ops::multiply_octet(tile[0], rows, k, panel);

@@ -166,7 +166,16 @@ private:
     }
 };
 
-struct avx2_operations : avx2_base<avx2_operations> {};
+struct avx2_operations : avx2_base<avx2_operations> {
+    using base = avx2_base<avx2_operations>;
+    using base::dot4;
+    /// Weights as an operand in memory: six rows need all registers but two for sums and ones.
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const std::int8_t* b) {
+        __m256i pairs;
+        asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(a.data), "m"(*reinterpret_cast<const __m256i_u*>(b)));
+        dot2(sums, int16(pairs), int16(1));
+    }
+};
 
 }  // namespace kernel
 }  // namespace v0

@@ -113,7 +113,10 @@ private:
     }
 };
 
-struct avx512bw_operations : avx512_base<avx512bw_operations> {};
+struct avx512bw_operations : avx512_base<avx512bw_operations> {
+    /// Of signed quads: twelve rows, two indices and a panel are more than the general registers. They are 6 + 6.
+    static constexpr int most_flipped_rows = 11;
+};
 
 }  // namespace kernel
 }  // namespace v0

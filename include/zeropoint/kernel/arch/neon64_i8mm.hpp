@@ -44,7 +44,7 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
                                                       const std::int8_t* panel) {
 #if !defined(__clang__)  // g++ has no registers left for both halves of a block
         multiply_octet(tile, rows, k, panel);
-        multiply_octet(tile, rows, k + 8, panel + 8 * vectors * lanes);
+        multiply_octet<8 * vectors * lanes>(tile, rows, k + 8, panel);
 #else
         constexpr int pairs = (Rows + 1) / 2;
         uint8x16_t first[pairs], second[pairs];
@@ -55,11 +55,11 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
             second[pair] = vreinterpretq_u8_u64(vtrn2q_u64(upper, lower));
             asm volatile("" : "+w"(first[pair]), "+w"(second[pair]));
         });
-        multiply_octets(tile, first, panel);
-        multiply_octets(tile, second, panel + 8 * vectors * lanes);
+        multiply_octets<0>(tile, first, panel);
+        multiply_octets<8 * vectors * lanes>(tile, second, panel);
 #endif
     }
-    template <int Rows, int Vectors>
+    template <int Offset = 0, int Rows, int Vectors>
     [[gnu::always_inline]] static void multiply_octet(matrix_sums (&tile)[Rows][Vectors],
                                                       const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const std::int8_t* panel) {
@@ -69,7 +69,7 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
             a[pair] = vcombine_u8(vld1_u8(rows[2 * pair] + k), vld1_u8(rows[second_of<Rows>(pair)] + k));
             asm volatile("" : "+w"(a[pair]));
         });
-        multiply_octets(tile, a, panel);
+        multiply_octets<Offset>(tile, a, panel);
     }
     /// A quad of weights, made octets by zeros.
     template <int Rows, int Vectors>
@@ -79,15 +79,13 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
         const auto load_row = [&](int row) __attribute__((always_inline)) {
             return vset_lane_s32(base::four_bytes(rows[row] + k), vdup_n_s32(0), 0);
         };
-        const int32x4_t zero = vdupq_n_s32(0);
         unroll<(Rows + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
             const int32x4_t both = vcombine_s32(load_row(2 * pair), load_row(second_of<Rows>(pair)));
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                const int32x4_t w = vreinterpretq_s32_s8(vld1q_s8(panel + v * 16));
+                const uint32x4_t w = vreinterpretq_u32_s8(vld1q_s8(panel + v * 16));
                 add_matrix(tile[2 * pair][v].low, vreinterpretq_u8_s32(both),
-                           vreinterpretq_s8_s32(vzip1q_s32(w, zero)));
-                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both),
-                           vreinterpretq_s8_s32(vzip2q_s32(w, zero)));
+                           vreinterpretq_s8_u64(vmovl_u32(vget_low_u32(w))));
+                add_matrix(tile[2 * pair][v].high, vreinterpretq_u8_s32(both), vreinterpretq_s8_u64(vmovl_high_u32(w)));
             });
         });
     }
@@ -111,19 +109,19 @@ private:
     [[gnu::always_inline]] static void add_matrix(int32& sums, uint8x16_t a, int8x16_t w) {
         sums = int32(vusmmlaq_s32(sums, a, w));
     }
-    /// Pairs of rows of eight bytes times all channels.
-    template <int Rows, int Vectors, int Pairs>
+    /// Pairs of rows of eight bytes times all channels, whose weights begin `Offset` bytes behind `panel`.
+    template <int Offset, int Rows, int Vectors, int Pairs>
     [[gnu::always_inline]] static void multiply_octets(matrix_sums (&tile)[Rows][Vectors], const uint8x16_t (&a)[Pairs],
                                                        const std::int8_t* panel) {
-        unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
-            const int8x16_t w = vld1q_s8(panel + i * 16);
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                matrix_sums& sums = tile[2 * pair][i / 2];
-                add_matrix(i % 2 == 0 ? sums.low : sums.high, a[pair], w);
-            });
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
-                base::pin(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
-            });
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            int8x16_t low, high;
+            base::template load_two<Offset + v * 32>(panel, low, high);
+            unroll<Pairs>([&](auto pair)
+                              __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].low, a[pair], low); });
+            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].low); });
+            unroll<Pairs>([&](auto pair)
+                              __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].high, a[pair], high); });
+            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].high); });
         });
     }
 };

@@ -91,32 +91,29 @@ private:
                 add_pairs(sums.high, high);
             };
             constexpr int step = 16 * Derived::vectors;
-            const std::int8_t *first = panel, *second = panel + step;
-            const auto load_weights = [&](int8x16_t(&w)[at_once]) __attribute__((always_inline)) {
-                w[0] = load_next(first);
-                if constexpr (at_once == 2) w[1] = load_next(second);
-            };
             // The fewer registers: of rows or of vectors of weights.
-            if constexpr (Rows <= Vectors) {
+            if constexpr (Rows <= Vectors && is_arm64) {
                 std::array<quad_vector, at_once> quads[Rows];
                 unroll<Rows>([&](auto row)
                                  __attribute__((always_inline)) { quads[row] = broadcast_quads<at_once>(from[row]); });
                 unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                     int8x16_t w[at_once];
-                    load_weights(w);
+                    unroll<at_once>([&](auto quad) __attribute__((always_inline)) {
+                        w[quad] = vld1q_s8(panel + quad * step + v * 16);
+                    });
                     unroll<Rows>([&](auto row)
                                      __attribute__((always_inline)) { multiply(tile[row][v], w, quads[row]); });
                 });
             } else {
                 int8x16_t w[Vectors][at_once];
-                unroll<Vectors>([&](auto v) __attribute__((always_inline)) { load_weights(w[v]); });
+                load_weights(w, panel);
                 unroll<Rows>([&](auto row) __attribute__((always_inline)) {
                     const auto quads = broadcast_quads<at_once>(from[row]);
                     unroll<Vectors>([&](auto v)
                                         __attribute__((always_inline)) { multiply(tile[row][v], w[v], quads); });
                 });
             }
-            panel += at_once * step;
+            if constexpr (is_arm64) panel += at_once * step;
         });
     }
 
@@ -125,9 +122,11 @@ private:
         sums = int32(vpadalq_s16(sums, products));
         base::pin(sums);
     }
-    [[gnu::always_inline]] static int8x16_t load_next(const std::int8_t*& from) {
-        from += 16;
-        return vld1q_s8(from - 16);
+    template <int Vectors, int Quads>
+    [[gnu::always_inline]] static void load_weights(int8x16_t (&w)[Vectors][Quads], const std::int8_t* panel) {
+        unroll<Vectors * Quads>([&](auto i) __attribute__((always_inline)) {
+            w[i / Quads][i % Quads] = vld1q_s8(panel + (i % Quads * Derived::vectors + i / Quads) * 16);
+        });
     }
     /// Loads with a broadcast take no index: of two quads, one load and two broadcasts need fewer instructions.
     template <int Count>
@@ -156,13 +155,23 @@ private:
     [[gnu::always_inline]] static void add_pairs(int32& sums, int16x8_t products) {
         asm volatile("vpadal.s16 %q0, %q1" : "+w"(sums.data) : "w"(products));
     }
-    /// Loads of vectors take no offset either, and compilers prefer an addition for each to an increment.
-    [[gnu::always_inline]] static int8x16_t load_next(const std::int8_t*& from) {
-        int8x16_t loaded;
-        asm("vld1.8 {%e0, %f0}, [%1]!"
-            : "=w"(loaded), "+r"(from)
-            : "m"(*reinterpret_cast<const std::int8_t(*)[16]>(from)));
-        return loaded;
+    /// One instruction for a quad of all channels. Loads of vectors take no offset either: they move `panel` on, which
+    /// compilers would do by additions.
+    template <int Vectors, int Quads>
+    [[gnu::always_inline]] static void load_weights(int8x16_t (&w)[Vectors][Quads], const std::int8_t*& panel) {
+        static_assert(Derived::vectors == 2, "neon: a quad of weights is two vectors");
+        unroll<Quads>([&](auto quad) __attribute__((always_inline)) {
+#if defined(__clang__)
+            int8x16x2_t both = {{ vld1q_s8(panel), vld1q_s8(panel + 16) }};
+            panel += 32;
+#else
+            int8x16x2_t both;
+            asm("vld1.8 %h0, [%1]!"
+                : "=w"(both), "+r"(panel)
+                : "m"(*reinterpret_cast<const std::int8_t(*)[32]>(panel)));
+#endif
+            unroll<Vectors>([&](auto v) __attribute__((always_inline)) { w[v][quad] = both.val[v]; });
+        });
     }
     /// Eight bytes are enough where the upper half of a vector is a register of its own.
     template <int Count>

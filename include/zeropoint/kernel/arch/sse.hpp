@@ -13,11 +13,23 @@
 #include <tmmintrin.h>
 #endif
 
+// Products of tiles are written in assembly: compilers hold weights in registers, and then spill sums. One that is an
+// operand in memory is at a multiple of 16 bytes, as all panels are.
+#if defined(__AVX__)
+#define ZEROPOINT_SSE_NAME(name) "v" name
+#define ZEROPOINT_SSE(name, from, to) "v" name " " from ", " to ", " to "\n\t"
+#else
+#define ZEROPOINT_SSE_NAME(name) name
+#define ZEROPOINT_SSE(name, from, to) name " " from ", " to "\n\t"
+#endif
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 
 /// A tile is 6 x 8, as many registers as AVX2's. There is no product of bytes.
+///
+/// A block is sixteen bytes of each row: one load, and pshufd to broadcast four of them.
 template <class Derived, class Arch> struct sse_operations : vector_operations<Derived, Arch> {
     using base = vector_operations<Derived, Arch>;
     using typename base::int16;
@@ -46,6 +58,24 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
     [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
         sums = int32(_mm_add_epi32(sums, _mm_madd_epi16(a, b)));
     }
+
+    template <class Activation> static constexpr int block_length = 16 / sizeof(Activation);
+    template <int Rows, int Vectors, class Activation, class Weight>
+        requires(sizeof(Activation) == sizeof(Weight))
+    [[gnu::always_inline]] static void multiply_block(int32 (&tile)[Rows][Vectors],
+                                                      const Activation* const (&rows)[Rows], std::ptrdiff_t k,
+                                                      const Weight* panel) {
+        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[row] + k));
+            unroll<4>([&](auto i) __attribute__((always_inline)) {
+                const __m128i a = splat<i>(four);
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    Derived::add_products(tile[row][v].data, a, panel + (i * vectors + v) * (16 / sizeof(Weight)));
+                });
+            });
+        });
+    }
+
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const __m128i low = _mm_adds_epi16(_mm_packs_epi32(v[0], v[1]), offset);
         const __m128i high = _mm_adds_epi16(_mm_packs_epi32(v[2], v[3]), offset);
@@ -60,6 +90,20 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
         low = int32(_mm_unpacklo_epi32(evens, odds));
         high = int32(_mm_sub_epi32(_mm_unpackhi_epi32(evens, odds), _mm_and_si128(_mm_srai_epi32(a, 31), b)));
     }
+
+    /// sums += a * b, with pairs of words at `b`.
+    [[gnu::always_inline]] static void add_products(__m128i& sums, __m128i a, const std::int16_t* b) {
+        asm volatile(ZEROPOINT_SSE("pmaddwd", "%[b]", "%[a]") ZEROPOINT_SSE("paddd", "%[a]", "%[sums]")
+                     : [sums] "+x"(sums), [a] "+x"(a)
+                     : [b] "m"(*reinterpret_cast<const __m128i*>(b)));
+    }
+
+private:
+    template <int Index> [[gnu::always_inline]] static __m128i splat(__m128i four) {
+        __m128i splat;
+        asm volatile(ZEROPOINT_SSE_NAME("pshufd") " %2, %1, %0" : "=x"(splat) : "x"(four), "n"(Index * 0x55));
+        return splat;
+    }
 };
 
 struct sse2_operations : sse_operations<sse2_operations, xsimd::sse2> {};
@@ -67,10 +111,33 @@ struct sse2_operations : sse_operations<sse2_operations, xsimd::sse2> {};
 #if XSIMD_WITH_SSSE3
 /// With pmaddubsw and pshufb.
 struct ssse3_operations : sse_operations<ssse3_operations, xsimd::ssse3> {
+    using base = sse_operations<ssse3_operations, xsimd::ssse3>;
     static constexpr quad_products quads = quad_products::saturating_pairs;
 
     [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
         dot2(sums, pair_sums(a, b), int16(1));
+    }
+    [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const std::int8_t* b) {
+        add_products(sums.data, a, b);
+    }
+    using base::dot4_flipped;
+    /// The ones are in memory as well, there being no register left.
+    [[gnu::always_inline]] static void dot4_flipped(int32& sums, const uint8& magnitudes, const uint8& flips,
+                                                    const std::int8_t* b) {
+        alignas(16) static constexpr std::int16_t ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+        __m128i a = magnitudes, w = flips;
+        asm(ZEROPOINT_SSE("pxor", "%[b]", "%[w]") ZEROPOINT_SSE("pmaddubsw", "%[w]", "%[a]")
+                ZEROPOINT_SSE("pmaddwd", "%[ones]", "%[a]") ZEROPOINT_SSE("paddd", "%[a]", "%[sums]")
+            : [sums] "+x"(sums.data), [a] "+x"(a), [w] "+x"(w)
+            : [ones] "m"(ones), [b] "m"(*reinterpret_cast<const __m128i*>(b)));
+    }
+    using base::add_products;
+    /// The same of quads of bytes.
+    [[gnu::always_inline]] static void add_products(__m128i& sums, __m128i a, const std::int8_t* b) {
+        asm volatile(ZEROPOINT_SSE("pmaddubsw", "%[b]", "%[a]") ZEROPOINT_SSE("pmaddwd", "%[ones]", "%[a]")
+                         ZEROPOINT_SSE("paddd", "%[a]", "%[sums]")
+                     : [sums] "+x"(sums), [a] "+x"(a)
+                     : [ones] "x"(_mm_set1_epi16(1)), [b] "m"(*reinterpret_cast<const __m128i*>(b)));
     }
     [[gnu::always_inline]] static int16 pair_sums(const uint8& a, const int8& b) {
         return int16(_mm_maddubs_epi16(a, b));
@@ -100,3 +167,6 @@ struct ssse3_operations : sse_operations<ssse3_operations, xsimd::ssse3> {
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp
+
+#undef ZEROPOINT_SSE_NAME
+#undef ZEROPOINT_SSE

@@ -52,8 +52,23 @@ template <std::size_t Bits> struct sve_i8mm_operations : sve_base<sve_i8mm_opera
     [[gnu::always_inline]] static void multiply_block(matrix_sums (&tile)[Rows][Vectors],
                                                       const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const std::int8_t* panel) {
+#if !defined(__clang__)  // g++ has no registers left for both halves of a block
         multiply_octet(tile, rows, k, panel);
         multiply_octet(tile, rows, k + 8, panel + 8 * base::vectors * lanes);
+#else
+        constexpr int pairs = (Rows + 1) / 2;
+        uint8 first[pairs], second[pairs];
+        unroll<pairs>([&](auto pair) __attribute__((always_inline)) {
+            const svuint64_t upper = load_row(svptrue_b8(), rows[2 * pair] + k),
+                             lower = load_row(svptrue_b8(), rows[second_of<Rows>(pair)] + k);
+            first[pair] = uint8(svreinterpret_u8_u64(svtrn1_u64(upper, lower)));
+            second[pair] = uint8(svreinterpret_u8_u64(svtrn2_u64(upper, lower)));
+            base::pin(first[pair]);
+            base::pin(second[pair]);
+        });
+        multiply_octets(tile, first, panel);
+        multiply_octets(tile, second, panel + 8 * base::vectors * lanes);
+#endif
     }
     template <int Rows, int Vectors>
     [[gnu::always_inline]] static void multiply_octet(matrix_sums (&tile)[Rows][Vectors],
