@@ -9,6 +9,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/compiled_extensions.hpp>
 
 #if defined(ZEROPOINT_EXPECTED_ARCHITECTURE)
 static_assert(std::is_same_v<zp::default_architecture, ZEROPOINT_EXPECTED_ARCHITECTURE>,
@@ -42,8 +43,12 @@ template <class... Arch> std::string names_of(architectures<Arch...>) {
     return names;
 }
 
-/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction.
-template <class Arch> void require_machine() {
+/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction. On x86
+/// it ends the program, with a message on stderr, where the machine has not what the flags of this translation unit allow,
+/// since not even a handler of exceptions is sure to run then. Loading and converting a network begin with it; a program
+/// that does much before may begin with it too.
+template <class Arch = default_architecture> void require_machine() {
+    detail::require_extensions<default_architecture>();
     if (machine_has<Arch>()) return;
     raise<machine_error>("expected a machine with " + std::string(Arch::name()) +
                          ", which this program was compiled for, but this one has it not: compile without the flags "
@@ -77,6 +82,7 @@ private:
     static constexpr std::string_view names[count] = {First::name(), More::name()...};
 
     static int index_of(const char* name) {
+        detail::require_extensions<default_architecture>();  // of the caller's flags, which should be the lowest
         const bool has[count] = {machine_has<First>(), machine_has<More>()...};
         for (int i = 0; i != count; ++i)
             if (has[i] && (name == nullptr || names[i] == name)) return i;
