@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs on Debian 12 what run.py needs: cross compilers, qemu, node (as root, or through sudo), and into the cache
-folder, without root, a later Debian's Emscripten and Bochs.
+"""Installs on Debian 12 what run.py, dispatch.py and web_page.py need: cross compilers, qemu, node, Chromium (as root, or
+through sudo), and into the cache folder, without root, a later Debian's Emscripten and Bochs.
 
     scripts/architectures/install.py
 
-About 240 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten and 60 MB for Bochs. The cache
+About 350 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten and 60 MB for Bochs. The cache
 is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter two come once.
 """
 import glob
@@ -31,6 +31,7 @@ PACKAGES = {
     "/usr/bin/ld.lld-19": "lld-19",
     "/usr/bin/llvm-nm-19": "llvm-19",  # for Emscripten
     "/usr/bin/qemu-aarch64-static": "qemu-user-static",
+    "/usr/bin/chromium": "chromium",  # for web_page.py
 }
 
 
