@@ -11,10 +11,12 @@ from handwriting import WRITTEN, smooth
 from headless_chromium import headless_chromium
 
 SCREENS = {  # name: width, height, pixels a unit, finger, colours, the digit in the screenshot
-    "desktop": (1100, 800, 1, False, "light", "4"),
-    "desktop_dark": (1100, 800, 1, False, "dark", "8"),
+    "desktop": (1100, 570, 1, False, "light", "4"),
+    "desktop_dark": (1100, 570, 1, False, "dark", "8"),
     "phone": (360, 740, 2, True, "light", "2"),
     "phone_dark": (360, 740, 2, True, "dark", "5"),
+    "phone_sideways": (740, 360, 2, True, "dark", "3"),
+    "phone_narrow": (320, 568, 2, True, "dark", "6"),
 }
 NETWORKS = ("int8", "float32")
 
@@ -101,6 +103,11 @@ class page_test:
             " && one.textContent.trim() && parseFloat(getComputedStyle(one).fontSize) < 14)"
             ".map(one => one.textContent)")
         self.check(small == [], f"{name}: smaller than 14 px: {small}")
+        wide = self.browser.evaluate("[...document.querySelectorAll('dl div, h1, header p, th, td')]"
+                                     ".filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)")
+        self.check(wide == [], f"{name}: wider than what it stands in: {wide}")
+        seen = "document.getElementById('float32-digit').getBoundingClientRect().bottom <= innerHeight"
+        self.check(self.browser.evaluate(seen), f"{name}: the answers are below the screen")
         if finger:
             height = self.browser.evaluate("document.getElementById('clear').getBoundingClientRect().height")
             self.check(height >= 44, f"{name}: the button is {height} px high, too small for a finger")

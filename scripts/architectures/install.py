@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Installs on Debian 12 what run.py needs: cross compilers and qemu (as root, or through sudo), and into the cache folder,
-without root, a later Debian's Emscripten and Bochs, and PyPI's Node.js.
+"""Installs on Debian 12 what run.py, dispatch.py and web_page.py need: cross compilers, qemu, Chromium (as root, or through
+sudo), and into the cache folder, without root, a later Debian's Emscripten and Bochs, and PyPI's Node.js.
 
     scripts/architectures/install.py
 
-About 240 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten, 60 MB each for Bochs and Node.js. The cache
-is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter three come once.
+About 350 MB from the system's own mirror for Debian's packages, 245 MB for Emscripten, 60 MB each for Bochs and Node.js.
+The cache is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropoint: keep it, and the latter three come once.
 """
 import glob
 import importlib.util
@@ -33,6 +33,7 @@ PACKAGES = {
     "/usr/bin/ld.lld-19": "lld-19",
     "/usr/bin/llvm-nm-19": "llvm-19",  # for Emscripten
     "/usr/bin/qemu-aarch64-static": "qemu-user-static",
+    "/usr/bin/chromium": "chromium",  # for web_page.py
 }
 
 

@@ -25,10 +25,17 @@ template <class Model> auto read_model(const safetensors_file& file) {
 /// Everything is checked before a network comes back: the file's structure, that no tensor is missing, left over, of another
 /// dtype or shape, not finite or out of its dtype's range, and that the file was saved from this type. Raises file_error.
 template <class Model> auto load(const std::string& path) {
+    require_machine();
     return detail::read_model<Model>(safetensors_file::read(path));
+}
+/// The same, where the path is no std::string yet: it is not copied before the machine is known to run that.
+template <class Model> auto load(const char* path) {
+    require_machine();
+    return load<Model>(std::string(path));
 }
 /// The same from bytes in memory: a file that was linked into the program, say. Messages call them `name`.
 template <class Model> auto load(std::span<const std::byte> bytes, const std::string& name = "model") {
+    require_machine();
     return detail::read_model<Model>(safetensors_file::parse(bytes, name));
 }
 

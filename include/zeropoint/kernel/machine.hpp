@@ -9,6 +9,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/compiled_extensions.hpp>
 #include <zeropoint/kernel/machine_features.hpp>
 
 #if defined(ZEROPOINT_EXPECTED_ARCHITECTURE)
@@ -37,8 +38,12 @@ template <class... Arch> std::string names_of(architectures<Arch...>) {
     return names;
 }
 
-/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction.
-template <class Arch> void require_machine() {
+/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction. On x86
+/// it ends the program, with a message on stderr, where the machine has not what the flags of this translation unit allow,
+/// since not even a handler of exceptions is sure to run then. Loading and converting a network begin with it; a program
+/// that does much before may begin with it too.
+template <class Arch = default_architecture> void require_machine() {
+    detail::require_extensions<default_architecture>();
     if (machine_has<Arch>()) return;
     raise<machine_error>("expected a machine with " + std::string(name_of<Arch>()) +
                          ", which this program was compiled for, but this one has it not: compile without the flags "
@@ -72,6 +77,7 @@ private:
     static constexpr std::string_view names[count] = {name_of<First>(), name_of<More>()...};
 
     static int index_of(const char* name) {
+        detail::require_extensions<default_architecture>();  // of the caller's flags, which should be the lowest
         const bool has[count] = {machine_has<First>(), machine_has<More>()...};
         for (int i = 0; i != count; ++i)
             if (has[i] && (name == nullptr || names[i] == name)) return i;
