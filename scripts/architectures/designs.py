@@ -45,18 +45,18 @@ SSSE3 = (design("byte_quads", r"pmaddubsw .*xmm", 16, 6, 8, 16,
                 rows=6, broadcasts=24, copies=24, products=96, sums=48, loop=3),
          # Sums, a magnitude, a flip and a copy of both fill the registers: there is none for sixteen bytes of a row. With
          # pshufd in place of copies there would be, of fewer instructions, but copies are done where registers are
-         # renamed, and pshufd is work (measured: 2 % slower).
+         # renamed, and pshufd is work (measured: 5 % slower).
          design("signed_quads", r"pmaddubsw .*xmm", 16, 6, 8, 4,
                 loads=12, broadcasts=12, copies=12, flips=12, products=24, sums=12, loop=2))
 
 
 def avx2_bytes(format: str, flips: int) -> Design:
-    """Weights are operands in memory, being registers of too many otherwise; that is no more than 5 loads for 6 products."""
+    """Weights are operands in memory, there being no registers for them; loads are no more than multiplications."""
     parts = {"broadcasts": 6 if flips == 0 else 12} | ({"flips": flips} if flips else {})
     return design(format, r"vpmaddubsw .*ymm", 32, 6, 16, 4, **parts, products=24, sums=12, loop=2)
 
 
-# Twelve products take as long as twelve loads: weights stay in registers.
+# Words have one multiplication a product: weights in memory would be 18 loads for 12 of them.
 AVX2 = (avx2_bytes("byte_quads", 0), avx2_bytes("signed_quads", 12),
         design("word_pairs", r"vpmaddwd .*ymm", 16, 6, 16, 2, broadcasts=6, weights=2, products=12, sums=12, loop=2))
 AVX512 = (design("byte_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4, broadcasts=12, products=48, sums=24, loop=2),

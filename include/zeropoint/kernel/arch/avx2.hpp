@@ -14,6 +14,7 @@ inline namespace v0 {
 namespace kernel {
 
 /// A tile is 6 x 16: twelve accumulators, two vectors of weights, one broadcast and one product fill the sixteen registers.
+/// Where the ones of vpmaddwd take one as well, weights are operands in memory.
 template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::avx2> {
     using base = vector_operations<Derived, xsimd::avx2>;
     using typename base::int16;
@@ -169,7 +170,7 @@ private:
 struct avx2_operations : avx2_base<avx2_operations> {
     using base = avx2_base<avx2_operations>;
     using base::dot4;
-    /// Weights as an operand in memory: six rows need all registers but two for sums and ones.
+    /// Weights as an operand in memory, by assembly: a compiler would load them once.
     [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const std::int8_t* b) {
         __m256i pairs;
         asm("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(a.data), "m"(*reinterpret_cast<const __m256i_u*>(b)));

@@ -21,7 +21,8 @@
 //                                 (dot4) takes as its `a`
 //   dot2(sums, a, b)              sums[lane] += a[0] * b[2 * lane] + a[1] * b[2 * lane + 1], modulo 2^32; where `a` is a
 //                                 vector, a[2 * lane] and a[2 * lane + 1] take the place of a[0] and a[1]
-//   dot4(sums, a, b)              the same of four bytes; not where quads is none
+//   dot4(sums, a, b)              the same of four bytes; not where quads is none; optionally also with `b` where it lies,
+//                                 which the tallest tiles take where registers are too few for weights
 //   add(sums, more)               sums[lane] += more[lane], or one number, modulo 2^32
 //   dot4_flipped(sums, a, flips, b)  dot4 of weights whose bits are flipped where `flips` are 0xff, not 0; `b` is a vector or
 //                                 where it lies; only where quads is saturating_pairs
@@ -29,6 +30,7 @@
 //   pair_sums, add_pair_sums      int16 sums of the two pairs of a quad, add_widened brings them into int32 sums; only
 //                                 where quads is saturating_pairs
 //   multiply_block                optional: see below
+//   most_flipped_rows             optional: of how many rows a tile of signed quads is at most
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (finish_rows.hpp, requantize.hpp), where has_batches
