@@ -22,13 +22,13 @@ import sys
 import tempfile
 
 from designs import DESIGNS, Design
+from pages import with_table
 from targets import COMPILERS, TARGETS, Compiler, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SOURCE = pathlib.Path(__file__).with_name("micro_kernels.cpp")
 ALLOWED = 1.15
 OBJDUMPS = ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump")
-BEGIN, END = "<!-- audit -->", "<!-- /audit -->"
 # Objects whose jumps are not left to the linker.
 OBJECT_FLAGS = {"riscv64": ["-mno-relax"]}
 # objdump knows an instruction set's extensions from the object, or it has to be told. Of WASM's it knows none with an
@@ -229,11 +229,6 @@ def markdown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def with_table(text: str, table: str) -> str:
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return f"{text[:begin]}\n{table}\n{text[end:]}"
-
-
 def default_include_flags() -> pathlib.Path | None:
     found = sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda file: file.stat().st_mtime)
     return found[-1] if found else None
@@ -244,7 +239,7 @@ def main() -> int:
     parser.add_argument("--include-flags", type=pathlib.Path, default=default_include_flags(),
                         help="response file with -I flags of the library; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names of targets.py")
-    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help=f"write the table between {BEGIN} and {END}")
+    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the table between <!-- audit --> and <!-- /audit -->")
     parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where the table is not the page's")
     parser.add_argument("--jobs", type=int, default=2, help="how many compilers at a time")
     options = parser.parse_args()
@@ -274,7 +269,7 @@ def main() -> int:
     print(f"{len(rows)} loops, {failed} failed")
     if page := options.update or options.check:
         text = page.read_text(encoding="utf-8")
-        current = with_table(text, markdown(rows))
+        current = with_table(text, "audit", markdown(rows))
         if options.update:
             page.write_text(current, encoding="utf-8")
         elif text != current:

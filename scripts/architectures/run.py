@@ -18,6 +18,7 @@ import shutil
 import sys
 
 import machines
+from pages import with_table
 from processes import Stopwatch
 from targets import COMPILERS, TARGETS, Target
 
@@ -147,13 +148,11 @@ def print_line(cells: list[str]) -> None:
     print(" ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths)).rstrip(), flush=True)
 
 
-def write_markdown(path: str, lines: list[Line]) -> None:
-    rows = ["| architecture | compiler and flags | machine | tests passed | checksum | compile | run |",
-            "|---|---|---|---|---|---|---|"]
+def markdown(lines: list[Line]) -> str:
+    rows = ["| architecture | compiler and flags | machine | tests passed | checksum |", "|---|---|---|---|---|"]
     for line in lines:
-        rows.append(f"| {line.target.name} | `{line.command}` | {line.machine} | {line.tests} | {line.checksum} | "
-                    f"{line.compile_seconds:.0f} s | {line.run_seconds:.0f} s |")
-    pathlib.Path(path).write_text("\n".join(rows) + "\n", encoding="utf-8")
+        rows.append(f"| {line.target.name} | `{line.command}` | {line.machine} | {line.tests} | {line.checksum} |")
+    return "\n".join(rows)
 
 
 def main() -> int:
@@ -164,7 +163,7 @@ def main() -> int:
     parser.add_argument("--checksum-only", action="store_true", help="run tests/identity alone: a tenth of the time")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", default=str(ROOT / "build" / "architectures"), help="where objects and programs go")
-    parser.add_argument("--markdown", help="also write the table to this file")
+    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the table between <!-- runs --> and <!-- /runs -->")
     parser.add_argument("--list", action="store_true", help="print the architectures and what this machine has for them")
     options = parser.parse_args()
     names = {target.name for target in TARGETS}
@@ -217,8 +216,9 @@ def run_all(targets: list[Target], required: set[str], sources: list[str], inclu
     failed = [line for line in lines if line.problem]
     passed = {line.target.name for line in lines} - {line.target.name for line in failed}
     absent = required - {line.target.name for line in lines}
-    if options.markdown:
-        write_markdown(options.markdown, sorted(lines, key=lambda line: TARGETS.index(line.target)))
+    if page := options.update:
+        table = markdown(sorted(lines, key=lambda line: TARGETS.index(line.target)))
+        page.write_text(with_table(page.read_text(encoding="utf-8"), "runs", table), encoding="utf-8")
     checksums = {line.checksum for line in lines}
     print(f"{len(passed)} architectures passed on {len(lines) - len(failed)} machines, {len(failed)} failed, "
           f"{len(absent)} required and absent; {len(checksums)} checksum{'s' if len(checksums) != 1 else ''}")
