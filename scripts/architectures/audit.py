@@ -60,13 +60,15 @@ STACK_POINTERS = {
     "wasm": "__stack_pointer",
 }
 FRAME_POINTERS = {
-    "x86_64": r"movq %rsp, (%rbp)", "aarch64": r"(?:mov|add) (x29), sp", "armv7l": r"(?:mov|add) (r7|r11), sp",
+    "x86_64": r"movq %rsp, (%rbp)", "aarch64": r"(?:(?:mov|add) (?=x29)|addvl )(x\d+), sp", "armv7l": r"(?:mov|add) (r7|r11), sp",
     "riscv64": r"addi (s0), sp", "ppc64le": r"mr (31), 1$", "s390x": r"lgr (%r11), %r15",
 }
 
 
 def memory_through(register: str) -> re.Pattern[str]:
-    return re.compile(rf"(\(|\[|, ){re.escape(register)}(\)|\]|,[^()]*\)|, #?\S+\])")
+    """Instructions that address memory by a register: in brackets, or by two registers as POWER's indexed loads do."""
+    name = re.escape(register)
+    return re.compile(rf".*(\(|\[|, ?){name}(\)|\]|,[^()]*\)|, [^\]]*\])|l\w+x \d+, (\d+, )?{name}(,|$)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Loop:
             pointers += [found[1] for i in function if (found := re.match(pattern, str(i)))]
         through = [memory_through(pointer) for pointer in pointers]
         return [i for i in self.instructions
-                if re.match(STORES[machine], str(i)) or any(stack.search(i.operands) for stack in through)]
+                if re.match(STORES[machine], str(i)) or any(stack.match(str(i)) for stack in through)]
 
     def counted(self) -> int:
         """WASM is a stack machine: what only moves locals and constants is no instruction of the machine that runs it."""
