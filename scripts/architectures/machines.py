@@ -35,6 +35,19 @@ def cpu_flags() -> frozenset[str]:
     return frozenset(word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":")[1].split())
 
 
+def emulated(emulator: tuple[str, ...], files: tuple[str, ...] = DATA) -> Machine | None:
+    """An emulator with its CPU model, as targets.py names them, if it is installed."""
+    program, *arguments = emulator
+    if program == "bochs":
+        command = bochs.command(arguments[0], files)
+    elif program == "node":
+        command = node.command()
+    else:
+        path = shutil.which(program + "-static") or shutil.which(program)
+        command = path and (path, *arguments)
+    return Machine(" ".join([program, *(a for a in arguments if a != "-cpu")]), tuple(command)) if command else None
+
+
 def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str]:
     """The machines at hand for a target, this one first, and what others would need."""
     found, absent = [], []
@@ -45,16 +58,8 @@ def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str
         else:
             absent.append(f"this processor has no {' '.join(sorted(lacking))}")
     if target.emulator:
-        program, *arguments = target.emulator
-        if program == "bochs":
-            machine = bochs.command(arguments[0], DATA)
-        elif program == "node":
-            machine = node.command()
+        if machine := emulated(target.emulator):
+            found.append(machine)
         else:
-            path = shutil.which(program + "-static") or shutil.which(program)
-            machine = path and (path, *arguments)
-        if machine:
-            found.append(Machine(" ".join([program, *(a for a in arguments if a != "-cpu")]), tuple(machine)))
-        else:
-            absent.append(f"{program} is not installed")
+            absent.append(f"{target.emulator[0]} is not installed")
     return found, ", ".join(absent)

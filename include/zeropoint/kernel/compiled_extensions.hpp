@@ -10,14 +10,17 @@
 #define ZEROPOINT_NO_VECTORS [[gnu::noinline, gnu::target("general-regs-only")]]
 #else
 #define ZEROPOINT_NO_VECTORS
+#if defined(__linux__)
+#include <sys/auxv.h>
+#endif
 #endif
 
 namespace zp {
 inline namespace v0 {
 namespace detail {
 
-/// The newest extension of x86 that this translation unit is compiled for and this machine has not, or null. Of other
-/// processors it knows nothing. `Arch` is default_architecture, which differs where flags do.
+/// The newest extension of x86, or the vectors of SVE or RISC-V, that this translation unit is compiled for and this
+/// machine has not; null if there is none. `Arch` is default_architecture, which differs where flags do.
 template <class Arch> ZEROPOINT_NO_VECTORS const char* lacking_extension() noexcept {
 #if defined(__AVXVNNI__)  // which Clang 14's built-in function does not know
     unsigned a = 0, b, c, d;
@@ -80,6 +83,12 @@ template <class Arch> ZEROPOINT_NO_VECTORS const char* lacking_extension() noexc
 #endif
 #if defined(__SSE3__)
     if (!__builtin_cpu_supports("sse3")) return "sse3";
+#endif
+#if defined(__linux__) && defined(__ARM_FEATURE_SVE)
+    if ((getauxval(AT_HWCAP) >> 22 & 1) == 0) return "sve";
+#endif
+#if defined(__linux__) && defined(__riscv_vector)
+    if ((getauxval(AT_HWCAP) >> ('v' - 'a') & 1) == 0) return "v";
 #endif
     return nullptr;
 }

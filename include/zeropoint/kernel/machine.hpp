@@ -38,10 +38,10 @@ template <class... Arch> std::string names_of(architectures<Arch...>) {
     return names;
 }
 
-/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction. On x86
-/// it ends the program, with a message on stderr, where the machine has not what the flags of this translation unit allow,
-/// since not even a handler of exceptions is sure to run then. Loading and converting a network begin with it; a program
-/// that does much before may begin with it too.
+/// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction. On x86,
+/// and where it has no vectors of SVE or RISC-V, it ends the program with a message on stderr if the machine has not what
+/// the flags of this translation unit allow: not even a handler of exceptions is sure to run then. Loading and converting
+/// a network begin with it; a program that does much before may begin with it too.
 template <class Arch = default_architecture> void require_machine() {
     detail::require_extensions<default_architecture>();
     if (machine_has<Arch>()) return;
