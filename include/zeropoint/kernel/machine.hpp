@@ -37,12 +37,25 @@ template <class... Arch> std::string names_of(architectures<Arch...>) {
     return names;
 }
 
+namespace detail {
+/// Whoever comes here lacks what the rest is compiled for: this is compiled for every machine, of calls alone.
+#if XSIMD_TARGET_X86 && defined(__GNUC__)
+[[gnu::noinline, gnu::target("no-sse3")]]
+#endif
+[[noreturn]] inline void
+refuse_machine(const char* name) {
+    std::string message = "expected a machine with ";
+    message += name;
+    message +=
+        ", which this program was compiled for, but this one has it not: compile without the flags for it, or for "
+        "several architectures at once with zeropoint_compile_for()";
+    raise<machine_error>(message);
+}
+}  // namespace detail
+
 /// Raises machine_error where this machine has not what `Arch` needs: an error in place of an illegal instruction.
 template <class Arch> void require_machine() {
-    if (machine_has<Arch>()) return;
-    raise<machine_error>("expected a machine with " + std::string(name_of<Arch>()) +
-                         ", which this program was compiled for, but this one has it not: compile without the flags "
-                         "for it, or for several architectures at once with zeropoint_compile_for()");
+    if (!machine_has<Arch>()) detail::refuse_machine(name_of<Arch>());
 }
 
 /// A function that is compiled once an architecture, and the copy of it that suits this machine. `Function` is an empty

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/x86_machine.hpp>
 
 #if XSIMD_TARGET_ARM64 && XSIMD_HAVE_LINUX_GETAUXVAL
 #include <sys/auxv.h>
@@ -52,7 +53,10 @@ inline std::size_t sve_bits([[maybe_unused]] std::size_t compiled_for) noexcept 
 
 /// As machine_has(), of one architecture.
 template <class Arch> struct machine_feature {
-    static bool is_there() noexcept { return xsimd::available_architectures().has(Arch()); }
+    static bool is_there() noexcept {
+        if constexpr (requires { x86_has(Arch()); }) return x86_has(Arch());
+        else return xsimd::available_architectures().has(Arch());
+    }
 };
 template <class Arch> inline constexpr bool is_compiled_for = std::is_same_v<Arch, default_architecture>;
 

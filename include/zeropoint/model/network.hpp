@@ -73,9 +73,7 @@ public:
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
-    network() : parameters_(static_cast<std::size_t>(parameter_bytes)) {
-        require_machine<typename Stage::architecture>();
-    }
+    network() : parameters_(bytes_on_this_machine()) {}
 
     /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
     /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are
@@ -116,6 +114,11 @@ public:
     const qparams* ranges() const noexcept { return ranges_.data(); }
 
 private:
+    /// Asks before anything is done with the instructions that the machine may lack.
+    static std::size_t bytes_on_this_machine() {
+        require_machine<typename Stage::architecture>();
+        return static_cast<std::size_t>(parameter_bytes);
+    }
     template <class Range> static constexpr std::size_t extent_of() {
         using range = std::remove_cvref_t<Range>;
         if constexpr (requires(const range& r) {
