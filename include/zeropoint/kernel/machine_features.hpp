@@ -20,7 +20,7 @@ namespace detail {
 /// Extensions of AArch64 with products of bytes.
 enum class arm_extension { dotprod, i8mm, sve_i8mm };
 
-/// What Linux or macOS says that the processor has; elsewhere `compiled_for`, which is what the program takes for granted.
+/// What Linux or macOS says that the processor has; elsewhere `compiled_for`, which the program takes for granted.
 inline bool arm_machine_has(arm_extension wanted, [[maybe_unused]] bool compiled_for) noexcept {
 #if !XSIMD_TARGET_ARM64
     static_cast<void>(wanted);

@@ -1,5 +1,5 @@
-// What an x86 processor has, asked without a vector instruction: xsimd fills an object with the answers first, and whoever
-// compiles it for AVX fills it with AVX.
+// What an x86 processor has, asked without a vector instruction: xsimd clears an object for the answers first, and where
+// that is compiled for AVX, with AVX.
 #pragma once
 
 #include <zeropoint/kernel/architecture.hpp>
