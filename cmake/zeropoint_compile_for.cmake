@@ -9,6 +9,7 @@
 #
 # Names of architectures, best first; without ARCHITECTURES those marked with *:
 #   x86-64   avx512vnni_vbmi2, avx512vnni *, avx512bw, avxvnni *, avx2 *, sse4_2, ssse3 *, sse2 *
+#   AArch64  sve512_i8mm, sve256_i8mm, sve128_i8mm, i8mm *, sve512, sve256, sve128, dotprod *, neon64 *; on Linux
 #   others   default *: what the compiler's flags allow
 #
 # Each copy is linked into one object whose symbols are local but for those that name its architecture. Otherwise the
@@ -28,6 +29,16 @@ set(ZEROPOINT_ARCHITECTURE_avx2 "xsimd::fma3<xsimd::avx2>" "-mavx2 -mfma" "*4fma
 set(ZEROPOINT_ARCHITECTURE_sse4_2 "xsimd::sse4_2" "-msse4.2" "*6sse4_2*")
 set(ZEROPOINT_ARCHITECTURE_ssse3 "xsimd::ssse3" "-mssse3" "*5ssse3*")
 set(ZEROPOINT_ARCHITECTURE_sse2 "xsimd::sse2" "-msse2" "*4sse2*")
+set(ZEROPOINT_ARCHITECTURES_AARCH64 sve512_i8mm sve256_i8mm sve128_i8mm i8mm sve512 sve256 sve128 dotprod neon64)
+foreach(bits IN ITEMS 128 256 512)
+    set(ZEROPOINT_ARCHITECTURE_sve${bits}_i8mm "zp::sve_i8mm<${bits}>"
+        "-march=armv8.2-a+sve+dotprod+i8mm -msve-vector-bits=${bits}" "*8sve_i8mmILm${bits}E*")
+    set(ZEROPOINT_ARCHITECTURE_sve${bits} "xsimd::detail::sve<${bits}>" "-march=armv8.2-a+sve -msve-vector-bits=${bits}"
+        "*3sveILm${bits}E*")
+endforeach()
+set(ZEROPOINT_ARCHITECTURE_i8mm "xsimd::i8mm<xsimd::neon64>" "-march=armv8.2-a+dotprod+i8mm" "*4i8mmI*6neon64E*")
+set(ZEROPOINT_ARCHITECTURE_dotprod "zp::neon64_dotprod" "-march=armv8.2-a+dotprod" "*14neon64_dotprod*")
+set(ZEROPOINT_ARCHITECTURE_neon64 "xsimd::neon64" "-march=armv8-a" "*6neon64*")
 set(ZEROPOINT_ARCHITECTURE_default "zp::default_architecture" "" "*")
 
 function(zeropoint_compile_for target)
@@ -38,12 +49,19 @@ function(zeropoint_compile_for target)
     endif()
     set(known default)
     set(best_first default)
-    if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$" AND CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_OBJCOPY)
-        set(known ${ZEROPOINT_ARCHITECTURES_X86_64})
-        set(best_first avx512vnni avxvnni avx2 ssse3 sse2)
-    elseif(arg_ARCHITECTURES AND NOT arg_ARCHITECTURES STREQUAL "default")
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_OBJCOPY)
+        if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64)$")
+            set(known ${ZEROPOINT_ARCHITECTURES_X86_64})
+            set(best_first avx512vnni avxvnni avx2 ssse3 sse2)
+        elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$" AND CMAKE_SYSTEM_NAME STREQUAL "Linux")
+            set(known ${ZEROPOINT_ARCHITECTURES_AARCH64})
+            set(best_first i8mm dotprod neon64)
+        endif()
+    endif()
+    if(known STREQUAL "default" AND arg_ARCHITECTURES AND NOT arg_ARCHITECTURES STREQUAL "default")
         message(FATAL_ERROR "zeropoint_compile_for(${target}): expected ARCHITECTURES default, because several copies "
-                            "are made for x86-64 only, by GCC or Clang and with objcopy; got '${arg_ARCHITECTURES}'")
+                            "are made for x86-64 and for AArch64 Linux only, by GCC or Clang and with objcopy; "
+                            "got '${arg_ARCHITECTURES}'")
     endif()
     if(arg_ARCHITECTURES)
         foreach(name IN LISTS arg_ARCHITECTURES)

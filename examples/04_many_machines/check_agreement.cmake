@@ -1,13 +1,13 @@
 # Runs PROGRAM for every architecture that it holds and this machine has, and with QEMU on models of other machines: all must
-# print the same.
+# print the same. RUN is the emulator of a program that was compiled for another processor, or nothing.
 
-execute_process(COMMAND ${PROGRAM} OUTPUT_VARIABLE expected ERROR_VARIABLE chosen COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${RUN} ${PROGRAM} OUTPUT_VARIABLE expected ERROR_VARIABLE chosen COMMAND_ERROR_IS_FATAL ANY)
 message("${chosen}${expected}")
 string(REGEX REPLACE ".*, of |\n" "" names "${chosen}")
 string(REPLACE ", " ";" names "${names}")
 
 foreach(name IN LISTS names)
-    execute_process(COMMAND ${CMAKE_COMMAND} -E env ZEROPOINT_ARCHITECTURE=${name} ${PROGRAM}
+    execute_process(COMMAND ${CMAKE_COMMAND} -E env ZEROPOINT_ARCHITECTURE=${name} ${RUN} ${PROGRAM}
                     OUTPUT_VARIABLE printed ERROR_VARIABLE said RESULT_VARIABLE failed)
     string(FIND "${said}" "${name}, of " position)
     if(failed AND said MATCHES "this machine has it not")
@@ -19,14 +19,21 @@ foreach(name IN LISTS names)
     endif()
 endforeach()
 
-execute_process(COMMAND ${CMAKE_COMMAND} -E env ZEROPOINT_ARCHITECTURE=abacus ${PROGRAM} ERROR_VARIABLE said RESULT_VARIABLE failed)
+execute_process(COMMAND ${CMAKE_COMMAND} -E env ZEROPOINT_ARCHITECTURE=abacus ${RUN} ${PROGRAM} ERROR_VARIABLE said RESULT_VARIABLE failed)
 if(NOT failed EQUAL 2 OR NOT said MATCHES "expected one of .* got 'abacus'")
     message(FATAL_ERROR "for an architecture that is none: expected an error, got ${said}")
 endif()
 
-if(QEMU AND names MATCHES "sse2")
-    foreach(cpu IN ITEMS Conroe-v1 qemu64-v1 Nehalem-v1 Haswell-v2)  # the first three have no AVX
-        execute_process(COMMAND ${QEMU} -cpu ${cpu} ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE said)
+if(names MATCHES "sse2")
+    set(qemu ${QEMU_X86_64})
+    set(cpus Conroe-v1 qemu64-v1 Nehalem-v1 Haswell-v2)  # the first three have no AVX
+elseif(names MATCHES "neon")
+    set(qemu ${QEMU_AARCH64})
+    set(cpus cortex-a53 cortex-a76 max)  # without dotprod, with it, with i8mm and SVE
+endif()
+if(qemu)
+    foreach(cpu IN LISTS cpus)
+        execute_process(COMMAND ${qemu} -cpu ${cpu} ${PROGRAM} OUTPUT_VARIABLE printed ERROR_VARIABLE said)
         if(NOT printed STREQUAL expected)
             message(FATAL_ERROR "on ${cpu}: expected the same as above, got ${said}${printed}")
         endif()

@@ -7,6 +7,11 @@
 
 #include <zeropoint/kernel/machine.hpp>
 
+#if XSIMD_TARGET_ARM64 && (defined(__linux__) || defined(__APPLE__))
+#include <setjmp.h>
+#include <signal.h>
+#endif
+
 namespace {
 
 /// An architecture that the machine which runs this test cannot have.
@@ -76,6 +81,42 @@ TEST_CASE("machine_has: the tags of other processors, and what follows from what
     CHECK(machine_has<sve<128>>() + machine_has<sve<256>>() + machine_has<sve<512>>() <= 1);
     CHECK(machine_has<rvv<128>>() + machine_has<rvv<256>>() + machine_has<rvv<512>>() <= 1);
 }
+
+#if XSIMD_TARGET_ARM64 && (defined(__linux__) || defined(__APPLE__))
+namespace {
+sigjmp_buf behind_the_instruction;
+
+/// Whether this machine executes an instruction, by trying.
+template <class Instruction> bool runs(Instruction instruction) {
+    struct sigaction action = {}, before = {};
+    action.sa_handler = [](int) { siglongjmp(behind_the_instruction, 1); };
+    sigaction(SIGILL, &action, &before);
+    volatile bool ran = false;
+    if (sigsetjmp(behind_the_instruction, 1) == 0) {
+        instruction();
+        ran = true;
+    }
+    sigaction(SIGILL, &before, nullptr);
+    return ran;
+}
+}  // namespace
+
+TEST_CASE("machine_has: of AArch64, what does not end in an illegal instruction") {
+    CHECK(zp::machine_has<zp::neon64_dotprod>() == runs([] { asm volatile(".inst 0x4e809400" ::: "v0"); }));  // sdot
+    const bool has_usmmla = runs([] { asm volatile(".inst 0x4e80ac00" ::: "v0"); });
+    CHECK(zp::machine_has<xsimd::i8mm<xsimd::neon64>>() == has_usmmla);
+
+    unsigned long bytes = 0;  // of a vector: rdvl x0, #1
+    runs([&] { asm volatile(".inst 0x04bf5020\n\tmov %0, x0" : "=r"(bytes)::"x0"); });
+    CHECK(zp::machine_has<xsimd::detail::sve<128>>() == (bytes == 16));
+    CHECK(zp::machine_has<xsimd::detail::sve<256>>() == (bytes == 32));
+    CHECK(zp::machine_has<xsimd::detail::sve<512>>() == (bytes == 64));
+    const bool has_sve_usmmla = runs([] { asm volatile(".inst 0x45809800" ::: "v0"); });
+    CHECK(zp::machine_has<zp::sve_i8mm<128>>() == (bytes == 16 && has_sve_usmmla));
+    CHECK(zp::machine_has<zp::sve_i8mm<256>>() == (bytes == 32 && has_sve_usmmla));
+    CHECK(zp::machine_has<zp::sve_i8mm<512>>() == (bytes == 64 && has_sve_usmmla));
+}
+#endif
 
 TEST_CASE("name_of: each architecture has a name of its own") {
     using xsimd::detail::rvv, xsimd::detail::sve, zp::sve_i8mm;
