@@ -48,8 +48,9 @@ def emulated(emulator: tuple[str, ...], files: tuple[str, ...] = DATA) -> Machin
     return Machine(" ".join([program, *(a for a in arguments if a != "-cpu")]), tuple(command)) if command else None
 
 
-def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str]:
-    """The machines at hand for a target, this one first, and what others would need."""
+def machines_for(target: Target, compiler: Compiler, with_bochs: bool = True) -> tuple[list[Machine], str]:
+    """The machines at hand for a target, this one first, and what others would need. Bochs takes minutes: without
+    `with_bochs` only for what this machine has not."""
     found, absent = [], []
     if platform.machine() == compiler.machine:
         lacking = set(target.cpu) - cpu_flags()
@@ -57,7 +58,7 @@ def machines_for(target: Target, compiler: Compiler) -> tuple[list[Machine], str
             found.append(Machine("native", ()))
         else:
             absent.append(f"this processor has no {' '.join(sorted(lacking))}")
-    if target.emulator:
+    if target.emulator and (with_bochs or not found or target.emulator[0] != "bochs"):
         if machine := emulated(target.emulator):
             found.append(machine)
         else:

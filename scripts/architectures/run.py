@@ -130,13 +130,13 @@ def run_tests(build: Build, machine: machines.Machine, stopwatch: Stopwatch, lin
         line.problem = f"tests: exit status {done.status}\n" + (done.output + done.errors)[-6000:]
 
 
-def finish(build: Build, compiled: list[concurrent.futures.Future]) -> list[Line]:
+def finish(build: Build, compiled: list[concurrent.futures.Future], with_bochs: bool) -> list[Line]:
     """The lines of one target, as soon as its files are compiled."""
     problems = [problem for problem in (future.result() for future in compiled) if problem]
     problem = "\n".join(problems) or build.link()
     if problem:
         return [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=problem)]
-    found, absent = machines.machines_for(build.target, build.compiler)
+    found, absent = machines.machines_for(build.target, build.compiler, with_bochs)
     lines = [run_on(build, machine) for machine in found]
     if not lines:
         lines = [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=f"no machine: {absent}")]
@@ -161,6 +161,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="comma-separated names, as --list prints them")
     parser.add_argument("--require", default="", help="'all', or comma-separated names: absent is then an error")
     parser.add_argument("--checksum-only", action="store_true", help="run tests/identity alone: a tenth of the time")
+    parser.add_argument("--bochs", action="store_true", help="run in Bochs also what this machine has: minutes a line")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", default=str(ROOT / "build" / "architectures"), help="where objects and programs go")
     parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the table between <!-- runs --> and <!-- /runs -->")
@@ -203,7 +204,7 @@ def run_all(targets: list[Target], required: set[str], sources: list[str], inclu
                 continue
             # Tasks begin in the order in which they are handed in: what finish() waits for has begun before it does.
             compiled = [pool.submit(build.compile, source) for source in sources]
-            finishing.append(pool.submit(finish, build, compiled))
+            finishing.append(pool.submit(finish, build, compiled, options.bochs))
         for future in concurrent.futures.as_completed(finishing):
             for line in future.result():
                 lines.append(line)

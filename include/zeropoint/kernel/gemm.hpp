@@ -226,11 +226,11 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     panel += length * (ops::vectors * ops::lanes);
                 };
                 const std::ptrdiff_t last_block = end - length, last_two = last_block - length;
-                while (sets > 1 && k <= last_two) {
+                while (sets > 1 && k <= last_two) {  // NOLINT(bugprone-infinite-loop): multiply_block moves k
                     multiply_block(first);
                     multiply_block(last);
                 }
-                while (k <= last_block) multiply_block(first);
+                while (k <= last_block) multiply_block(first);  // NOLINT(bugprone-infinite-loop): the same
                 if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
                     if (end - k >= 8) {
                         ops::multiply_octet(tile[0], rows, k, panel);
