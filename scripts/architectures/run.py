@@ -130,10 +130,9 @@ def run_tests(build: Build, machine: machines.Machine, stopwatch: Stopwatch, lin
         line.problem = f"tests: exit status {done.status}\n" + (done.output + done.errors)[-6000:]
 
 
-def finish(build: Build, compiled: list[concurrent.futures.Future], with_bochs: bool) -> list[Line]:
-    """The lines of one target, as soon as its files are compiled."""
-    problems = [problem for problem in (future.result() for future in compiled) if problem]
-    problem = "\n".join(problems) or build.link()
+def compile_and_run(build: Build, sources: list[str], with_bochs: bool) -> list[Line]:
+    """The lines of one target."""
+    problem = "\n".join(filter(None, map(build.compile, sources))) or build.link()
     if problem:
         return [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=problem)]
     found, absent = machines.machines_for(build.target, build.compiler, with_bochs)
@@ -202,9 +201,7 @@ def run_all(targets: list[Target], required: set[str], sources: list[str], inclu
             if build.command is None:
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
-            # Tasks begin in the order in which they are handed in: what finish() waits for has begun before it does.
-            compiled = [pool.submit(build.compile, source) for source in sources]
-            finishing.append(pool.submit(finish, build, compiled, options.bochs))
+            finishing.append(pool.submit(compile_and_run, build, sources, options.bochs))
         for future in concurrent.futures.as_completed(finishing):
             for line in future.result():
                 lines.append(line)
