@@ -6,8 +6,8 @@ and without them: it must take the best that each has, and print the same on all
     scripts/architectures/dispatch.py --require   what CI runs: a machine that is absent is a failure
 
 Also forces each architecture on each machine: the same output where the machine has it, an error where it has not (on
-Bochs, which is slow, of those that it has the second best alone). And runs examples/03_deploy, compiled for AVX2 alone and for AVX-512 VNNI alone: an error, and no illegal instruction, on
-machines without. It is built with compilers alone, as docs/dispatch.md tells. install.py brings the emulators.
+Bochs, which is slow, of those that it has the second best alone). And runs examples/03_deploy, compiled for AVX2 alone and
+for AVX-512 VNNI alone: an error, and no illegal instruction, on machines without. It is built with compilers alone, as docs/dispatch.md tells. install.py brings the emulators.
 """
 import argparse
 import concurrent.futures

@@ -177,6 +177,8 @@ def main() -> int:
             found, absent = machines.machines_for(target, COMPILERS[target.compiler])
             print_line([target.name, compiler[-1] if compiler else "no compiler", ", ".join(m.name for m in found) or absent])
         return 0
+    if options.update and (options.only or options.checksum_only):
+        parser.error("--update takes the whole table: not with --only or --checksum-only")
     include_flags = options.include_flags
     if include_flags is None:
         found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
