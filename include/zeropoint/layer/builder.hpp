@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/activation_function.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -97,6 +97,21 @@ public:
     constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
         node row = unary(kind, x, name);
         row.parameter = parameter;
+        row.function = function_of_kind(kind);
+        return append(row);
+    }
+    /// A function of one value, such as function_of<F>.
+    constexpr int activation(int x, const char* name, const activation_function& function) {
+        node row = unary(op::activation, x, name);
+        row.function = &function;
+        return append(row);
+    }
+    /// min(max(x, lowest), highest)
+    constexpr int clamp(int x, const char* name, float lowest, float highest) {
+        node row = unary(op::clamp, x, name);
+        row.lowest = lowest;
+        row.highest = highest;
+        if (!(lowest <= highest)) fail(rule::clamp_bounds, row.in);
         return append(row);
     }
     constexpr int pool2d(op kind, int x, const char* name, const pool& options) {

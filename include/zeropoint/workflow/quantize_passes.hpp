@@ -16,8 +16,8 @@ struct entry_description {
     bool affine_weights = false;
 };
 
-/// sigmoid and tanh have a known range: their scale is a constant, not an observation.
-constexpr bool has_fixed_qparams(op kind) { return kind == op::sigmoid || kind == op::tanh; }
+/// sigmoid, tanh and others have a known range: their scale is a constant, not an observation.
+constexpr bool has_fixed_qparams(const node& row) { return row.function != nullptr && row.function->has_known_range(); }
 
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
 /// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
@@ -34,7 +34,7 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
         if (shares) row.config = g.nodes[row.inputs[0]].config;
         row.slot = shares ? g.nodes[row.inputs[0]].slot : static_cast<short>(g.slots++);
         row.observed = !shares;
-        if (!shares) fixed[row.slot] = has_fixed_qparams(row.kind);
+        if (!shares) fixed[row.slot] = has_fixed_qparams(row);
         if (i == 0) row.keep_float = false;  // the input has a scale, whoever reads it
         if (row.kind != op::concat || row.keep_float) continue;
         for (int k = 0; k != row.input_count; ++k) {
@@ -126,6 +126,7 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
             node& weighted = r.nodes[as_codes[producer]];
             if (is_weighted(weighted.kind) && weighted.activation == op::none && weighted.config == row.config) {
                 weighted.activation = row.kind;  // y = table[requantize(accumulator)]
+                weighted.function = row.function;
                 weighted.parameter = row.parameter;
                 weighted.table_slot = weighted.slot;
                 weighted.slot = row.slot;
