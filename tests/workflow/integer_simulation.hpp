@@ -175,6 +175,11 @@ public:
         for (int& code : y.codes) code = activated(code, y, act);
         return push(y);
     }
+    /// The same codes under another scale.
+    value multiply(value x, float factor) {
+        x.range.scale = static_cast<float>(double{x.range.scale} * double{factor});
+        return push(std::move(x));
+    }
     /// Between two reals: on x, and fused behind a convolution.
     value clamp(value x, float low, float high) { return push(bounded(std::move(x), low, high)); }
     template <class C = Config>

@@ -93,7 +93,7 @@ public:
         row.affine = affine;
         return append(row);
     }
-    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish; dropout and the stubs as well.
+    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish, mul_scalar; dropout and the stubs as well.
     constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
         node row = unary(kind, x, name);
         row.parameter = parameter;
@@ -184,8 +184,8 @@ private:
         row.input_count = 1;
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
-        const bool elementwise_kind =
-            is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
+        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || derives_qparams(kind) || is_identity(kind) ||
+                                      kind == op::batch_norm || kind == op::add;
         if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
     }

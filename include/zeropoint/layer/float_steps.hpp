@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/rounding.hpp>
@@ -85,6 +86,11 @@ template <class Arch> struct float_steps {
         kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
                                  [=](const auto& x) { return kernel::functions::leaky_relu{}(x, slope); });
     }
+    static void mul_scalar(const node& row, const context& c) noexcept {
+        const float factor = row.parameter;
+        kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
+                                 [=](const auto& x) { return x * std::decay_t<decltype(x)>(factor); });
+    }
     static void activation(const node& row, const context& c) noexcept {
         row.function->apply(c.in<float>(row), count(row), c.out<float>(row), row.parameter);
     }
@@ -134,6 +140,7 @@ template <class Arch> constexpr step_function float_step(const node& row) {
         case op::tanh: return steps::template map<kernel::functions::tanh>;
         case op::hardswish: return steps::template map<kernel::functions::hardswish>;
         case op::activation: return steps::activation;
+        case op::mul_scalar: return steps::mul_scalar;
         case op::add: return steps::add;
         case op::concat: return steps::concat;
         case op::max_pool2d: return steps::max_pool;

@@ -16,14 +16,14 @@ inline namespace v0 {
 enum class op : std::uint8_t {
     none, input, conv2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
-    requantize, custom, clamp, activation
+    requantize, custom, clamp, activation, mul_scalar
 };
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
         "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
-        "quantize", "dequantize", "requantize", "custom", "clamp", "activation"};
+        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "mul_scalar"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -46,6 +46,9 @@ constexpr bool keeps_qparams(op kind) {
     return is_clamp(kind) || kind == op::max_pool2d || kind == op::avg_pool2d || kind == op::adaptive_avg_pool2d ||
            kind == op::flatten;
 }
+
+/// The output has the input's codes, and its scale and zero point follow from the input's: nothing is observed.
+constexpr bool derives_qparams(op kind) { return kind == op::mul_scalar; }
 
 using kernel::conv2d_algorithm;
 
@@ -115,7 +118,7 @@ struct node {
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
     kernel::conv2d_geometry window;  // conv2d, linear and pooling
-    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
+    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm, factor of mul_scalar
     float lowest = 0, highest = 0;   // clamp, of its own or fused: the bounds
     const char* name = "";
     const custom_operator* custom = nullptr;

@@ -187,8 +187,8 @@ private:
             if (row.kind == op::avg_pool2d) return steps::avg_pool;
         if constexpr (Needs.has(op::adaptive_avg_pool2d))
             if (row.kind == op::adaptive_avg_pool2d) return steps::adaptive_avg_pool;
-        if constexpr (Needs.has(op::flatten))
-            if (row.kind == op::flatten) return steps::copy;
+        if constexpr (Needs.has(op::flatten) || Needs.has(op::mul_scalar))
+            if (row.kind == op::flatten || row.kind == op::mul_scalar) return steps::copy;
         return nullptr;
     }
 };

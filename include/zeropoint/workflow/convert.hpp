@@ -57,6 +57,11 @@ qparams choose_slot_qparams(const Observer& observer, const node& row, std::stri
         .front();
 }
 
+/// Scale and zero point of a row that leaves the codes as they are.
+inline qparams derived_qparams(const node& row, const qparams& input) {
+    return {static_cast<float>(double{input.scale} * double{row.parameter}), input.zero_point};
+}
+
 namespace detail {
 template <class Calibrated, class Quantized> class converter {
     using source_stage = typename Calibrated::stage;
@@ -82,6 +87,12 @@ private:
     void choose_range(int origin) {
         const node& row = source_stage::table.nodes[origin];
         if (std::exchange(chosen_[static_cast<std::size_t>(row.slot)], true)) return;
+        if (derives_qparams(row.kind) && !row.observed) {
+            choose_range(row.inputs[0]);
+            const qparams& input = range(source_stage::table.nodes[row.inputs[0]].slot);
+            target_.ranges()[row.slot] = derived_qparams(row, input);
+            return;
+        }
         const std::string where = display_name(Calibrated::rows(), origin);
         source_.observers().visit(row.slot, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
