@@ -14,50 +14,7 @@ namespace {
 
 namespace kernel = zp::kernel;
 
-std::vector<float> special_values() {
-    return {0.0f,  -0.0f, 1e-30f, -1e-30f, 1e-6f, 100.0f, -100.0f, 3.0f,
-            -3.0f, 6.0f,  88.0f,  -88.0f,  1e4f,  -1e4f,  0.625f,  -0.624f};
-}
-
-/// Runs `apply<Arch>(x, count, y)` on every length, apart and in place, and compares with `function` in double.
-template <class Apply, class Function> void compare(Apply apply, Function function, double relative) {
-    arrays::for_each_architecture([&]<class Arch>() {
-        for (std::size_t count = 0; count <= 130; ++count) {
-            std::vector<float> x = arrays::reals(count, count, -9.0f, 9.0f);
-            if (count > 16) {
-                const std::vector<float> special = special_values();
-                std::copy(special.begin(), special.end(), x.begin() + 1);
-            }
-            std::vector<float> y(count), in_place = x;
-            apply.template operator()<Arch>(x.data(), count, y.data());
-            apply.template operator()<Arch>(in_place.data(), count, in_place.data());
-            CHECK(arrays::same_bits(y, in_place));
-            for (std::size_t i = 0; i != count; ++i) {
-                const double exact = function(double{x[i]});
-                CHECK(std::abs(double{y[i]} - exact) <= relative * std::abs(exact) + 1e-37);
-            }
-            if (count > 40) {  // a result depends on the value alone, not on its place
-                std::vector<float> one(1);
-                apply.template operator()<Arch>(x.data() + 20, 1, one.data());
-                CHECK(one[0] == y[20]);
-            }
-        }
-    });
-}
-
 }  // namespace
-
-TEST_CASE("leaky_relu, hardswish, sigmoid and tanh: every length, in place") {
-    compare(
-        []<class Arch>(const float* x, std::size_t count, float* y) { kernel::leaky_relu<Arch>(x, count, 0.01f, y); },
-        [](double x) { return x > 0 ? x : x * double{0.01f}; }, 1e-7);
-    compare([]<class Arch>(const float* x, std::size_t count, float* y) { kernel::hardswish<Arch>(x, count, y); },
-            [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }, 2e-6);
-    compare([]<class Arch>(const float* x, std::size_t count, float* y) { kernel::sigmoid<Arch>(x, count, y); },
-            [](double x) { return 1 / (1 + std::exp(-x)); }, 1e-6);
-    compare([]<class Arch>(const float* x, std::size_t count, float* y) { kernel::tanh<Arch>(x, count, y); },
-            [](double x) { return std::tanh(x); }, 1e-6);
-}
 
 TEST_CASE("add_float: with and without a clamp, in place") {
     arrays::for_each_architecture([]<class Arch>() {

@@ -72,6 +72,34 @@ TEST_CASE("signature: every property that gives integers their meaning changes i
         }
 }
 
+TEST_CASE("signature: functions differ by kind and constants, clamps by their bounds") {
+    static constexpr float one[] = {1.0f}, two[] = {2.0f};
+    static constexpr zp::activation_function functions[] = {{"bump", {}, 0, 0, nullptr, nullptr},
+                                                            {"bumb", {}, 0, 0, nullptr, nullptr},
+                                                            {"bump", one, 0, 0, nullptr, nullptr},
+                                                            {"bump", two, 0, 0, nullptr, nullptr}};
+    std::vector<std::uint64_t> all;
+    for (const bool fused : {false, true}) {
+        for (const zp::activation_function& function : functions) {
+            zp::graph<3> g = some_graph();
+            (fused ? g.nodes[1].activation : g.nodes[1].kind) = zp::op::activation;
+            g.nodes[1].function = &function;
+            all.push_back(signature(g));
+        }
+        for (const float bound : {1.0f, 2.0f, 3.0f}) {
+            zp::graph<3> g = some_graph();
+            (fused ? g.nodes[1].activation : g.nodes[1].kind) = zp::op::clamp;
+            g.nodes[1].lowest = bound == 3 ? 1 : 0, g.nodes[1].highest = bound;
+            all.push_back(signature(g));
+        }
+    }
+    for (std::size_t a = 0; a != all.size(); ++a)
+        for (std::size_t b = 0; b != a; ++b) CHECK(all[a] != all[b]);
+    zp::graph<3> g = some_graph();  // operators with names of their own are told by those
+    g.nodes[1].function = functions;
+    CHECK(signature(g) == signature(some_graph()));
+}
+
 TEST_CASE("signature: where things lie in memory is no part of it") {
     zp::graph<3> g = some_graph();
     g.nodes[1].policy = zp::fastest, g.nodes[1].algorithm = zp::conv2d_algorithm::direct;

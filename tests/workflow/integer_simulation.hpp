@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <zeropoint/scheme/choose_qparams.hpp>
@@ -174,6 +175,18 @@ public:
         for (int& code : y.codes) code = activated(code, y, act);
         return push(y);
     }
+    /// The same codes under another scale.
+    value multiply(value x, float factor) {
+        x.range.scale = static_cast<float>(double{x.range.scale} * double{factor});
+        return push(std::move(x));
+    }
+    /// Between two reals: on x, and fused behind a convolution.
+    value clamp(value x, float low, float high) { return push(bounded(std::move(x), low, high)); }
+    template <class C = Config>
+    value convolve_clamped(const char* name, const value& x, const window& w, const zp::qparams& range, float low,
+                           float high) {
+        return push(bounded(convolved<C>(name, x, w, range, activation::none, nullptr), low, high));
+    }
     template <class C = Config>
     value add(const value& a, const value& b, const zp::qparams& range, activation act = activation::none) {
         value y = like<C>(a.extents, range);
@@ -245,6 +258,13 @@ private:
     struct seen {
         float min = std::numeric_limits<float>::infinity(), max = -std::numeric_limits<float>::infinity();
     };
+    static value bounded(value x, float low, float high) {
+        const auto code = [&](float bound) {
+            return clamped(std::nearbyint(static_cast<double>(bound * (1.0f / x.range.scale))), x);
+        };
+        for (int& c : x.codes) c = std::min(std::max(c, code(low)), code(high));
+        return x;
+    }
     value push(value v) {
         rows.push_back(v);
         return v;

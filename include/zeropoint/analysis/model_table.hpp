@@ -85,11 +85,26 @@ inline std::string panels_text(const kernel::conv2d_description& description) {
     return text;
 }
 
+/// "elu(1)", "clamp(-1, 1)": a function or clamp with its constants.
+inline std::string activation_text(const node& row, op kind) {
+    const float bounds[] = {row.lowest, row.highest};
+    std::span<const float> constants;
+    if (kind == op::activation) constants = row.function->constants;
+    if (kind == op::clamp) constants = bounds;
+    std::string text = kind == op::activation ? row.function->kind : name_of(kind);
+    for (std::size_t i = 0; i != constants.size(); ++i) {
+        char number[32];
+        std::snprintf(number, sizeof number, "%s%g", i == 0 ? "(" : ", ", double{constants[i]});
+        text += number;
+    }
+    return constants.empty() ? text : text + ")";
+}
+
 inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
-    described.operation = row.custom != nullptr ? row.custom->kind : name_of(row.kind);
-    if (row.activation != op::none) described.operation += std::string(" + ") + name_of(row.activation);
+    described.operation = row.custom != nullptr ? row.custom->kind : activation_text(row, row.kind);
+    if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);
     described.out = row.out;

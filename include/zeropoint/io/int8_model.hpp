@@ -137,7 +137,7 @@ private:
     }
 
     [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
-        const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind));
+        const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row));
         file_.fail(file_.expect(slot_scales), rule + " at " + at,
                    "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
     }

@@ -33,45 +33,6 @@ void map_floats(const float* x, std::size_t count, float* y, Function&& function
     }
 }
 
-/// y = x > 0 ? x : slope * x
-template <class Arch> void leaky_relu(const float* x, std::size_t count, float slope, float* y) noexcept {
-    map_floats<Arch>(x, count, y, [=](const auto& value) {
-        using number = std::decay_t<decltype(value)>;
-        if constexpr (has_vectors<Arch>) return xsimd::select(value > number(0.0f), value, value * number(slope));
-        else return value > 0 ? value : value * slope;
-    });
-}
-
-/// y = x * min(max(x + 3, 0), 6) / 6
-template <class Arch> void hardswish(const float* x, std::size_t count, float* y) noexcept {
-    map_floats<Arch>(x, count, y, [](const auto& value) {
-        using number = std::decay_t<decltype(value)>;
-        if constexpr (has_vectors<Arch>) {
-            return divide(value * xsimd::min(xsimd::max(value + number(3.0f), number(0.0f)), number(6.0f)),
-                          number(6.0f));
-        } else {
-            return value * std::min(std::max(value + 3, 0.0f), 6.0f) / 6;
-        }
-    });
-}
-
-/// y = 1 / (1 + exp(-x)), within a few units in the last place; not the same bits on every architecture.
-template <class Arch> void sigmoid(const float* x, std::size_t count, float* y) noexcept {
-    map_floats<Arch>(x, count, y, [](const auto& value) {
-        using number = std::decay_t<decltype(value)>;
-        if constexpr (has_vectors<Arch>) return divide(number(1.0f), number(1.0f) + xsimd::exp(-value));
-        else return 1 / (1 + std::exp(-value));
-    });
-}
-
-/// y = tanh(x), within a few units in the last place; not the same bits on every architecture.
-template <class Arch> void tanh(const float* x, std::size_t count, float* y) noexcept {
-    map_floats<Arch>(x, count, y, [](const auto& value) {
-        if constexpr (has_vectors<Arch>) return xsimd::tanh(value);
-        else return std::tanh(value);
-    });
-}
-
 /// y[i] = min(max(a[i] + b[i], low), high): residual sums with a fused activation; -infinity and infinity for none.
 /// y may be a or b.
 template <class Arch>

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/activation_function.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -93,10 +93,25 @@ public:
         row.affine = affine;
         return append(row);
     }
-    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish; dropout and the stubs as well.
+    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish, mul_scalar; dropout and the stubs as well.
     constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
         node row = unary(kind, x, name);
         row.parameter = parameter;
+        row.function = function_of_kind(kind);
+        return append(row);
+    }
+    /// A function of one value, such as function_of<F>.
+    constexpr int activation(int x, const char* name, const activation_function& function) {
+        node row = unary(op::activation, x, name);
+        row.function = &function;
+        return append(row);
+    }
+    /// min(max(x, lowest), highest)
+    constexpr int clamp(int x, const char* name, float lowest, float highest) {
+        node row = unary(op::clamp, x, name);
+        row.lowest = lowest;
+        row.highest = highest;
+        if (!(lowest <= highest)) fail(rule::clamp_bounds, row.in);
         return append(row);
     }
     constexpr int pool2d(op kind, int x, const char* name, const pool& options) {
@@ -169,8 +184,8 @@ private:
         row.input_count = 1;
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
-        const bool elementwise_kind =
-            is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
+        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || derives_qparams(kind) || is_identity(kind) ||
+                                      kind == op::batch_norm || kind == op::add;
         if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
     }

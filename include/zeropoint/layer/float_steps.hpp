@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/activations.hpp>
 #include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/float_conv2d.hpp>
@@ -42,8 +44,15 @@ template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
 }
 
-constexpr float lower_bound(op activation) { return is_clamp(activation) ? 0.0f : -infinity; }
-constexpr float upper_bound(op activation) { return activation == op::relu6 ? 6.0f : infinity; }
+/// Between which bounds a row clamps by what it is, or by what is fused into it.
+constexpr float lower_bound(const node& row, op clamp) {
+    if (clamp == op::clamp) return row.lowest;
+    return is_clamp(clamp) ? 0.0f : -infinity;
+}
+constexpr float upper_bound(const node& row, op clamp) {
+    if (clamp == op::clamp) return row.highest;
+    return clamp == op::relu6 ? 6.0f : infinity;
+}
 
 template <class Arch> struct float_steps {
     static std::size_t count(const node& row) { return static_cast<std::size_t>(row.out.size()); }
@@ -51,8 +60,8 @@ template <class Arch> struct float_steps {
     static void weighted(const node& row, const context& c) noexcept {
         const float* weights = c.block<float>(row);
         kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row),
-                                   lower_bound(row.activation), upper_bound(row.activation), c.out<float>(row),
-                                   c.scratch<float>(row));
+                                   lower_bound(row, row.activation), upper_bound(row, row.activation),
+                                   c.out<float>(row), c.scratch<float>(row));
     }
     static void batch_norm(const node& row, const context& c) noexcept {
         const batch_norm_view bn = view_of_batch_norm(row, c.block<float>(row));
@@ -65,24 +74,29 @@ template <class Arch> struct float_steps {
                                  offset, c.out<float>(row));
     }
     static void clamp(const node& row, const context& c) noexcept {
-        kernel::clamp<Arch>(c.in<float>(row), count(row), lower_bound(row.kind), upper_bound(row.kind),
+        kernel::clamp<Arch>(c.in<float>(row), count(row), lower_bound(row, row.kind), upper_bound(row, row.kind),
                             c.out<float>(row));
     }
+    /// The library's functions of one value, on Arch.
+    template <class F> static void map(const node& row, const context& c) noexcept {
+        kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row), F{});
+    }
     static void leaky_relu(const node& row, const context& c) noexcept {
-        kernel::leaky_relu<Arch>(c.in<float>(row), count(row), row.parameter, c.out<float>(row));
+        const float slope = row.parameter;
+        kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
+                                 [=](const auto& x) { return kernel::functions::leaky_relu{}(x, slope); });
     }
-    static void sigmoid(const node& row, const context& c) noexcept {
-        kernel::sigmoid<Arch>(c.in<float>(row), count(row), c.out<float>(row));
+    static void mul_scalar(const node& row, const context& c) noexcept {
+        const float factor = row.parameter;
+        kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
+                                 [=](const auto& x) { return x * std::decay_t<decltype(x)>(factor); });
     }
-    static void tanh(const node& row, const context& c) noexcept {
-        kernel::tanh<Arch>(c.in<float>(row), count(row), c.out<float>(row));
-    }
-    static void hardswish(const node& row, const context& c) noexcept {
-        kernel::hardswish<Arch>(c.in<float>(row), count(row), c.out<float>(row));
+    static void activation(const node& row, const context& c) noexcept {
+        row.function->apply(c.in<float>(row), count(row), c.out<float>(row), row.parameter);
     }
     static void add(const node& row, const context& c) noexcept {
-        kernel::add_float<Arch>(c.in<float>(row, 0), c.in<float>(row, 1), count(row), lower_bound(row.activation),
-                                upper_bound(row.activation), c.out<float>(row));
+        kernel::add_float<Arch>(c.in<float>(row, 0), c.in<float>(row, 1), count(row), lower_bound(row, row.activation),
+                                upper_bound(row, row.activation), c.out<float>(row));
     }
     static void concat(const node& row, const context& c) noexcept {
         float* y = c.out<float>(row);
@@ -119,11 +133,14 @@ template <class Arch> constexpr step_function float_step(const node& row) {
         case op::linear: return steps::weighted;
         case op::batch_norm: return steps::batch_norm;
         case op::relu:
-        case op::relu6: return steps::clamp;
+        case op::relu6:
+        case op::clamp: return steps::clamp;
         case op::leaky_relu: return steps::leaky_relu;
-        case op::sigmoid: return steps::sigmoid;
-        case op::tanh: return steps::tanh;
-        case op::hardswish: return steps::hardswish;
+        case op::sigmoid: return steps::template map<kernel::functions::sigmoid>;
+        case op::tanh: return steps::template map<kernel::functions::tanh>;
+        case op::hardswish: return steps::template map<kernel::functions::hardswish>;
+        case op::activation: return steps::activation;
+        case op::mul_scalar: return steps::mul_scalar;
         case op::add: return steps::add;
         case op::concat: return steps::concat;
         case op::max_pool2d: return steps::max_pool;

@@ -15,12 +15,13 @@ inline namespace v0 {
 
 /// Sets of operators, algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
 struct kernel_needs {
-    std::uint32_t operators = 0, algorithms = 0;
+    std::uint64_t operators = 0;
+    std::uint32_t algorithms = 0;
     bool unsigned_codes = false, signed_codes = false, floats = false;
     bool unsigned_weights = false, signed_weights = false;
 
     constexpr bool operator==(const kernel_needs&) const = default;
-    static constexpr kernel_needs everything() { return {~0u, ~0u, true, true, true, true, true}; }
+    static constexpr kernel_needs everything() { return {~std::uint64_t{0}, ~0u, true, true, true, true, true}; }
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
     constexpr bool has(conv2d_algorithm algorithm) const {
         return (algorithms >> static_cast<int>(algorithm) & 1) != 0;
@@ -31,7 +32,7 @@ struct kernel_needs {
             floats = floats || row.kind != op::input;
             return;
         }
-        operators |= std::uint32_t{1} << static_cast<int>(row.kind);
+        operators |= std::uint64_t{1} << static_cast<int>(row.kind);
         unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
         signed_codes = signed_codes || row.type == scalar_type::int8;
         if (!is_weighted(row.kind)) return;

@@ -1,7 +1,9 @@
 // One row of the graph: an operator, where its inputs come from, its extents, and where its data lies.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/shape.hpp>
@@ -14,14 +16,14 @@ inline namespace v0 {
 enum class op : std::uint8_t {
     none, input, conv2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
-    requantize, custom
+    requantize, custom, clamp, activation, mul_scalar
 };
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
         "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
-        "quantize", "dequantize", "requantize", "custom"};
+        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "mul_scalar"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -29,10 +31,11 @@ constexpr const char* name_of(op kind) {
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
 constexpr bool is_weighted(op kind) { return kind == op::conv2d || kind == op::linear; }
 /// Activations that a requantization can do by clamping.
-constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6; }
+constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
 /// Activations that are a 256-entry table on 8 bits.
 constexpr bool is_table(op kind) {
-    return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish;
+    return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish ||
+           kind == op::activation;
 }
 /// Does nothing at inference: the fuse pass removes it.
 constexpr bool is_identity(op kind) {
@@ -43,6 +46,9 @@ constexpr bool keeps_qparams(op kind) {
     return is_clamp(kind) || kind == op::max_pool2d || kind == op::avg_pool2d || kind == op::adaptive_avg_pool2d ||
            kind == op::flatten;
 }
+
+/// The output has the input's codes, and its scale and zero point follow from the input's: nothing is observed.
+constexpr bool derives_qparams(op kind) { return kind == op::mul_scalar; }
 
 using kernel::conv2d_algorithm;
 
@@ -81,6 +87,18 @@ inline constexpr int in_user_input = -1, in_user_output = -2;  // values of aren
 
 struct custom_operator;
 
+/// A function of one value: of sigmoid, tanh, hardswish and leaky_relu rows, and of any that the user gives. Made by
+/// function_of (layer/activation_function.hpp) from a callable type.
+struct activation_function {
+    const char* kind;                            // its name, for people and for the signature
+    std::span<const float> constants;            // what tells it from others of that name
+    float output_min = 0, output_max = 0;        // its range, where that is known beforehand; else equal
+    double (*value)(double x, float parameter);  // for tables
+    void (*apply)(const float* x, std::size_t count, float* y, float parameter);  // in float stages; y may be x
+
+    constexpr bool has_known_range() const { return output_min < output_max; }
+};
+
 /// A row of the table that every stage of a model owns as a static constexpr member. Rows stand in execution order.
 struct node {
     op kind = op::none;
@@ -100,9 +118,11 @@ struct node {
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
     kernel::conv2d_geometry window;  // conv2d, linear and pooling
-    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
+    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm, factor of mul_scalar
+    float lowest = 0, highest = 0;   // clamp, of its own or fused: the bounds
     const char* name = "";
     const custom_operator* custom = nullptr;
+    const activation_function* function = nullptr;  // rows that are a table, or have one fused
     short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it
     short table_origin = -1;         // quantized: row of the stage before whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
@@ -124,6 +144,11 @@ struct node {
     }
 };
 
+/// What a row does, for people: an activation has the name of its function.
+constexpr const char* kind_of(const node& row) {
+    return row.kind == op::activation ? row.function->kind : name_of(row.kind);
+}
+
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
@@ -141,7 +166,7 @@ enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
-    not_a_layer, algorithm_does_not_fit
+    not_a_layer, algorithm_does_not_fit, clamp_bounds
 };
 // clang-format on
 

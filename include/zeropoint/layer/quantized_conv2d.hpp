@@ -19,12 +19,16 @@
 namespace zp {
 inline namespace v0 {
 
-/// The codes that a fused clamp leaves: relu cuts at real 0, relu6 at real 6 as well.
-constexpr kernel::output_codes clamped_codes(op activation, std::int32_t quant_min, std::int32_t quant_max,
-                                             const qparams& range) {
-    kernel::output_codes codes{range.zero_point, quant_min, quant_max, nullptr};
-    if (is_clamp(activation)) codes.min = std::max(quant_min, range.zero_point);
-    if (activation == op::relu6) codes.max = std::min(quant_max, quantize(6.0f, range, quant_min, quant_max));
+/// The codes that a clamp leaves, the row's own or one that is fused into it: relu cuts at real 0, relu6 at real 6 as well.
+constexpr kernel::output_codes clamped_codes(const node& row, op clamp, const qparams& range) {
+    kernel::output_codes codes{range.zero_point, row.quant_min, row.quant_max, nullptr};
+    const auto code = [&](float bound) { return quantize(bound, range, row.quant_min, row.quant_max); };
+    if (is_clamp(clamp)) codes.min = std::max(row.quant_min, range.zero_point);
+    if (clamp == op::relu6) codes.max = std::min(row.quant_max, code(6.0f));
+    if (clamp == op::clamp) {
+        codes.min = code(row.lowest);
+        codes.max = code(row.highest);
+    }
     return codes;
 }
 
@@ -163,7 +167,7 @@ private:
     [[gnu::always_inline]] static auto epilogue_of(const context& c, const node& row, const block& parts) noexcept {
         const bool fused_table = is_table(row.activation);
         const qparams& range = fused_table ? c.ranges[row.table_slot] : c.range(row);
-        kernel::output_codes codes = clamped_codes(row.activation, row.quant_min, row.quant_max, range);
+        kernel::output_codes codes = clamped_codes(row, row.activation, range);
         if (fused_table) codes.table = c.block<std::uint8_t>(row, parts.table);
         return Requantization::epilogue(c.block<first_type>(row, parts.first), c.block<second_type>(row, parts.second),
                                         codes);

@@ -32,12 +32,12 @@ template <class Arch, class T> struct code_steps {
                                  c.out<float>(row));
     }
     static void clamp(const node& row, const context& c) noexcept {
-        const kernel::output_codes codes = clamped_codes(row.kind, row.quant_min, row.quant_max, c.range(row));
+        const kernel::output_codes codes = clamped_codes(row, row.kind, c.range(row));
         kernel::clamp<Arch>(c.in<T>(row), static_cast<std::size_t>(row.out.size()), static_cast<T>(codes.min),
                             static_cast<T>(codes.max), c.out<T>(row));
     }
     static void add(const node& row, const context& c) noexcept {
-        const kernel::output_codes codes = clamped_codes(row.activation, row.quant_min, row.quant_max, c.range(row));
+        const kernel::output_codes codes = clamped_codes(row, row.activation, c.range(row));
         kernel::add_parameters parameters = *c.block<kernel::add_parameters>(row);
         parameters.quant_min = codes.min;
         parameters.quant_max = codes.max;
@@ -169,12 +169,13 @@ private:
         return step;
     }
     static constexpr bool needs_tables = Needs.has(op::leaky_relu) || Needs.has(op::sigmoid) || Needs.has(op::tanh) ||
-                                         Needs.has(op::hardswish) || Needs.has(op::requantize);
+                                         Needs.has(op::hardswish) || Needs.has(op::activation) ||
+                                         Needs.has(op::requantize);
     template <class T> static constexpr step_function code_step(const node& row) {
         using steps = code_steps<Arch, T>;
         if constexpr (Needs.has(op::quantize))
             if (row.kind == op::quantize) return steps::quantize;
-        if constexpr (Needs.has(op::relu) || Needs.has(op::relu6))
+        if constexpr (Needs.has(op::relu) || Needs.has(op::relu6) || Needs.has(op::clamp))
             if (is_clamp(row.kind)) return steps::clamp;
         if constexpr (Needs.has(op::add))
             if (row.kind == op::add) return steps::add;
@@ -186,8 +187,8 @@ private:
             if (row.kind == op::avg_pool2d) return steps::avg_pool;
         if constexpr (Needs.has(op::adaptive_avg_pool2d))
             if (row.kind == op::adaptive_avg_pool2d) return steps::adaptive_avg_pool;
-        if constexpr (Needs.has(op::flatten))
-            if (row.kind == op::flatten) return steps::copy;
+        if constexpr (Needs.has(op::flatten) || Needs.has(op::mul_scalar))
+            if (row.kind == op::flatten || row.kind == op::mul_scalar) return steps::copy;
         return nullptr;
     }
 };

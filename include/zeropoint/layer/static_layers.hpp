@@ -55,7 +55,7 @@ struct fused_policy {
 template <shape Input, conv Options, op Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
 class quantized_conv2d {
-    static_assert(Activation == op::none || is_clamp(Activation),
+    static_assert(Activation == op::none || Activation == op::relu || Activation == op::relu6,
                   "quantized_conv2d<Input, Options, Activation, ...>: Activation must be zp::op::none, zp::op::relu or "
                   "zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
     using kernels = quantized_conv2d_kernels<typename Policy::requantization_policy, Arch>;

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/layer/activations.hpp>
 #include <zeropoint/layer/builder.hpp>
 
 namespace zp {
@@ -46,31 +47,6 @@ template <fixed_string Name, norm Options = norm{}> struct batch_norm2d {
 };
 /// The same arithmetic on a vector, after a linear layer.
 template <fixed_string Name, norm Options = norm{}> struct batch_norm1d : batch_norm2d<Name, Options> {};
-
-/// An operator without parameters or options, one value in, one value out.
-template <op Kind> struct elementwise {
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) { return b.elementwise(Kind, x); }
-};
-struct relu : elementwise<op::relu> {};
-struct relu6 : elementwise<op::relu6> {};
-struct sigmoid : elementwise<op::sigmoid> {};
-struct tanh : elementwise<op::tanh> {};
-struct hardswish : elementwise<op::hardswish> {};
-/// Identity at inference.
-struct dropout : elementwise<op::dropout> {};
-/// Where the model enters and leaves its quantized region, as in PyTorch's eager mode. A model without stubs is
-/// quantized from end to end.
-struct quant_stub : elementwise<op::quant_stub> {};
-struct dequant_stub : elementwise<op::dequant_stub> {};
-
-/// x for x > 0, negative_slope * x otherwise; the slope in thousandths, PyTorch's default of 0.01 being 10.
-template <int SlopeThousandths = 10> struct leaky_relu {
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        return b.elementwise(op::leaky_relu, x, "", static_cast<float>(SlopeThousandths / 1e3));
-    }
-};
 
 /// A pooling layer over a window given as `pool{...}`, or as an int for a square window with a stride of the same size.
 template <op Kind, auto Options> struct pool2d {

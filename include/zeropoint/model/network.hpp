@@ -30,7 +30,7 @@ inline constexpr int stack_workspace_bytes = 128 * 1024;
 /// A row's name for people: its own, or its kind and number.
 inline std::string display_name(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
-    return row.name[0] != 0 ? std::string(row.name) : std::string(name_of(row.kind)) + "_" + std::to_string(i);
+    return row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row)) + "_" + std::to_string(i);
 }
 
 namespace detail {

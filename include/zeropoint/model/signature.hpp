@@ -53,6 +53,14 @@ template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const c
                                row.weight_max};
         for (const int number : numbers) mix(number);
         mix(std::bit_cast<std::int32_t>(row.parameter));
+        if (row.kind == op::activation || row.activation == op::activation) {
+            mix_text(row.function->kind);
+            for (const float value : row.function->constants) mix(std::bit_cast<std::int32_t>(value));
+        }
+        if (row.kind == op::clamp || row.activation == op::clamp) {
+            mix(std::bit_cast<std::int32_t>(row.lowest));
+            mix(std::bit_cast<std::int32_t>(row.highest));
+        }
     }
     return hash;
 }

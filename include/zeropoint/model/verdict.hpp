@@ -79,6 +79,9 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the algorithm that the qconfig names for this layer cannot compute its window and groups (see "
                   "error_in_layer<rule, Layer, input shape, output shape>): name another for it, or take zp::balanced, "
                   "zp::fastest or zp::smallest, which choose among those that can");
+    static_assert(Broken != rule::clamp_bounds,
+                  "the lower bound of this clamp or hardtanh lies above its upper one (see Layer in "
+                  "error_in_layer<rule, Layer, ...>): the first argument is the lower bound");
 };
 
 template <class Source>

@@ -72,7 +72,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             using dtype = typename quantizer_type::dtype;
             activation_report seen;
             seen.name = display_name(source.rows(), i);
-            seen.range = choose_slot_qparams<quantizer_type>(slot.observer, row.kind, seen.name);
+            seen.range = choose_slot_qparams<quantizer_type>(slot.observer, row, seen.name);
             seen.samples = slot.statistics.samples();
             seen.count = slot.statistics.count();
             seen.min = slot.statistics.min();

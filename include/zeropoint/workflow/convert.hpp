@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
@@ -21,23 +20,12 @@ struct conversion_notes {
     std::vector<std::string> raised_weight_scales;  // "conv1: 2 of 16 channels": nearly no weights, but a large bias
 };
 
-/// The real function of a table row.
-inline double real_activation(op kind, float parameter, double x) {
-    switch (kind) {
-        case op::leaky_relu: return x > 0 ? x : x * double{parameter};
-        case op::sigmoid: return 1 / (1 + std::exp(-x));
-        case op::tanh: return std::tanh(x);
-        case op::hardswish: return x * std::fmin(std::fmax(x + 3, 0.0), 6.0) / 6;
-        default: return x;  // requantize
-    }
-}
-
 /// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest.
 inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input,
                                                        const qparams& output) {
     std::vector<std::uint8_t> table(256);
     const auto function = [&](double x) {
-        return real_activation(is_weighted(row.kind) ? row.activation : row.kind, row.parameter, x);
+        return row.function == nullptr ? x : row.function->value(x, row.parameter);  // a requantize has none
     };
     const auto fill = [&]<class In, class Out>(In, Out) {
         kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point,
@@ -51,21 +39,27 @@ inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_t
     return table;
 }
 
-/// Scale and zero point of an operator with a known range: sigmoid's [0, 1] and tanh's [-1, 1], each a little less than
-/// closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams).
-constexpr qparams fixed_qparams_of(op kind, std::int32_t quant_min, std::int32_t quant_max) {
-    const std::int32_t codes = quant_max - quant_min + 1;
-    if (kind == op::sigmoid) return {1.0f / static_cast<float>(codes), quant_min};
-    return {2.0f / static_cast<float>(codes), quant_min + codes / 2};
+/// Scale and zero point of a function with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
+/// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams).
+constexpr qparams fixed_qparams_of(const activation_function& function, std::int32_t quant_min,
+                                   std::int32_t quant_max) {
+    const auto codes = static_cast<double>(quant_max - quant_min + 1);
+    const double low = function.output_min, width = function.output_max - low;
+    return {static_cast<float>(width / codes), quant_min + static_cast<std::int32_t>(codes * -low / width)};
 }
 
-/// The range of an activation: known for sigmoid and tanh, else what the observer makes of what it saw.
+/// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw.
 template <class Quantizer, class Observer>
-qparams choose_slot_qparams(const Observer& observer, op kind, std::string_view where) {
+qparams choose_slot_qparams(const Observer& observer, const node& row, std::string_view where) {
     using dtype = typename Quantizer::dtype;
-    if (has_fixed_qparams(kind)) return fixed_qparams_of(kind, dtype::quant_min, dtype::quant_max);
+    if (has_fixed_qparams(row)) return fixed_qparams_of(*row.function, dtype::quant_min, dtype::quant_max);
     return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where)
         .front();
+}
+
+/// Scale and zero point of a row that leaves the codes as they are.
+inline qparams derived_qparams(const node& row, const qparams& input) {
+    return {static_cast<float>(double{input.scale} * double{row.parameter}), input.zero_point};
 }
 
 namespace detail {
@@ -93,10 +87,16 @@ private:
     void choose_range(int origin) {
         const node& row = source_stage::table.nodes[origin];
         if (std::exchange(chosen_[static_cast<std::size_t>(row.slot)], true)) return;
+        if (derives_qparams(row.kind) && !row.observed) {
+            choose_range(row.inputs[0]);
+            const qparams& input = range(source_stage::table.nodes[row.inputs[0]].slot);
+            target_.ranges()[row.slot] = derived_qparams(row, input);
+            return;
+        }
         const std::string where = display_name(Calibrated::rows(), origin);
         source_.observers().visit(row.slot, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
-            target_.ranges()[row.slot] = choose_slot_qparams<quantizer_type>(slot.observer, row.kind, where);
+            target_.ranges()[row.slot] = choose_slot_qparams<quantizer_type>(slot.observer, row, where);
         });
     }
     const qparams& range(int slot) const { return target_.ranges()[slot]; }

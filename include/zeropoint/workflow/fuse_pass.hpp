@@ -1,4 +1,4 @@
-// The constexpr half of fuse: batch_norm into the convolution or linear in front of it, relu and relu6 into what they follow.
+// The constexpr half of fuse: batch_norm into the convolution or linear in front of it, relu, relu6 and clamp into what they follow.
 #pragma once
 
 #include <zeropoint/model/graph.hpp>
@@ -73,6 +73,8 @@ template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
                     producer.bias = true;
                 } else {
                     producer.activation = row.kind;
+                    producer.lowest = row.lowest;
+                    producer.highest = row.highest;
                 }
                 if (producer.name[0] == 0) producer.name = row.name;
                 moved[i] = moved[row.inputs[0]];

@@ -16,8 +16,8 @@ struct entry_description {
     bool affine_weights = false;
 };
 
-/// sigmoid and tanh have a known range: their scale is a constant, not an observation.
-constexpr bool has_fixed_qparams(op kind) { return kind == op::sigmoid || kind == op::tanh; }
+/// sigmoid, tanh and others have a known range: their scale is a constant, not an observation.
+constexpr bool has_fixed_qparams(const node& row) { return row.function != nullptr && row.function->has_known_range(); }
 
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
 /// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
@@ -31,10 +31,11 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
         row.keep_float = entry < 0;
         row.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
         const bool shares = keeps_qparams(row.kind) && !row.keep_float;
-        if (shares) row.config = g.nodes[row.inputs[0]].config;
+        const bool derives = derives_qparams(row.kind) && !row.keep_float;
+        if (shares || derives) row.config = g.nodes[row.inputs[0]].config;
         row.slot = shares ? g.nodes[row.inputs[0]].slot : static_cast<short>(g.slots++);
-        row.observed = !shares;
-        if (!shares) fixed[row.slot] = has_fixed_qparams(row.kind);
+        row.observed = !shares && !derives;
+        if (!shares) fixed[row.slot] = derives || has_fixed_qparams(row);
         if (i == 0) row.keep_float = false;  // the input has a scale, whoever reads it
         if (row.kind != op::concat || row.keep_float) continue;
         for (int k = 0; k != row.input_count; ++k) {
@@ -126,6 +127,7 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
             node& weighted = r.nodes[as_codes[producer]];
             if (is_weighted(weighted.kind) && weighted.activation == op::none && weighted.config == row.config) {
                 weighted.activation = row.kind;  // y = table[requantize(accumulator)]
+                weighted.function = row.function;
                 weighted.parameter = row.parameter;
                 weighted.table_slot = weighted.slot;
                 weighted.slot = row.slot;
@@ -143,7 +145,7 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
                 r.error = {rule::operand_types_differ, r.size, row.in, row.out};
             row.inputs[k] = static_cast<short>(source);
         }
-        if (keeps_qparams(row.kind)) {
+        if (keeps_qparams(row.kind) || derives_qparams(row.kind)) {
             const node& value = r.nodes[row.inputs[0]];
             row.type = value.type;
             row.quant_min = value.quant_min;

@@ -1,0 +1,105 @@
+// Activations as layers: those of PyTorch and any that the user writes as a callable type.
+#pragma once
+
+#include <zeropoint/layer/activation_function.hpp>
+#include <zeropoint/layer/builder.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// An operator without parameters or options, one value in, one value out.
+template <op Kind> struct elementwise {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.elementwise(Kind, x); }
+};
+
+/// Identity at inference.
+struct dropout : elementwise<op::dropout> {};
+/// Where the model enters and leaves its quantized region, as in PyTorch's eager mode. A model without stubs is
+/// quantized from end to end.
+struct quant_stub : elementwise<op::quant_stub> {};
+struct dequant_stub : elementwise<op::dequant_stub> {};
+
+/// x * Factor, a std::ratio above 0. In int8 it moves nothing: the codes stay, and their scale is the input's times Factor.
+template <class Factor> struct mul_scalar {
+    static_assert(Factor::num > 0,
+                  "mul_scalar<Factor>: Factor must be a std::ratio above 0; put zp::neg behind it for one below");
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.elementwise(op::mul_scalar, x, "",
+                             static_cast<float>(static_cast<double>(Factor::num) / static_cast<double>(Factor::den)));
+    }
+};
+
+// Clamps: they share scale and zero point of what they clamp, and are fused into a conv2d, linear or add in front of them.
+
+struct relu : elementwise<op::relu> {};
+struct relu6 : elementwise<op::relu6> {};
+/// min(max(x, Lowest), Highest); the bounds in thousandths.
+template <int LowestThousandths, int HighestThousandths> struct clamp {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.clamp(x, "", static_cast<float>(LowestThousandths / 1e3),
+                       static_cast<float>(HighestThousandths / 1e3));
+    }
+};
+/// The same under PyTorch's name and with its defaults, -1 and 1.
+template <int LowestThousandths = -1000, int HighestThousandths = 1000>
+struct hardtanh : clamp<LowestThousandths, HighestThousandths> {};
+
+// All others: in int8 a table of 256 entries, fused behind a conv2d or linear in front of them. Numbers are given in
+// thousandths, and have PyTorch's defaults.
+
+/// An activation of the user's: F is an activation_callable, a stateless type with `float operator()(float) const` and a
+/// name, `kind`. Which function it is enters the signature of a file by kind and constants.
+template <class F> struct activation {
+    static_assert(activation_callable<F>,
+                  "activation<F>: F must be a stateless type with `float operator()(float) const` and a name, `static "
+                  "constexpr const char* kind`");
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (activation_callable<F>) return b.activation(x, "", function_of<F>);
+        else return b.elementwise(op::relu, x);  // a row in its place: one mistake is one message
+    }
+};
+
+struct sigmoid : elementwise<op::sigmoid> {};
+struct tanh : elementwise<op::tanh> {};
+struct hardswish : elementwise<op::hardswish> {};
+/// x for x > 0, negative_slope * x otherwise.
+template <int SlopeThousandths = 10> struct leaky_relu {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.elementwise(op::leaky_relu, x, "", static_cast<float>(SlopeThousandths / 1e3));
+    }
+};
+struct hard_sigmoid : activation<kernel::functions::hard_sigmoid> {};
+struct silu : activation<kernel::functions::silu> {};
+/// By erf; gelu_tanh is PyTorch's approximate="tanh".
+struct gelu : activation<kernel::functions::gelu> {};
+struct gelu_tanh : activation<kernel::functions::gelu_tanh> {};
+struct mish : activation<kernel::functions::mish> {};
+template <int BetaThousandths = 1000, int ThresholdThousandths = 20000>
+struct softplus : activation<kernel::functions::softplus<BetaThousandths, ThresholdThousandths>> {
+    static_assert(BetaThousandths > 0, "softplus<Beta, Threshold>: Beta must be above 0");
+};
+template <int AlphaThousandths = 1000> struct elu : activation<kernel::functions::elu<AlphaThousandths>> {};
+template <int AlphaThousandths = 1000> struct celu : activation<kernel::functions::celu<AlphaThousandths>> {
+    static_assert(AlphaThousandths != 0, "celu<Alpha>: Alpha must not be 0");
+};
+struct selu : activation<kernel::functions::selu> {};
+/// x for x > Limit, Value otherwise.
+template <int LimitThousandths, int ValueThousandths>
+struct threshold : activation<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
+struct softsign : activation<kernel::functions::softsign> {};
+struct exp : activation<kernel::functions::exp> {};
+/// Of values above 0: in float another gives NaN or minus infinity, which stops calibration.
+struct log : activation<kernel::functions::log> {};
+struct sqrt : activation<kernel::functions::sqrt> {};
+struct rsqrt : activation<kernel::functions::rsqrt> {};
+struct abs : activation<kernel::functions::abs> {};
+struct neg : activation<kernel::functions::neg> {};
+struct square : activation<kernel::functions::square> {};
+
+}  // namespace v0
+}  // namespace zp
