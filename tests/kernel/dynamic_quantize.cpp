@@ -67,7 +67,7 @@ template <class Arch, class Rule> void compare(const std::vector<float>& x) {
 TEST_CASE_TEMPLATE("dynamic_quantize: equals the definition", Rule, rule_of<zp::quint8, false>,
                    rule_of<zp::quint8_reduced, false>, rule_of<zp::qint8, false>, rule_of<zp::qint8, true>,
                    rule_of<zp::qint8_narrow, true, zp::tflite_rule>, rule_of<zp::quint8, false, zp::fbgemm_rule>) {
-    for (const std::size_t count : {1, 2, 3, 7, 8, 31, 32, 33, 64, 100, 257}) {
+    for (const std::size_t count : {1u, 2u, 3u, 7u, 8u, 31u, 32u, 33u, 64u, 100u, 257u}) {
         CAPTURE(count);
         arrays::for_each_architecture([&]<class Arch>() {
             for (const auto& row : hard_rows(count)) compare<Arch, Rule>(row);

@@ -28,9 +28,9 @@ using per_row_symmetric = per_channel_symmetric;
 
 /// What a dynamic layer quantizes its activations and weights to. QScheme is per_row_affine, per_row_symmetric,
 /// per_tensor_affine or per_tensor_symmetric; WeightScheme per_channel_symmetric, per_tensor_symmetric or their affine
-/// twins. Rule makes scale and zero point of the range of activations and of weights.
+/// twins. Rule makes scale and zero point of the range of activations, WeightRule of weights.
 template <class Input = quint8, class QScheme = per_row_affine, class Weight = qint8,
-          class WeightScheme = per_channel_symmetric, class Rule = pytorch_rule>
+          class WeightScheme = per_channel_symmetric, class Rule = pytorch_rule, class WeightRule = pytorch_rule>
 struct dynamic_policy {
     static_assert(quantized_dtype<Input> && quantized_dtype<Weight>,
                   "dynamic_policy<Input, QScheme, Weight, WeightScheme, Rule>: Input and Weight must be quantized "
@@ -44,9 +44,10 @@ struct dynamic_policy {
                       (WeightScheme::is_per_tensor || WeightScheme::axis == 0),
                   "dynamic_policy<Input, QScheme, ...>: activations have a scale a row or one together, weights one an "
                   "output or one together: take per_row, per_channel<0> or per_tensor");
-    static_assert(std::is_base_of_v<qparams_rule, Rule>,
-                  "dynamic_policy<..., Rule>: Rule must be zp::pytorch_rule, zp::fbgemm_rule, zp::tflite_rule, "
-                  "zp::onnxruntime_rule or a struct derived from zp::qparams_rule");
+    static_assert(
+        std::is_base_of_v<qparams_rule, Rule> && std::is_base_of_v<qparams_rule, WeightRule>,
+        "dynamic_policy<..., Rule, WeightRule>: rules are zp::pytorch_rule, zp::fbgemm_rule, zp::tflite_rule, "
+        "zp::onnxruntime_rule or structs derived from zp::qparams_rule");
     using input = Input;
     using input_storage = typename Input::storage;
     using weight = Weight;
@@ -65,7 +66,7 @@ struct dynamic_policy {
     struct weight_quantizer {
         using dtype = Weight;
         using qscheme = WeightScheme;
-        using rule = Rule;
+        using rule = WeightRule;
         using observer_type =
             std::conditional_t<WeightScheme::is_per_tensor, min_max_observer, per_channel_min_max_observer>;
     };
