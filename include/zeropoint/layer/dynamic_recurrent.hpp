@@ -89,12 +89,17 @@ public:
     }
     /// The same over plain pointers, unchecked.
     void run(const float* x, int steps, state& memory, float* y, workspace& scratch) const noexcept {
+        run(x, steps, false, memory, y, Hidden, scratch);
+    }
+    /// The same with rows of y `pitch` apart; a `reversed` layer takes the last row first. Row i of y belongs to row i of x.
+    void run(const float* x, int steps, bool reversed, state& memory, float* y, std::ptrdiff_t pitch,
+             workspace& scratch) const noexcept {
         input_.run(x, steps, scratch.from_input, scratch.input);
-        const float* from_input = scratch.from_input;
-        for (int step = 0; step != steps; ++step, from_input += Cell::gates * Hidden, y += Hidden) {
+        for (int step = 0; step != steps; ++step) {
+            const std::ptrdiff_t row = reversed ? steps - 1 - step : step;
             state_.run(memory.h.data(), 1, scratch.from_state, scratch.state);
-            Cell::template step<Arch>(from_input, scratch.from_state, memory);
-            std::copy(memory.h.begin(), memory.h.end(), y);
+            Cell::template step<Arch>(scratch.from_input + row * (Cell::gates * Hidden), scratch.from_state, memory);
+            std::copy(memory.h.begin(), memory.h.end(), y + row * pitch);
         }
     }
 
