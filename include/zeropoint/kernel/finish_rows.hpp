@@ -165,6 +165,12 @@ template <class Arch, class Out, class Epilogue>
 template <class Out, class Epilogue>
 inline constexpr bool has_narrow_rows = sizeof(Out) == 1 && !adds_residual<Epilogue>;
 
+/// Whether an epilogue does what finish_rows() does by itself: one whose numbers differ from row to row.
+template <class Arch, class Out, class Epilogue>
+inline constexpr bool finishes_tiles = requires(const Epilogue& epilogue, const std::int32_t* sums, Out* y) {
+    epilogue.template finish_tile<Arch>(sums, 0, 0, 0, y, std::ptrdiff_t{});
+};
+
 /// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
 /// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
 template <class Arch, class Out, class Epilogue>
@@ -172,7 +178,9 @@ template <class Arch, class Out, class Epilogue>
                                    int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     constexpr int width = panel_width<Arch>;
-    if constexpr (!ops::has_batches) {
+    if constexpr (finishes_tiles<Arch, Out, Epilogue>) {
+        epilogue.template finish_tile<Arch>(sums, rows, first_channel, channels, y, y_pitch);
+    } else if constexpr (!ops::has_batches) {
         for (int row = 0; row != rows; ++row, y += y_pitch) {
             for (int c = 0; c != channels; ++c)
                 y[c] = finish_one(epilogue, sums[row * width + c], first_channel + c, y + c);

@@ -1,0 +1,200 @@
+// Linear layers of quantized weights and float activations: rows are quantized as they come, multiplied as integers, and
+// leave as floats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/dispatch.hpp>
+#include <zeropoint/kernel/dynamic_quantize.hpp>
+#include <zeropoint/kernel/implicit_gemm.hpp>
+#include <zeropoint/kernel/pack.hpp>
+#include <zeropoint/kernel/panel_layout.hpp>
+#include <zeropoint/kernel/rounded.hpp>
+#include <zeropoint/kernel/small_linear.hpp>
+
+// The zero point of a row is not known when weights are packed. So they are packed for zero point 0, which makes sums of
+// x * w, and beside them lies the sum of the weights of each channel:
+//
+//     sum (x - z) * w = sum x * w - z * sum w
+//
+// Both sides fit int32 where depth * 255 * 128 does; nothing is rounded until all is one integer. So a row's result is the
+// same alone and among others.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The largest depth of a dynamic product: 255 * 128 * depth is an int32.
+inline constexpr int largest_dynamic_depth = 0x7fffffff / (255 * 128);
+
+/// y = float(sum - x.zero_point * weight_sum[c]) * (x.scale * weight_scale[c]) + bias[c]: an epilogue for rows that share
+/// a range. Each operation is rounded to float, in this order, whatever -ffp-contract says.
+struct dynamic_to_float {
+    const float* weight_scale = nullptr;
+    const std::int32_t* weight_sum = nullptr;
+    const float* bias = nullptr;
+    dynamic_range x{};
+
+    float operator()(std::int32_t sum, int channel) const noexcept {
+        const std::int32_t centered = sum - x.zero_point * weight_sum[channel];
+        return rounded(static_cast<float>(centered) * rounded(x.scale * weight_scale[channel])) + bias[channel];
+    }
+    template <class Operations> [[gnu::always_inline]] auto vector(int channel, int count) const {
+        using int32 = typename Operations::int32;
+        using real = typename Operations::real;
+        const real factor = real(x.scale) * Operations::load_first(weight_scale + channel, count);
+        const real added = Operations::load_first(bias + channel, count);
+        const int32 correction = int32(x.zero_point) * Operations::load_first(weight_sum + channel, count);
+        return [=](const int32& sums) __attribute__((always_inline)) {
+            return rounded(xsimd::to_float(sums - correction) * factor) + added;
+        };
+    }
+};
+
+/// The same for rows with a range each: ranges[row], where row 0 begins at `output` and rows lie `pitch` apart.
+struct dynamic_rows_to_float {
+    dynamic_to_float common{};  ///< but for its range
+    const dynamic_range* ranges = nullptr;
+    const float* output = nullptr;
+    std::ptrdiff_t pitch = 0;
+
+    /// Sums to their place in the output, as finish_rows() says.
+    template <class Arch>
+    void finish_tile(const std::int32_t* sums, int rows, int first_channel, int channels, float* y,
+                     std::ptrdiff_t y_pitch) const noexcept {
+        using ops = operations<Arch>;
+        constexpr int width = panel_width<Arch>;
+        const dynamic_range* range = ranges + (y - output) / pitch;
+        if constexpr (!ops::has_batches) {
+            for (int row = 0; row != rows; ++row, y += y_pitch) {
+                dynamic_to_float epilogue = common;
+                epilogue.x = range[row];
+                for (int c = 0; c != channels; ++c) y[c] = epilogue(sums[row * width + c], first_channel + c);
+            }
+        } else {
+            using int32 = typename ops::int32;
+            using real = typename ops::real;
+            for (int first = 0; first < channels; first += ops::lanes) {
+                const int channel = first_channel + first, count = channels - first;
+                const real scale = ops::load_first(common.weight_scale + channel, count);
+                const real added = ops::load_first(common.bias + channel, count);
+                const int32 weight_sum = ops::load_first(common.weight_sum + channel, count);
+                const auto finished = [&](int row) __attribute__((always_inline)) {
+                    const int32 sum = ops::template load<int32>(sums + row * width + first);
+                    const int32 centered = sum - int32(range[row].zero_point) * weight_sum;
+                    return rounded(xsimd::to_float(centered) * (real(range[row].scale) * scale)) + added;
+                };
+                float* to = y + first;
+                if (count >= ops::lanes) {
+                    for (int row = 0; row != rows; ++row, to += y_pitch) ops::store(to, finished(row));
+                } else {
+                    for (int row = 0; row != rows; ++row, to += y_pitch) {
+                        float part[ops::lanes];
+                        ops::store(part, finished(row));
+                        std::memcpy(to, part, static_cast<std::size_t>(count) * sizeof(float));
+                    }
+                }
+            }
+        }
+    }
+};
+
+/// Where the parts of a packed dynamic linear layer lie: panels, then a scale, a sum and a bias for each channel. `words`
+/// says that weights are packed as int16, as affine ones are.
+template <class Arch> struct dynamic_linear_layout {
+    int depth, channels;
+    std::size_t scales, sums, bias, bytes;
+
+    constexpr dynamic_linear_layout(int inputs, int outputs, bool words)
+        : depth(inputs),
+          channels(outputs),
+          scales(panel_layout<Arch>(geometry(1), words).bytes),
+          sums(scales + align_up(4 * static_cast<std::size_t>(outputs))),
+          bias(sums + align_up(4 * static_cast<std::size_t>(outputs))),
+          bytes(bias + align_up(4 * static_cast<std::size_t>(outputs))) {}
+
+    constexpr conv2d_geometry geometry(int rows) const { return geometry_of({rows, depth, channels}); }
+};
+
+/// Where the parts of the scratch of `rows` rows lie: codes, a range for each row, what the product needs.
+template <class Arch> struct dynamic_linear_scratch {
+    std::size_t ranges, product, bytes;
+
+    constexpr dynamic_linear_scratch(const conv2d_geometry& g, int rows)
+        : ranges(align_up(static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.in.channels))),
+          product(ranges + align_up(static_cast<std::size_t>(rows) * sizeof(dynamic_range))),
+          bytes(product + implicit_gemm_plan<Arch>(g).scratch_bytes) {}
+};
+
+/// Packs `weights` (channels x depth; their bias is not read), one scale and one float bias a channel.
+template <class Arch, class Weight>
+void pack_dynamic_linear(const dynamic_linear_layout<Arch>& layout, conv2d_weights<Weight> weights, const float* scales,
+                         const float* bias, code_limits limits, std::byte* packed) {
+    weights.bias = nullptr;
+    pack_panels<Arch>(layout.geometry(1), weights, activation_codes{0, limits.min, limits.max}, packed);
+    const std::size_t size = 4 * static_cast<std::size_t>(layout.channels);
+    std::memcpy(packed + layout.scales, scales, size);
+    std::memcpy(packed + layout.bias, bias, size);
+    auto* sums = reinterpret_cast<std::int32_t*>(packed + layout.sums);
+    for (int c = 0; c != layout.channels; ++c) {
+        const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[c];
+        const Weight* filter = weights.values + std::ptrdiff_t{c} * layout.depth;
+        sums[c] = 0;
+        for (int k = 0; k != layout.depth; ++k) sums[c] += filter[k] - zero_point;
+    }
+}
+
+/// The epilogue of a packed layer for rows of one range.
+template <class Arch>
+dynamic_to_float dynamic_epilogue(const dynamic_linear_layout<Arch>& layout, const std::byte* packed,
+                                  dynamic_range x) noexcept {
+    return {reinterpret_cast<const float*>(packed + layout.scales),
+            reinterpret_cast<const std::int32_t*>(packed + layout.sums),
+            reinterpret_cast<const float*>(packed + layout.bias), x};
+}
+
+/// y[rows][channels] = dequantize(quantize(x) * w) + bias for x[rows][depth], as reference::dynamic_linear says. With
+/// `PerRow` each row has a range of its own, and its result depends on nothing else; else all rows share one. Q, the
+/// storage of activations, and `limits` are those that weights were packed for. `scratch` has dynamic_linear_scratch::bytes
+/// bytes, 64-byte aligned.
+template <class Arch, class Q, bool PerRow, class Choose>
+void dynamic_linear(const dynamic_linear_layout<Arch>& layout, const float* x, int rows, code_limits limits,
+                    const Choose& choose, const std::byte* packed, float* y, std::byte* scratch) noexcept {
+    const conv2d_geometry g = layout.geometry(rows);
+    const dynamic_linear_scratch<Arch> parts(g, rows);
+    auto* codes = reinterpret_cast<Q*>(scratch);
+    const activation_codes packed_for{0, limits.min, limits.max};
+    const auto height = static_cast<std::size_t>(rows), depth = static_cast<std::size_t>(layout.depth);
+    if (!PerRow || rows == 1) {
+        const dynamic_range range = dynamic_quantize<Arch>(x, height * depth, limits, choose, codes);
+        implicit_gemm<Arch>(g, codes, packed_for, packed, dynamic_epilogue(layout, packed, range), y,
+                            scratch + parts.product);
+    } else if constexpr (PerRow) {
+        auto* ranges = reinterpret_cast<dynamic_range*>(scratch + parts.ranges);
+        dynamic_quantize_rows<Arch>(x, height, depth, limits, choose, ranges, codes);
+        const dynamic_rows_to_float epilogue{dynamic_epilogue(layout, packed, {}), ranges, y, layout.channels};
+        implicit_gemm<Arch>(g, codes, packed_for, packed, epilogue, y, scratch + parts.product);
+    }
+}
+
+/// dynamic_linear() of one row and small fixed extents, straight-line code. `Words` says that weights were packed so.
+template <class Arch, class Q, int Depth, int Channels, bool Words, class Choose>
+void small_dynamic_linear(const float* x, code_limits limits, const Choose& choose, const std::byte* packed, float* y,
+                          std::byte* scratch) noexcept {
+    using product = small_linear<Arch, 1, Depth, Channels, Words>;
+    constexpr dynamic_linear_layout<Arch> layout(Depth, Channels, Words);
+    constexpr dynamic_linear_scratch<Arch> parts(layout.geometry(1), 1);
+    if (!product::supports(packed))
+        return dynamic_linear<Arch, Q, true>(layout, x, 1, limits, choose, packed, y, scratch);
+    auto* codes = reinterpret_cast<Q*>(scratch);
+    const dynamic_range range = dynamic_quantize<Arch>(x, Depth, limits, choose, codes);
+    product::run(codes, activation_codes{0, limits.min, limits.max}, packed, dynamic_epilogue(layout, packed, range), y,
+                 scratch + parts.product);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,63 @@
+// Floats to codes by a range of their own, found as they come: the activations of dynamic quantization.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/quantize.hpp>
+#include <zeropoint/kernel/reduce.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// How codes that were quantized at run time read: real = scale * (code - zero_point).
+struct dynamic_range {
+    float scale = 1;
+    std::int32_t zero_point = 0;
+};
+
+/// The codes that activations may take.
+struct code_limits {
+    std::int32_t min = 0, max = 255;
+};
+
+/// Whether a scale can be used: false for NaN and infinity too.
+constexpr bool is_usable(float scale) { return scale > 0 && scale <= std::numeric_limits<float>::max(); }
+
+/// The range of values that lie in [min, max], `choose(low, high)` having the last word: it gets low <= 0 <= high, both
+/// finite, and returns something with `scale` and `zero_point`. Where a value was NaN or infinite, or the range is too
+/// wide for a finite scale, the scale is NaN, so that all that is computed from the codes is NaN, as it would be in float.
+template <class Choose>
+dynamic_range choose_dynamic_range(const min_max_result& seen, std::size_t count, const Choose& choose) noexcept {
+    constexpr dynamic_range undefined{std::numeric_limits<float>::quiet_NaN(), 0};
+    if (seen.first_not_finite != count) return undefined;
+    const auto chosen = choose(std::min(seen.min, 0.0f), std::max(seen.max, 0.0f));
+    return is_usable(chosen.scale) ? dynamic_range{chosen.scale, chosen.zero_point} : undefined;
+}
+
+/// Quantizes `count` floats by the range that they have together: one sweep for the range, one for the codes. With a scale
+/// of NaN all codes are 0.
+template <class Arch, class Q, class Choose>
+dynamic_range dynamic_quantize(const float* x, std::size_t count, code_limits limits, const Choose& choose,
+                               Q* q) noexcept {
+    const dynamic_range range = choose_dynamic_range(min_max<Arch>(x, count), count, choose);
+    if (is_usable(range.scale)) quantize<Arch, Q>(x, count, range.scale, range.zero_point, limits.min, limits.max, q);
+    else std::fill_n(q, count, Q{0});
+    return range;
+}
+
+/// The same for each of `rows` rows of `count` floats: ranges[row] and the codes of a row depend on that row alone.
+template <class Arch, class Q, class Choose>
+void dynamic_quantize_rows(const float* x, std::size_t rows, std::size_t count, code_limits limits,
+                           const Choose& choose, dynamic_range* ranges, Q* q) noexcept {
+    for (std::size_t row = 0; row != rows; ++row, x += count, q += count)
+        ranges[row] = dynamic_quantize<Arch, Q>(x, count, limits, choose, q);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
