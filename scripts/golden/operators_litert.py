@@ -7,7 +7,7 @@ zero_point I32 of the inputs, then of the output; codes I8 (int16: I16), layouts
 
     ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM          a, b, codes [count]; ADD, MUL with I16 too, zero points 0
     QUANTIZE                                                     x, codes [256], from one int8 grid to another
-    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ELU, ABS, RELU, RELU6       codes [256] of -128, -127, ...
+    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6       codes [256] of -128, -127, ...
     SOFTMAX                                                      x, codes [5, 19]
     AVERAGE_POOL_2D, MAX_POOL_2D                                 x [1, 7, 6, 5]; 3x3, stride 2, padding SAME
     MEAN                                                         x [1, 7, 6, 5], codes [1, 5], over the image
@@ -21,17 +21,22 @@ zero_point I32 of the inputs, then of the output; codes I8 (int16: I16), layouts
 Checked bit for bit (M = a factor as a 31-bit multiplier and a shift, "fixed" = TFLite's double rounding, the function
 `fixed` below; that the package was built with it shows the group QUANTIZE/quarter, on which single rounding differs):
 
-    FULLY_CONNECTED, CONV_2D, ...   fixed(acc + bias, x_scale * weight_scale[c] / y_scale) + z
-    MUL                             fixed((a - za) * (b - zb), sa * sb / s) + z
+    CONV_2D, ...                    fixed(acc + bias, x_scale * weight_scale[c] / y_scale) + z, factors in double; the fully
+                                    connected layer with one weight scale takes float(x_scale * weight_scale); with I16
+                                    activations rounded once, ties away from zero (`fixed_16x8`; older releases: a 15-bit
+                                    multiplier, ties up), as the group FULLY_CONNECTED/int16_ties shows
+    MUL                             fixed((a - za) * (b - zb), sa * sb / s) + z, the factor in float
     ADD, SUB                        with t = 2 * max(sa, sb): fixed(fixed((a - za) << 20, sa / t) +- fixed((b - zb) << 20, sb / t),
                                     t / (2^20 * s)) + z; int16: << 15
-    QUANTIZE, LEAKY_RELU            fixed(x - zx, sx / s) + z; for x < zx times the slope
+    QUANTIZE                        fixed(x - zx, sx / s) + z, the factor in double
+    LEAKY_RELU                      the same in float; for x < zx float(sx * slope / s)
     AVERAGE_POOL_2D                 the sum of the codes over their number, ties away from zero, no zero point
 The others, and all of these too, against the real operator in float64, rounded once: `exact` where that is another code,
 the bound in the metadata (scripts/operator_vectors.py). Versions: in the metadata; bench/peers/requirements.txt.
 """
 
 import importlib.metadata
+import math
 import sys
 from pathlib import Path
 
@@ -44,6 +49,7 @@ sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "bench/peers")]
 from litert_peer import GraphBuilder, quantization  # noqa: E402
 from operator_vectors import RANGE, GoldenFile, Grid  # noqa: E402
 
+SLOPE = np.float32(0.1)  # of LEAKY_RELU
 RANGE["qint16"] = (-32768, 32767)
 KINDS = {np.dtype(np.int8): schema.TensorType.INT8, np.dtype(np.int16): schema.TensorType.INT16}
 KINDS[np.dtype(np.int32)], KINDS[np.dtype(np.int64)] = schema.TensorType.INT32, schema.TensorType.INT64
@@ -108,10 +114,9 @@ def fixed_once(x: np.ndarray, factor: float) -> np.ndarray:
 
 
 def fixed_16x8(x: np.ndarray, factor: float) -> np.ndarray:
-    """For accumulators of 64 bits: a 15-bit multiplier, rounded once."""
+    """For accumulators of 64 bits: the whole multiplier, rounded once, ties away from zero."""
     multiplier, shift = quantize_multiplier(factor)
-    reduced = (multiplier + 0x8000) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF
-    return (x.astype(np.int64) * reduced + (1 << (14 - shift))) >> (15 - shift)
+    return np.sign(x) * ((np.abs(x.astype(np.int64)) * multiplier + (1 << (30 - shift))) >> (31 - shift))
 
 
 def clamp(codes, grid: Grid, kind) -> np.ndarray:
@@ -170,7 +175,8 @@ def add_binary(file: GoldenFile, generator) -> None:
                 total = first + second if name == "ADD" else first - second
                 same(name, codes, clamp(fixed(total, twice / (2.0**left * s)), out, kind))
             elif name == "MUL":
-                same(name, codes, clamp(fixed(centered(ga, a) * centered(gb, b), sa * sb / s), out, kind))
+                factor = float(ga.scale * gb.scale / out.scale)
+                same(name, codes, clamp(fixed(centered(ga, a) * centered(gb, b), factor), out, kind))
             elif name != "SQUARED_DIFFERENCE":
                 same(name, codes, real_operator[name](a, b))
             group = f"{name}/int16" if wide else f"{name}/int8"
@@ -181,7 +187,10 @@ def add_unary(file: GoldenFile, generator) -> None:
     x = np.arange(-128, 128).astype(np.int8)
     middle, sigmoid = Grid(0.05, -3, "qint8"), Grid(1 / 256, -128, "qint8")
     small = Grid(0.02, 10, "qint8")
-    gelu = lambda v: 0.5 * v * (1 + np.vectorize(__import__("math").erf)(v / np.sqrt(2)))
+
+    def gelu(v):
+        return 0.5 * v * (1 + np.vectorize(math.erf)(v / np.sqrt(2)))
+
     cases = {
         "LOGISTIC": (2, None, middle, sigmoid, lambda v: 1 / (1 + np.exp(-v))),
         "TANH": (2, None, small, Grid(1 / 128, 0, "qint8"), np.tanh),
@@ -189,7 +198,6 @@ def add_unary(file: GoldenFile, generator) -> None:
         "LEAKY_RELU": (2, schema.LeakyReluOptionsT(), middle, Grid(0.04, -20, "qint8"), lambda v: np.where(v > 0, v, v * SLOPE)),
         "EXP": (2, schema.ExpOptionsT(), small, Grid(0.05, -128, "qint8"), np.exp),
         "GELU": (2, schema.GeluOptionsT(), small, Grid(0.011, -115, "qint8"), gelu),
-        "ELU": (1, None, small, Grid(0.0125, -53, "qint8"), lambda v: np.where(v > 0, v, np.expm1(v))),
         "ABS": (2, schema.AbsOptionsT(), small, Grid(0.011, -128, "qint8"), np.abs),
         "RELU": (2, None, middle, Grid(0.03, -128, "qint8"), lambda v: np.maximum(v, 0)),
         "RELU6": (2, None, middle, Grid(6 / 255, -128, "qint8"), lambda v: np.clip(v, 0, 6)),
@@ -200,12 +208,8 @@ def add_unary(file: GoldenFile, generator) -> None:
         codes = run(name, version, [Operand(x, grid)], x.shape, out, options)
         if name == "LEAKY_RELU":
             steps = centered(grid, x)
-            ratio = float(grid.scale) / float(out.scale)
-            slope_ratio = float(np.float32(grid.scale) * SLOPE / np.float32(out.scale))
+            ratio, slope_ratio = float(grid.scale / out.scale), float(grid.scale * SLOPE / out.scale)
             expected = clamp(np.where(steps >= 0, fixed(steps, ratio), fixed(steps, slope_ratio)), out, np.int8)
-            if not np.array_equal(codes, expected):
-                slope_ratio = float(grid.scale) * float(SLOPE) / float(out.scale)
-                expected = clamp(np.where(steps >= 0, fixed(steps, ratio), fixed(steps, slope_ratio)), out, np.int8)
             same(name, codes, expected)
         file.add_codes(f"{name}/int8", [grid, out], {}, codes, exact(out, function(centered(grid, x) * np.float64(grid.scale))))
     differs = False
@@ -213,15 +217,12 @@ def add_unary(file: GoldenFile, generator) -> None:
         "QUANTIZE/quarter": (Grid(0.25, 0, "qint8"), Grid(1.0, 0, "qint8")),
         "QUANTIZE/any": (Grid(0.043, 17, "qint8"), Grid(0.031, -30, "qint8")),
     }.items():
-        codes, steps, ratio = run("QUANTIZE", 2, [Operand(x, grid)], x.shape, out, schema.QuantizeOptionsT()), centered(grid, x), 0.0
+        codes, steps = run("QUANTIZE", 2, [Operand(x, grid)], x.shape, out, schema.QuantizeOptionsT()), centered(grid, x)
         ratio = float(grid.scale) / float(out.scale)
         same(group, codes, clamp(fixed(steps, ratio), out, np.int8))
         differs |= not np.array_equal(fixed(steps, ratio), fixed_once(steps, ratio))
         file.add_codes(group, [grid, out], {}, codes, exact(out, steps * np.float64(grid.scale)))
     assert differs, "no code shows which rounding the package was built with"
-
-
-SLOPE = np.float32(0.1)
 
 
 def image_options(make, **values):
@@ -288,13 +289,15 @@ def add_product(file, generator, group, version, grid, x, weight, axis, weight_s
     name = group.split("/")[0]
     codes = run(name, version, operands, sums.shape, out, options)
     scales = np.broadcast_to(weight_scale, sums.shape[-1:])
-    each = [
-        (fixed_16x8 if wide else fixed)(sums[..., c] + bias[c], float(grid.scale) * float(scales[c]) / float(out.scale))
-        for c in range(sums.shape[-1])
-    ]
+    if weight_scale.size == 1:
+        ratios = (grid.scale * scales).astype(np.float64) / float(out.scale)
+    else:
+        ratios = float(grid.scale) * scales.astype(np.float64) / float(out.scale)
+    requantize = fixed_16x8 if wide else fixed
+    each = [requantize(sums[..., c] + bias[c], float(ratio)) for c, ratio in enumerate(ratios)]
     same(group, codes, clamp(np.stack(each, axis=-1), out, x.dtype))
     tensors = {"x": x, "weight": weight, "weight_scale": weight_scale, "bias": bias_codes}
-    file.add_codes(group, [grid, out], tensors, codes, exact(out, (sums + bias) * factors, x.dtype), bound=4 if wide else 1)
+    file.add_codes(group, [grid, out], tensors, codes, exact(out, (sums + bias) * factors, x.dtype))
 
 
 def add_products(file: GoldenFile, generator) -> None:
@@ -312,6 +315,14 @@ def add_products(file: GoldenFile, generator) -> None:
         version = 11 if wide else 5
         options = schema.FullyConnectedOptionsT()
         add_product(file, generator, f"FULLY_CONNECTED/{group}", version, grid, x, weight, 0, scales(per_channel), sums, options)
+    grid, out = Grid(0.25, 0, "qint16"), Grid(1.0, 0, "qint16")
+    x, one, zero = np.arange(-9, 10).astype(np.int16).reshape(-1, 1), np.array([[1]], np.int8), np.zeros(1, np.int64)
+    scale = np.float32([1])
+    operands = [Operand(x, grid), Operand(one, (scale, 0), True), Operand(zero, (scale * grid.scale, 0), True)]
+    codes = run("FULLY_CONNECTED", 11, operands, x.shape, out, schema.FullyConnectedOptionsT())
+    same("FULLY_CONNECTED/int16_ties", codes, fixed_16x8(x, 0.25))
+    tensors = {"x": x, "weight": one, "weight_scale": scale, "bias": zero}
+    file.add_codes("FULLY_CONNECTED/int16_ties", [grid, out], tensors, codes, exact(out, x * 0.25, np.int16))
     grid = Grid(0.05, 37, "qint8")
     x, weight = grid.codes(generator, (1, 6, 5, 4)), narrow((8, 3, 3, 4))
     padded = np.pad(centered(grid, x), ((0, 0), (1, 1), (1, 1), (0, 0)))
