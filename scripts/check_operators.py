@@ -2,7 +2,7 @@
 
     python scripts/check_operators.py
 
-The names come from the installed PyTorch, by introspection; a name counts as named where it stands in backticks under the
+The names come from the installed PyTorch, by introspection; a name counts where it stands in backticks under its
 package's heading. Versions: scripts/requirements.txt.
 """
 
@@ -23,11 +23,15 @@ def public(name: str) -> set[str]:
 def names_by_heading() -> dict[str, set[str]]:
     functional = importlib.import_module(PACKAGE + "quantized.functional")
     functions = {
-        name for name, value in vars(functional).items() if inspect.isfunction(value) and value.__module__ == functional.__name__
+        name
+        for name, value in vars(functional).items()
+        if inspect.isfunction(value) and value.__module__ == functional.__name__
     }
     shared = importlib.import_module(PACKAGE + "quantized").FloatFunctional
     methods = {name for name in vars(shared) if not name.startswith("_")} - {"forward"}
-    intrinsic = public("intrinsic") | public("intrinsic.quantized.modules") | public("intrinsic.quantized.dynamic.modules")
+    intrinsic = (
+        public("intrinsic") | public("intrinsic.quantized.modules") | public("intrinsic.quantized.dynamic.modules")
+    )
     return {
         "PyTorch: torch.ao.nn.quantized, modules": public("quantized"),
         "PyTorch: methods of FloatFunctional and QFunctional": methods,

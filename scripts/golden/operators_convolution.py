@@ -1,20 +1,22 @@
-"""Writes tests/golden/operators_convolution.safetensors: PyTorch's int8 conv1d, conv3d, transposed and added convolutions.
+"""Writes tests/golden/operators_convolution.safetensors: PyTorch's int8 conv1d, conv3d, transposed convolutions.
 
     python scripts/golden/operators_convolution.py
 
 Groups `<operator>/<name>`, operators conv1d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, conv2d_add,
 conv2d_add_relu (engine onednn, the others fbgemm):
 
-    x U8 [1, C, ...], weight I8 [O, C / groups, ...], transposed [C, O / groups, ...], bias F32 [O], codes U8 [1, O, ...]
+    x U8 [1, C, ...], codes U8 [1, O, ...], bias F32 [O]
+    weight I8 [O, C / groups, ...], transposed [C, O / groups, ...]
     weight_scale F32 and weight_zero_point I32, [1] or [O] (axis 0; PyTorch refuses it for a transposed convolution)
     scale F32, zero_point I32, of x, of the output; conv2d_add: of x, of the addend, of the output; addend U8 like codes
     options I32: for each spatial axis stride, padding, dilation, output padding; then groups, ReLU
 
-    acc = sum (x - x_zero_point) * (w - w_zero_point), exact; real = acc * x_scale * weight_scale[c] + bias[c] (+ addend)
+    acc = sum (x - x_zero_point) * (w - w_zero_point), exact
+    real = acc * x_scale * weight_scale[c] + bias[c] (+ addend)
     codes = clamp(rint(real / y_scale) + y_zero_point), lowest code y_zero_point with a ReLU
 
-checked with that formula in float64 (scripts/operator_vectors.py): at most one code apart. The weights lie in [-64, 63],
-so that fbgemm's saturating kernels for AVX2 saturate nothing. Versions: scripts/requirements.txt.
+checked with that formula in float64 (scripts/operator_vectors.py): at most one code apart. The weights lie in [-64,
+63], so that fbgemm's saturating kernels for AVX2 saturate nothing. Versions: scripts/requirements.txt.
 """
 
 import sys
@@ -69,7 +71,9 @@ def torch_weights(codes, scale, zero_point) -> torch.Tensor:
 def real_sums(operator, grid: Grid, x, codes, scale, zero_point, *geometry) -> np.ndarray:
     """Without the bias. With one scale a channel the channels are the leading axis of the weights."""
     weight = codes.astype(np.float64) - zero_point.reshape(-1, *[1] * (codes.ndim - 1))
-    acc = operator(torch.from_numpy(x.astype(np.float64) - grid.zero_point), torch.from_numpy(weight), None, *geometry).numpy()
+    acc = operator(
+        torch.from_numpy(x.astype(np.float64) - grid.zero_point), torch.from_numpy(weight), None, *geometry
+    ).numpy()
     assert np.array_equal(acc, np.rint(acc)) and np.abs(acc).max() < 2**31
     return acc * (np.float64(grid.scale) * scale.astype(np.float64)).reshape(1, -1, *[1] * (acc.ndim - 2))
 
@@ -104,7 +108,9 @@ def add_transposed(file: GoldenFile, generator) -> None:
         axes, grid = len(kernel), Grid.random(generator, "quint8")
         weight = weights(generator, (shape[0], out // groups, *kernel), 1, turn % 4 == 3)
         x = grid.codes(generator, (1, *shape))
-        sums = real_sums(getattr(F, f"conv_transpose{axes}d"), grid, x, *weight, stride, padding, extra, groups, dilation)
+        sums = real_sums(
+            getattr(F, f"conv_transpose{axes}d"), grid, x, *weight, stride, padding, extra, groups, dilation
+        )
         bias, real, out_grid = finish(generator, sums, out)
         prepack = getattr(torch.ops.quantized, f"conv_transpose{axes}d_prepack")
         packed = prepack(torch_weights(*weight), torch.from_numpy(bias), stride, padding, extra, dilation, groups)

@@ -1,10 +1,10 @@
-"""Writes tests/golden/operators_dynamic.safetensors: PyTorch's dynamic int8 linear and recurrent layers, and float ones.
+"""Writes tests/golden/operators_dynamic.safetensors: PyTorch's dynamic int8 layers, recurrent layers.
 
     python scripts/golden/operators_dynamic.py
 
 linear/<name>: x F32 [rows, in], weight I8 [out, in], weight_scale F32 and weight_zero_point I32 [1] or [out], bias F32
-[out], options I32 [2] = reduce_range, relu; what PyTorch chooses: x_scale F32 [1], x_zero_point I32 [1], x_codes U8 [rows,
-in]; y F32 [rows, out]. One range for the whole of x:
+[out], options I32 [2] = reduce_range, relu; what PyTorch chooses: x_scale F32 [1], x_zero_point I32 [1], x_codes U8
+[rows, in]; y F32 [rows, out]. One range for the whole of x:
 
     low = min(x, 0), high = max(x, 0), last = reduce_range ? 127 : 255
     x_scale = double(high - low) / last; 0.1 where that is 0 as a float
@@ -14,14 +14,14 @@ in]; y F32 [rows, out]. One range for the whole of x:
     y = float(sum (x_code - x_zero_point) * (w - w_zero_point)) * (float(x_scale) * weight_scale[c]) + bias[c]
 y is that, bit for bit, with the last two operations as one fused multiply-add or as two: both give it.
 
-lstm_cell/<n>, gru_cell/<n>: weight_ih, weight_hh I8 [gates * hidden, ...], weight_scale F32 [2] and weight_zero_point I32
-[2] (of ih, of hh), bias_ih, bias_hh F32, x F32 [batch, in], h (and c) F32 [batch, hidden]; y (and y_c) F32.
+lstm_cell/<n>, gru_cell/<n>: weight_ih, weight_hh I8 [gates * hidden, ...], weight_scale F32 [2] and weight_zero_point
+I32 [2] (of ih, of hh), bias_ih, bias_hh F32, x F32 [batch, in], h (and c) F32 [batch, hidden]; y (and y_c) F32.
 lstm/<n>, gru/<n>: a sequence x F32 [time, batch, in], zero initial states; parameters as above, named <name>_l0,
 <name>_l1, with _reverse for the second direction, options I32 [3] = layers, directions, hidden; y F32 [time, batch,
 directions * hidden]. The input of a layer is quantized once, with one range for the whole sequence; the state is
-quantized in every step. All with reduce_range. Gates i, f, g, o and r, z, n as torch.nn has them.
-float_lstm/<n>, float_gru/<n>: the same with F32 weights; options I32 [4] = layers, directions, hidden, projection (0 is
-none; weight_hr_l0).
+quantized in every step. All with reduce_range. Gates i, f, g, o and r, z, n as torch.nn has them. float_lstm/<n>,
+float_gru/<n>: the same with F32 weights; options I32 [4] = layers, directions, hidden, projection (0 is none;
+weight_hr_l0).
 
 Checked against numpy: cells and sequences within 2e-6 (libm and the order of sums), all of their codes being equal; no
 x * (1 / x_scale) lies so close to a tie that this would matter. Float layers within 2e-6 of float64.
@@ -125,7 +125,14 @@ def add_linears(file: GoldenFile, generator) -> None:
         operator = torch.ops.quantized.linear_relu_dynamic if relu else torch.ops.quantized.linear_dynamic
         y = operator(torch.from_numpy(x), weights.packed, reduce_range).numpy()
         assert np.array_equal(y, np.maximum(two, 0) if relu else two), f"linear {name}: another arithmetic"
-        tensors = {"x": x, "weight": weights.codes, "weight_scale": weights.scale, "bias": weights.bias, "y": y, **parts}
+        tensors = {
+            "x": x,
+            "weight": weights.codes,
+            "weight_scale": weights.scale,
+            "bias": weights.bias,
+            "y": y,
+            **parts,
+        }
         tensors.update(weight_zero_point=weights.zero_point, options=np.int32([reduce_range, relu]))
         file.add(f"linear/{name}", [], tensors)
 
@@ -223,7 +230,9 @@ def add_sequences(file: GoldenFile, generator) -> None:
                 suffix = f"_l{layer}" + "_reverse" * direction
                 tensors.update(parameters(ih, hh, suffix))
                 biases = (torch.from_numpy(ih.bias), torch.from_numpy(hh.bias))
-                packed.append(torch.ops.quantized.make_quantized_cell_params_dynamic(ih.packed, hh.packed, *biases, True))
+                packed.append(
+                    torch.ops.quantized.make_quantized_cell_params_dynamic(ih.packed, hh.packed, *biases, True)
+                )
                 turn = slice(None, None, -1 if direction else 1)
                 ran = run_direction(gates, y[turn], lambda v: ih.apply(v)[0], lambda v: hh.apply(v)[0], hidden)
                 outputs.append(ran[turn])
@@ -232,7 +241,9 @@ def add_sequences(file: GoldenFile, generator) -> None:
         common = (packed, True, layers, 0.0, False, directions == 2, False)
         if gates == 4:
             name = "lstm"
-            theirs = torch.quantized_lstm(torch.from_numpy(x), [zeros, zeros], *common, dtype=torch.qint8, use_dynamic=True)[0]
+            theirs = torch.quantized_lstm(
+                torch.from_numpy(x), [zeros, zeros], *common, dtype=torch.qint8, use_dynamic=True
+            )[0]
         else:
             name = "gru"
             theirs = torch.quantized_gru(torch.from_numpy(x), zeros, *common)[0]
@@ -253,7 +264,9 @@ def add_float(file: GoldenFile, generator) -> None:
             if projection and gates == 3:
                 continue
             torch.manual_seed(100 * gates + number)
-            module = make(inputs, hidden, layers, bidirectional=bidirectional, **({"proj_size": projection} if projection else {}))
+            module = make(
+                inputs, hidden, layers, bidirectional=bidirectional, **({"proj_size": projection} if projection else {})
+            )
             x = generator.normal(0, 1, (5, 2, inputs)).astype(np.float32)
             with torch.no_grad():
                 theirs = module(torch.from_numpy(x))[0].numpy()

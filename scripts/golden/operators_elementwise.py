@@ -5,10 +5,10 @@
 Groups `<operator>/<dtype>_<number>` with these tensors, dtypes quint8 and qint8 (tensors U8 and I8):
 
     add, add_relu, mul, mul_relu      a, b [count], codes [count]; scale and zero_point of a, b, output
-    add_scalar, add_scalar_relu,      a [count], constant F64 [1], codes [count]; scale and zero_point of a and those that
-    mul_scalar, mul_scalar_relu       PyTorch derives for the output
-    cat, cat_relu                     x0, x1, x2 [1, channels, 3, 5], codes; scale and zero_point of the inputs, the output;
-                                      concatenated along the channels
+    add_scalar, add_scalar_relu,      a [count], constant F64 [1], codes [count]; scale and zero_point of a and
+    mul_scalar, mul_scalar_relu       those that PyTorch derives for the output
+    cat, cat_relu                     x0, x1, x2 [1, channels, 3, 5], codes; scale and zero_point of the inputs, the
+                                      output; concatenated along the channels
     matmul                            a [batch, m, k], b [batch, k, n], codes [batch, m, n]
     scale F32, zero_point I32; codes and exact as scripts/operator_vectors.py says
 
@@ -19,8 +19,8 @@ rint(fma(x, 1 / s, z)); each vector here is the same under all of them):
     mul          clamp(rint((a - za) * (b - zb) * (sa * sb * (1 / s))) + z)
     cat          clamp(rint((x - zx) * sx * (1 / s)) + z)
     matmul       clamp(rint(sum of (a - za) * sa * (b - zb) * sb, in float, * (1 / s)) + z)
-    add_scalar   c = rint(constant / sa); z = za - c and the codes of a if that z fits the dtype; otherwise z is the end of
-                 the range that is nearer, and the scale grows so that the other end stays where it was (see below)
+    add_scalar   c = rint(constant / sa); z = za - c and the codes of a if that z fits the dtype; otherwise z is the
+                 end of the range that is nearer, and the scale grows so that the other end stays
     mul_scalar   scale |constant| * sa; the codes of a, with a negative constant low + high - a around low + high - za
     ..._relu     the lowest code is z
 
@@ -128,7 +128,11 @@ def add_cat(file: GoldenFile, generator) -> None:
                 x = grid.codes(generator, (1, channels, 3, 5))
                 for _ in range(20):  # draw those again on which the orders of operations differ
                     relu = name == "cat_relu"
-                    forms = [f(v, relu) for v in float_forms(grid, x) for f in (grids[3].quantize_vector, grids[3].quantize_one)]
+                    forms = [
+                        f(v, relu)
+                        for v in float_forms(grid, x)
+                        for f in (grids[3].quantize_vector, grids[3].quantize_one)
+                    ]
                     odd = np.any([form != forms[0] for form in forms], axis=0)
                     x[odd] = generator.integers(*RANGE[dtype], np.count_nonzero(odd)).astype(NUMPY_DTYPE[dtype])
                 assert not odd.any()

@@ -6,12 +6,12 @@ Groups embedding_byte/<n>, embedding_4bit/<n>, embedding_bag_byte/<n>, embedding
 
     table U8 [rows, columns + 8] (byte) or [rows, columns / 2 + 4] (4bit): the packed rows, as PyTorch stores them
     weight F32 [rows, columns]: the float weights that were packed
-    indices I32 [count]; bags: offsets I32 [bags], the first index of each, and weights F32 [count] where the sum is weighted
+    indices I32 [count]; bags: offsets I32 [bags], the first index of each, and weights F32 [count] where it is weighted
     y F32 [count or bags, columns]
 
     byte   a row is its codes U8, then scale F32 = (max - min) / 255, then bias F32 = min
            code = rint((w - min) * (255 / (max - min + 1e-8)))
-    4bit   a row is its codes, the first of a pair in the low four bits, then scale F16 = (max - min) / 15, bias F16 = min
+    4bit   a row is its codes, the first of a pair in the low bits, then scale F16 = (max - min) / 15, bias F16 = min
            code = clamp(rint((w - min) * (1 / scale)), 0, 15), min and scale as rounded to F16
     value  = code * scale + bias; a bag is the sum, in order
 
@@ -113,10 +113,20 @@ def main() -> None:
             bag = {"offsets": offsets.astype(np.int32), "y": y, **({"weights": sample_weights} if weighted else {})}
             file.add(f"embedding_bag_{name}/{number}", [], {**shared, **bag})
             every = getattr(ops, f"embedding_bag_{name}_rowwise_offsets")(
-                torch.from_numpy(table), torch.from_numpy(indices), torch.arange(count), False, 0, False, None, None, False
+                torch.from_numpy(table),
+                torch.from_numpy(indices),
+                torch.arange(count),
+                False,
+                0,
+                False,
+                None,
+                None,
+                False,
             ).numpy()
             assert (np.abs(every - values[indices]) <= 2e-6 * np.abs(weight).max()).all(), name
-            file.add(f"embedding_{name}/{number}", [], {"table": table, "indices": indices.astype(np.int32), "y": every})
+            file.add(
+                f"embedding_{name}/{number}", [], {"table": table, "indices": indices.astype(np.int32), "y": every}
+            )
     file.save()
 
 

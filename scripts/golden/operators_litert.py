@@ -1,38 +1,39 @@
-"""Writes tests/golden/operators_litert.safetensors: what LiteRT's (TensorFlow Lite's) reference kernels compute in int8.
+"""Writes tests/golden/operators_litert.safetensors: what LiteRT's reference kernels compute in int8.
 
     python scripts/golden/operators_litert.py
 
 One group a model of one operator, run by the interpreter with its reference kernels, `<OPERATOR>/<n>`; scale F32 and
 zero_point I32 of the inputs, then of the output; codes I8 (int16: I16), layouts NHWC:
 
-    ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM          a, b, codes [count]; ADD, MUL with I16 too, zero points 0
-    QUANTIZE                                                     x, codes [256], from one int8 grid to another
-    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6       codes [256] of -128, -127, ...
-    SOFTMAX                                                      x, codes [5, 19]
-    AVERAGE_POOL_2D, MAX_POOL_2D                                 x [1, 7, 6, 5]; 3x3, stride 2, padding SAME
-    MEAN                                                         x [1, 7, 6, 5], codes [1, 5], over the image
-    L2_NORMALIZATION                                             x, codes [3, 16]
-    FULLY_CONNECTED                                              x [3, 17], weight I8 [9, 17], bias I32, weight_scale F32 [1]
-                                                                 or [9]; with I16: bias I64
-    CONV_2D, DEPTHWISE_CONV_2D                                   x [1, 6, 5, 4], weight OHWI [8, 3, 3, 4] or [1, 3, 3, 4],
-                                                                 bias I32, weight_scale F32 [8] or [4], padding SAME
-    TRANSPOSE_CONV                                               x [1, 3, 4, 5], weight OHWI [6, 3, 3, 5], stride 2, SAME
+    ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM     a, b, codes [count]; ADD, MUL with I16 too, zero points 0
+    QUANTIZE                                                x, codes [256], from one int8 grid to another
+    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6  codes [256] of -128, -127, ...
+    SOFTMAX                                                 x, codes [5, 19]
+    AVERAGE_POOL_2D, MAX_POOL_2D                            x [1, 7, 6, 5]; 3x3, stride 2, padding SAME
+    MEAN                                                    x [1, 7, 6, 5], codes [1, 5], over the image
+    L2_NORMALIZATION                                        x, codes [3, 16]
+    FULLY_CONNECTED                                         x [3, 17], weight I8 [9, 17], bias I32, weight_scale F32 [1]
+                                                            or [9]; with I16: bias I64
+    CONV_2D, DEPTHWISE_CONV_2D                              x [1, 6, 5, 4], weight OHWI [8, 3, 3, 4] or [1, 3, 3, 4],
+                                                            bias I32, weight_scale F32 [8] or [4], padding SAME
+    TRANSPOSE_CONV                                          x [1, 3, 4, 5], weight OHWI [6, 3, 3, 5], stride 2, SAME
 
-Checked bit for bit (M = a factor as a 31-bit multiplier and a shift, "fixed" = TFLite's double rounding, the function
-`fixed` below; that the package was built with it shows the group QUANTIZE/quarter, on which single rounding differs):
+Checked bit for bit, where `fixed` is TFLite's double rounding with a factor of 31 bits and a shift, defined below. That
+the package was built with it shows the group QUANTIZE/quarter, on which single rounding differs:
 
-    CONV_2D, ...                    fixed(acc + bias, x_scale * weight_scale[c] / y_scale) + z, factors in double; the fully
-                                    connected layer with one weight scale takes float(x_scale * weight_scale); with I16
-                                    activations rounded once, ties away from zero (`fixed_16x8`; older releases: a 15-bit
-                                    multiplier, ties up), as the group FULLY_CONNECTED/int16_ties shows
-    MUL                             fixed((a - za) * (b - zb), sa * sb / s) + z, the factor in float
-    ADD, SUB                        with t = 2 * max(sa, sb): fixed(fixed((a - za) << 20, sa / t) +- fixed((b - zb) << 20, sb / t),
-                                    t / (2^20 * s)) + z; int16: << 15
-    QUANTIZE                        fixed(x - zx, sx / s) + z, the factor in double
-    LEAKY_RELU                      the same in float; for x < zx float(sx * slope / s)
-    AVERAGE_POOL_2D                 the sum of the codes over their number, ties away from zero, no zero point
-The others, and all of these too, against the real operator in float64, rounded once: `exact` where that is another code,
-the bound in the metadata (scripts/operator_vectors.py). Versions: in the metadata; bench/peers/requirements.txt.
+    CONV_2D, ...               fixed(acc + bias, x_scale * weight_scale[c] / y_scale) + z, factors in double; a fully
+                               connected layer with one weight scale takes float(x_scale * weight_scale); I16
+                               activations are rounded once, ties away from zero (`fixed_16x8`; older releases had a
+                               15-bit multiplier and ties up), as the group FULLY_CONNECTED/int16_ties shows
+    MUL                        fixed((a - za) * (b - zb), sa * sb / s) + z, the factor in float
+    ADD, SUB                   fixed(fixed((a - za) << 20, sa / t) +- fixed((b - zb) << 20, sb / t), t / (2^20 * s))
+                               + z, where t = 2 * max(sa, sb); int16: 15 for 20
+    QUANTIZE                   fixed(x - zx, sx / s) + z, the factor in double
+    LEAKY_RELU                 the same in float; for x < zx float(sx * slope / s)
+    AVERAGE_POOL_2D            the sum of the codes over their number, ties away from zero, no zero point
+
+The others, and all of these too, against the real operator in float64, rounded once: `exact` where that is another
+code, the bound in the metadata (scripts/operator_vectors.py). Versions: in the metadata; bench/peers/requirements.txt.
 """
 
 import importlib.metadata
@@ -71,7 +72,8 @@ class Operand:
 def run(name: str, version: int, operands: list[Operand], shape, grid: Grid, options=None) -> np.ndarray:
     graph = GraphBuilder()
     tensors = [
-        graph.tensor(o.codes.shape, KINDS[o.codes.dtype], o.quantized, o.codes if o.constant else None) for o in operands
+        graph.tensor(o.codes.shape, KINDS[o.codes.dtype], o.quantized, o.codes if o.constant else None)
+        for o in operands
     ]
     dtype = next(o for o in operands if not o.constant).codes.dtype
     y = graph.tensor(shape, KINDS[dtype], quantization(grid.scale, grid.zero_point))
@@ -167,7 +169,9 @@ def add_binary(file: GoldenFile, generator) -> None:
             if name not in ("MAXIMUM", "MINIMUM"):
                 steps = 12000 if wide else 40
                 out = Grid(np.abs(real).mean() / steps, 0 if wide else generator.integers(-128, 128), ga.dtype)
-            codes = run(name, 4 if wide and name == "MUL" else version, [Operand(a, ga), Operand(b, gb)], a.shape, out, make())
+            codes = run(
+                name, 4 if wide and name == "MUL" else version, [Operand(a, ga), Operand(b, gb)], a.shape, out, make()
+            )
             sa, sb, s = (float(g.scale) for g in (ga, gb, out))
             if name in ("ADD", "SUB"):
                 left, twice = (15 if wide else 20), 2 * max(sa, sb)
@@ -194,8 +198,20 @@ def add_unary(file: GoldenFile, generator) -> None:
     cases = {
         "LOGISTIC": (2, None, middle, sigmoid, lambda v: 1 / (1 + np.exp(-v))),
         "TANH": (2, None, small, Grid(1 / 128, 0, "qint8"), np.tanh),
-        "HARD_SWISH": (1, schema.HardSwishOptionsT(), middle, Grid(0.03, -110, "qint8"), lambda v: v * np.clip(v + 3, 0, 6) / 6),
-        "LEAKY_RELU": (2, schema.LeakyReluOptionsT(), middle, Grid(0.04, -20, "qint8"), lambda v: np.where(v > 0, v, v * SLOPE)),
+        "HARD_SWISH": (
+            1,
+            schema.HardSwishOptionsT(),
+            middle,
+            Grid(0.03, -110, "qint8"),
+            lambda v: v * np.clip(v + 3, 0, 6) / 6,
+        ),
+        "LEAKY_RELU": (
+            2,
+            schema.LeakyReluOptionsT(),
+            middle,
+            Grid(0.04, -20, "qint8"),
+            lambda v: np.where(v > 0, v, v * SLOPE),
+        ),
         "EXP": (2, schema.ExpOptionsT(), small, Grid(0.05, -128, "qint8"), np.exp),
         "GELU": (2, schema.GeluOptionsT(), small, Grid(0.011, -115, "qint8"), gelu),
         "ABS": (2, schema.AbsOptionsT(), small, Grid(0.011, -128, "qint8"), np.abs),
@@ -211,13 +227,17 @@ def add_unary(file: GoldenFile, generator) -> None:
             ratio, slope_ratio = float(grid.scale / out.scale), float(grid.scale * SLOPE / out.scale)
             expected = clamp(np.where(steps >= 0, fixed(steps, ratio), fixed(steps, slope_ratio)), out, np.int8)
             same(name, codes, expected)
-        file.add_codes(f"{name}/int8", [grid, out], {}, codes, exact(out, function(centered(grid, x) * np.float64(grid.scale))))
+        file.add_codes(
+            f"{name}/int8", [grid, out], {}, codes, exact(out, function(centered(grid, x) * np.float64(grid.scale)))
+        )
     differs = False
     for group, (grid, out) in {
         "QUANTIZE/quarter": (Grid(0.25, 0, "qint8"), Grid(1.0, 0, "qint8")),
         "QUANTIZE/any": (Grid(0.043, 17, "qint8"), Grid(0.031, -30, "qint8")),
     }.items():
-        codes, steps = run("QUANTIZE", 2, [Operand(x, grid)], x.shape, out, schema.QuantizeOptionsT()), centered(grid, x)
+        codes, steps = run("QUANTIZE", 2, [Operand(x, grid)], x.shape, out, schema.QuantizeOptionsT()), centered(
+            grid, x
+        )
         ratio = float(grid.scale) / float(out.scale)
         same(group, codes, clamp(fixed(steps, ratio), out, np.int8))
         differs |= not np.array_equal(fixed(steps, ratio), fixed_once(steps, ratio))
@@ -251,13 +271,17 @@ def add_reductions(file: GoldenFile, generator) -> None:
     around = ((0, 0), (1, 1), (0, 1), (0, 0))  # SAME for 7x6 by 3x3 with stride 2
     padded = np.pad(x.astype(np.float64), around, constant_values=np.nan)
     cells = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))[:, ::2, ::2]
-    codes = run("AVERAGE_POOL_2D", 2, [Operand(x, grid)], (1, 4, 3, 5), grid, image_options(schema.Pool2DOptionsT, **pool))
+    codes = run(
+        "AVERAGE_POOL_2D", 2, [Operand(x, grid)], (1, 4, 3, 5), grid, image_options(schema.Pool2DOptionsT, **pool)
+    )
     mean = np.nansum(cells, axis=(4, 5)) / np.isfinite(cells).sum(axis=(4, 5))
     same("AVERAGE_POOL_2D", codes, np.sign(mean) * np.floor(np.abs(mean) + 0.5))
     exact_codes = np.rint(mean - grid.zero_point).astype(np.int8) + np.int8(grid.zero_point)
     file.add_codes("AVERAGE_POOL_2D/int8", [grid, grid], {"x": x}, codes, exact_codes)
     codes = run("MAX_POOL_2D", 2, [Operand(x, grid)], (1, 4, 3, 5), grid, image_options(schema.Pool2DOptionsT, **pool))
-    file.add_codes("MAX_POOL_2D/int8", [grid, grid], {"x": x}, codes, np.nanmax(cells, axis=(4, 5)).astype(np.int8), bound=0)
+    file.add_codes(
+        "MAX_POOL_2D/int8", [grid, grid], {"x": x}, codes, np.nanmax(cells, axis=(4, 5)).astype(np.int8), bound=0
+    )
     out, options = Grid(0.02, -7, "qint8"), schema.ReducerOptionsT()
     options.keepDims = False
     axes = Operand(np.array([1, 2], np.int32), constant=True)
@@ -272,7 +296,9 @@ def output_and_bias(generator, sums: np.ndarray, factors: np.ndarray, kind) -> t
     return bias, Grid(np.abs((sums + bias) * factors).mean() / steps, zero_point, dtype)
 
 
-def add_product(file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None) -> None:
+def add_product(
+    file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None
+) -> None:
     """Runs a layer with constant weights and compares it with the sums' requantization."""
     factors = np.float64(grid.scale) * weight_scale.astype(np.float64)
     bias, out = output_and_bias(generator, sums, factors, x.dtype)
@@ -314,7 +340,9 @@ def add_products(file: GoldenFile, generator) -> None:
         sums = centered(grid, x) @ weight.astype(np.int64).T
         version = 11 if wide else 5
         options = schema.FullyConnectedOptionsT()
-        add_product(file, generator, f"FULLY_CONNECTED/{group}", version, grid, x, weight, 0, scales(per_channel), sums, options)
+        add_product(
+            file, generator, f"FULLY_CONNECTED/{group}", version, grid, x, weight, 0, scales(per_channel), sums, options
+        )
     grid, out = Grid(0.25, 0, "qint16"), Grid(1.0, 0, "qint16")
     x, one, zero = np.arange(-9, 10).astype(np.int16).reshape(-1, 1), np.array([[1]], np.int8), np.zeros(1, np.int64)
     scale = np.float32([1])

@@ -1,9 +1,9 @@
-"""Writes tests/golden/operators_normalization.safetensors: PyTorch's quantized batch, layer, group, instance norm, softmax.
+"""Writes tests/golden/operators_normalization.safetensors: PyTorch's quantized norms and softmax.
 
     python scripts/golden/operators_normalization.py
 
-Groups `<operator>/<dtype>_<number>`; x and codes U8 or I8 [N, C, ...]; scale F32 [2], zero_point I32 [2] of the input and
-the output; epsilon is 1e-5:
+Groups `<operator>/<dtype>_<number>`; x and codes U8 or I8 [N, C, ...]; scale F32 [2], zero_point I32 [2] of the input
+and the output; epsilon is 1e-5:
 
     batch_norm2d, batch_norm2d_relu, batch_norm3d, batch_norm3d_relu    weight, bias, running_mean, running_var F32 [C]
     layer_norm          weight, bias F32 of the last axis
@@ -11,8 +11,8 @@ the output; epsilon is 1e-5:
     instance_norm       weight, bias F32 [C]
     softmax             options I32 [1], the axis; output 1 / 256 around the lowest code, as PyTorch fixes it
 
-Checked against the real function in float64, rounded once to the output's grid: at most one code apart, `exact` where it
-is another (scripts/operator_vectors.py). The variance is the biased one. Versions: scripts/requirements.txt.
+Checked against the real function in float64, rounded once to the output's grid: at most one code apart, `exact` where
+it is another (scripts/operator_vectors.py). The variance is the biased one. Versions: scripts/requirements.txt.
 """
 
 import sys
@@ -77,7 +77,13 @@ def add_norms(file: GoldenFile, generator, dtype: str) -> None:
         grid, out = Grid.random(generator, dtype, 0.02, 0.06), output_grid(generator, dtype)
         x, (weight, bias) = grid.codes(generator, shape), affine(generator, shape[-1])
         result = torch.ops.quantized.layer_norm(
-            grid.torch(x), [shape[-1]], torch.from_numpy(weight), torch.from_numpy(bias), EPSILON, float(out.scale), out.zero_point
+            grid.torch(x),
+            [shape[-1]],
+            torch.from_numpy(weight),
+            torch.from_numpy(bias),
+            EPSILON,
+            float(out.scale),
+            out.zero_point,
         )
         exact = out.exact(normalized(grid.real(x), -1) * weight.astype(np.float64) + bias)
         add("layer_norm", number, x, weight, bias, [], result, exact)
@@ -85,7 +91,13 @@ def add_norms(file: GoldenFile, generator, dtype: str) -> None:
         grid, out = Grid.random(generator, dtype, 0.02, 0.06), output_grid(generator, dtype)
         x, (weight, bias) = grid.codes(generator, shape), affine(generator, shape[1])
         result = torch.ops.quantized.group_norm(
-            grid.torch(x), groups, torch.from_numpy(weight), torch.from_numpy(bias), EPSILON, float(out.scale), out.zero_point
+            grid.torch(x),
+            groups,
+            torch.from_numpy(weight),
+            torch.from_numpy(bias),
+            EPSILON,
+            float(out.scale),
+            out.zero_point,
         )
         unit = normalized(grid.real(x).reshape(shape[0], groups, -1), -1).reshape(shape)
         exact = out.exact(unit * per_channel(weight, len(shape)) + per_channel(bias, len(shape)))
@@ -102,8 +114,12 @@ def add_norms(file: GoldenFile, generator, dtype: str) -> None:
 
 
 def add_softmax(file: GoldenFile, generator, dtype: str) -> None:
-    for number, (shape, axis, scale) in enumerate((((4, 10), 1, 0.05), ((3, 7, 5), 1, 0.02), ((1, 100), 1, 0.04), ((5, 1), 1, 0.1))):
-        grid, out = Grid(scale * generator.uniform(0.8, 1.2), generator.integers(*RANGE[dtype]), dtype), Grid(1 / 256, RANGE[dtype][0], dtype)
+    for number, (shape, axis, scale) in enumerate(
+        (((4, 10), 1, 0.05), ((3, 7, 5), 1, 0.02), ((1, 100), 1, 0.04), ((5, 1), 1, 0.1))
+    ):
+        grid, out = Grid(scale * generator.uniform(0.8, 1.2), generator.integers(*RANGE[dtype]), dtype), Grid(
+            1 / 256, RANGE[dtype][0], dtype
+        )
         x = grid.codes(generator, shape)
         result = torch.ops.quantized.softmax(grid.torch(x), axis, float(out.scale), out.zero_point)
         powers = np.exp(grid.real(x) - grid.real(x).max(axis=axis, keepdims=True))

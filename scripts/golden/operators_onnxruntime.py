@@ -2,27 +2,27 @@
 
     python scripts/golden/operators_onnxruntime.py
 
-One group a node, `<operator>/<n>`, of models that have that one node and no graph optimization. scale F32 and zero_point
-I32 of the inputs, then of the output; x, a, b, codes U8 or I8 as the group's name ends in quint8 or qint8:
+One group a node, `<operator>/<n>`, of models that have that one node and no graph optimization. scale F32 and
+zero_point I32 of the inputs, then of the output; x, a, b, codes U8 or I8 as the group's name ends in quint8 or qint8:
 
-    QLinearAdd, QLinearMul                              a, b, codes [count]
-    QLinearSigmoid, QLinearLeakyRelu (slope 0.1)        codes [256] for the inputs low, low + 1, ...
-    QLinearSoftmax                                      x, codes [rows, n], over the last axis
-    QLinearAveragePool, QLinearGlobalAveragePool        x [1, C, H, W]; average: 3x3, stride 2, padding 1 not counted
-    QLinearConcat                                       x0, x1 [2, ...], codes, along axis 1
-    QLinearConv                                         x [1, 4, 6, 5], weight I8 [8, 4, 3, 3], padding 1, weight_scale F32 [8],
-                                                        bias I32 [8] in steps of x_scale * weight_scale
-    QLinearMatMul                                       a [3, 17], b I8 [17, 5] with scale and zero point as b says
-    ConvInteger, MatMulInteger                          the same operands, zero_point I32 [2]; y I32, exact integers
-    QuantizeLinear, DequantizeLinear                    x F32, codes U8, I8 or I16; codes, y F32
-    DynamicQuantizeLinear                               x F32, codes U8, scale F32 [1], zero_point I32 [1]
-    DynamicQuantizeMatMul                               x F32 [3, 16], weight I8 [16, 7], weight_scale F32 [7], bias F32 [7], y F32
+    QLinearAdd, QLinearMul                        a, b, codes [count]
+    QLinearSigmoid, QLinearLeakyRelu (slope 0.1)  codes [256] for the inputs low, low + 1, ...
+    QLinearSoftmax                                x, codes [rows, n], over the last axis
+    QLinearAveragePool, QLinearGlobalAveragePool  x [1, C, H, W]; average: 3x3, stride 2, padding 1 not counted
+    QLinearConcat                                 x0, x1 [2, ...], codes, along axis 1
+    QLinearConv                                   x [1, 4, 6, 5], weight I8 [8, 4, 3, 3], padding 1, weight_scale F32
+                                                  [8], bias I32 [8] in steps of x_scale * weight_scale
+    QLinearMatMul                                 a [3, 17], b I8 [17, 5] with scale and zero point as b says
+    ConvInteger, MatMulInteger                    the same operands, zero_point I32 [2]; y I32, exact integers
+    QuantizeLinear, DequantizeLinear              x F32, codes U8, I8 or I16; codes, y F32
+    DynamicQuantizeLinear                         x F32, codes U8, scale F32 [1], zero_point I32 [1]
+    DynamicQuantizeMatMul                         x F32 [3, 16], weight I8 [16, 7], weight_scale, bias F32 [7], y F32
 
 Checked here: integers for equality; QuantizeLinear as clamp(rint(x / scale) + zero_point), DequantizeLinear, and
-DynamicQuantizeLinear, with low = min(x, 0), high = max(x, 0), scale = (high - low) / 255, zero_point = rint(clamp(-low /
-scale)), all in float, for equality; DynamicQuantizeMatMul within 2e-6 of the sum's magnitude; the others against the real
-operator in float64, rounded once: at most one code apart, `exact` where it is another (scripts/operator_vectors.py). The
-weights of integer products lie in [-64, 63], so that no processor saturates.
+DynamicQuantizeLinear, with low = min(x, 0), high = max(x, 0), scale = (high - low) / 255, zero_point = rint(clamp(-low
+/ scale)), all in float, for equality; DynamicQuantizeMatMul within 2e-6 of the sum's magnitude; the others against the
+real operator in float64, rounded once: at most one code apart, `exact` where it is another
+(scripts/operator_vectors.py). The weights of integer products lie in [-64, 63], so that no processor saturates.
 Versions: in the metadata; bench/peers/requirements.txt.
 """
 
@@ -40,7 +40,9 @@ from operator_vectors import RANGE, GoldenFile, Grid  # noqa: E402
 NUMBER = {"quint8": np.uint8, "qint8": np.int8}
 
 
-def run(operator: str, inputs: list[np.ndarray | None], outputs: int = 1, domain: str = "", **attributes) -> list[np.ndarray]:
+def run(
+    operator: str, inputs: list[np.ndarray | None], outputs: int = 1, domain: str = "", **attributes
+) -> list[np.ndarray]:
     """One node on its operands, all of them inputs of the graph."""
     names = [f"x{i}" if value is not None else "" for i, value in enumerate(inputs)]
     node = helper.make_node(operator, names, [f"y{i}" for i in range(outputs)], domain=domain, **attributes)
@@ -118,7 +120,9 @@ def add_reductions(file: GoldenFile, generator, dtype: str) -> None:
     codes = microsoft("QLinearAveragePool", x, *qparams(grid), *qparams(out), **attributes)
     padded = np.pad(grid.real(x), ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=np.nan)
     cells = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))[:, :, ::2, ::2]
-    file.add_codes(f"QLinearAveragePool/{dtype}", [grid, out], {"x": x}, codes, out.exact(np.nanmean(cells, axis=(4, 5))))
+    file.add_codes(
+        f"QLinearAveragePool/{dtype}", [grid, out], {"x": x}, codes, out.exact(np.nanmean(cells, axis=(4, 5)))
+    )
     grids = [Grid.random(generator, dtype) for _ in range(2)]
     xs = [g.codes(generator, (2, n, 9)) for g, n in zip(grids, (3, 4))]
     out = Grid(0.06, generator.integers(*RANGE[dtype]), dtype)
@@ -137,7 +141,9 @@ def add_products(file: GoldenFile, generator, dtype: str) -> None:
     padded = np.pad(x.astype(np.int64) - grid.zero_point, ((0, 0), (0, 0), (1, 1), (1, 1)))
     cells = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
     sums = np.einsum("nchwij,ocij->nohw", cells, weight.astype(np.int64))
-    real = (sums + bias.reshape(1, -1, 1, 1)) * (np.float64(grid.scale) * weight_scale.astype(np.float64)).reshape(1, -1, 1, 1)
+    real = (sums + bias.reshape(1, -1, 1, 1)) * (np.float64(grid.scale) * weight_scale.astype(np.float64)).reshape(
+        1, -1, 1, 1
+    )
     out = random_output(generator, real, dtype)
     pads = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
     codes = run(
@@ -148,7 +154,9 @@ def add_products(file: GoldenFile, generator, dtype: str) -> None:
     if dtype == "quint8":
         y = run("ConvInteger", [x, weight, qparams(grid)[1], np.array(0, np.int8)], **pads)[0]
         assert np.array_equal(y, sums), "ConvInteger"
-        file.add("ConvInteger/quint8", [], {"x": x, "weight": weight, "zero_point": np.int32([grid.zero_point, 0]), "y": y})
+        file.add(
+            "ConvInteger/quint8", [], {"x": x, "weight": weight, "zero_point": np.int32([grid.zero_point, 0]), "y": y}
+        )
     ga, gb = Grid.random(generator, dtype), Grid(0.01, 5 if dtype == "qint8" else 0, "qint8")
     a, b = ga.codes(generator, (3, 17)), generator.integers(-64, 64, (17, 5)).astype(np.int8)
     real = ga.real(a) @ gb.real(b)
@@ -156,7 +164,9 @@ def add_products(file: GoldenFile, generator, dtype: str) -> None:
     codes = run("QLinearMatMul", [a, *qparams(ga), b, *qparams(gb), *qparams(out)])[0]
     file.add_codes(f"QLinearMatMul/{dtype}", [ga, gb, out], {"a": a, "b": b}, codes, out.exact(real))
     y = run("MatMulInteger", [a, b, qparams(ga)[1], qparams(gb)[1]])[0]
-    assert np.array_equal(y, (a.astype(np.int64) - ga.zero_point) @ (b.astype(np.int64) - gb.zero_point)), "MatMulInteger"
+    assert np.array_equal(
+        y, (a.astype(np.int64) - ga.zero_point) @ (b.astype(np.int64) - gb.zero_point)
+    ), "MatMulInteger"
     tensors = {"a": a, "b": b, "zero_point": np.int32([ga.zero_point, gb.zero_point]), "y": y}
     file.add(f"MatMulInteger/{dtype}", [], tensors)
 

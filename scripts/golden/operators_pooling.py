@@ -1,4 +1,4 @@
-"""Writes tests/golden/operators_pooling.safetensors: PyTorch's quantized pooling, mean, interpolation, padding, shuffles.
+"""Writes tests/golden/operators_pooling.safetensors: PyTorch's pooling, interpolation and copies.
 
     python scripts/golden/operators_pooling.py
 
@@ -15,10 +15,10 @@ output has the input's scale F32 [1] and zero_point I32 [1]. `options` I32 holds
     pixel_shuffle, channel_shuffle                    factor or groups
     pad, shuffle, max_pool and nearest copy codes
 
-Checked: max pooling and copies against numpy for equality; the averages against the exact quotient, rounded half to even
-around the zero point (zeropoint's definition), at most one code apart, `exact` where it is another: PyTorch multiplies
-by a rounded reciprocal, which decides exact ties, and bilinear weights are floats (scripts/operator_vectors.py).
-Versions: scripts/requirements.txt.
+Checked: max pooling and copies against numpy for equality; the averages against the exact quotient, rounded half to
+even around the zero point (zeropoint's definition), at most one code apart, `exact` where it is another: PyTorch
+multiplies by a rounded reciprocal, which decides exact ties, and bilinear weights are floats
+(scripts/operator_vectors.py). Versions: scripts/requirements.txt.
 """
 
 import sys
@@ -119,7 +119,9 @@ def add_pools(file: GoldenFile, generator, dtype: str) -> None:
         operator = getattr(F, f"max_pool{axes}d")
         codes = operator(grid.torch(x), *options, ceil_mode=ceil_mode).int_repr().numpy()
         expected = pool(
-            x, [windows(e, *(o[i] for o in options), ceil_mode) for i, e in enumerate(shape[1:])], lambda v, _: v.max(-1)
+            x,
+            [windows(e, *(o[i] for o in options), ceil_mode) for i, e in enumerate(shape[1:])],
+            lambda v, _: v.max(-1),
         )
         flat = np.int32([*np.transpose(options).flat, ceil_mode])
         file.add_codes(f"max_pool{axes}d/{name}_{dtype}", [grid], {"x": x, "options": flat}, codes, expected, bound=0)
@@ -179,7 +181,13 @@ def add_interpolation_and_copies(file: GoldenFile, generator, dtype: str) -> Non
         grid = Grid.random(generator, dtype)
         x = grid.codes(generator, (1, 3, 4, 5))
         rows, columns = (np.arange(o) * e // o for o, e in zip(out, (4, 5)))
-        add(f"upsample_nearest2d/{number}", x, out, F.interpolate(grid.torch(x), size=out), x[:, :, rows][:, :, :, columns])
+        add(
+            f"upsample_nearest2d/{number}",
+            x,
+            out,
+            F.interpolate(grid.torch(x), size=out),
+            x[:, :, rows][:, :, :, columns],
+        )
         for align_corners in (False, True):
             result = F.interpolate(grid.torch(x), size=out, mode="bilinear", align_corners=align_corners)
             expected = grid.exact(bilinear(grid.real(x), out, align_corners))

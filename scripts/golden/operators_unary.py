@@ -7,11 +7,11 @@
 
 quantized/<function>/<dtype>_<number>: PyTorch's own int8 kernels.
 
-    with its output's qparams given     sigmoid_out, elu [alpha, scale, input_scale], celu [alpha], hardswish, leaky_relu_out
-                                        [negative_slope]
+    with its output's qparams given     sigmoid_out, elu [alpha, scale, input_scale], celu [alpha], hardswish,
+                                        leaky_relu_out [negative_slope]
     with fixed output qparams           sigmoid and hardsigmoid (1 / 256, the lowest code), tanh (1 / 128, the middle)
     with the input's qparams            relu, relu6, clamp [min, max], threshold [threshold, value], leaky_relu, gelu
-    prelu (quint8)                      x and codes [1, 4, 64], weight U8 [4] with the second scale and zero point of three
+    prelu (quint8)                      x and codes [1, 4, 64], weight U8 [4] with the second of the qparams
 
 table/<function>/<dtype>: functions for which PyTorch has no int8 kernel: its float64 function of the exact inputs, then
 the code next to it. No value lies within 1e-6 of a tie, so that a correctly rounded function gives these codes whatever
@@ -50,14 +50,19 @@ def elu(x, alpha, scale=1.0, input_scale=1.0):
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) * input_scale)) * scale
 
 
-# name: (kernel(x, output scale, output zero point, options), the real function, options, who chooses the output's qparams)
+# name: (kernel(x, output scale, output zero point, options), the real function, options, who chooses its qparams)
 GIVEN, FIXED, INPUT = "given", "fixed", "input"
 QUANTIZED = {
     "sigmoid": (lambda x, s, z: torch.sigmoid(x), sigmoid, [], FIXED),
     "sigmoid_out": (lambda x, s, z: torch.ops.quantized.sigmoid(x, s, z), sigmoid, [], GIVEN),
     "tanh": (lambda x, s, z: torch.tanh(x), np.tanh, [], FIXED),
     "hardsigmoid": (lambda x, s, z: F.hardsigmoid(x), lambda x: np.clip(x + 3, 0, 6) / 6, [], FIXED),
-    "hardswish": (lambda x, s, z: quantized_functional.hardswish(x, s, z), lambda x: x * np.clip(x + 3, 0, 6) / 6, [], GIVEN),
+    "hardswish": (
+        lambda x, s, z: quantized_functional.hardswish(x, s, z),
+        lambda x: x * np.clip(x + 3, 0, 6) / 6,
+        [],
+        GIVEN,
+    ),
     "elu": (lambda x, s, z, *o: torch.ops.quantized.elu(x, s, z, *o), elu, [1.3, 1.1, 0.8], GIVEN),
     "celu": (
         lambda x, s, z, alpha: quantized_functional.celu(x, s, z, alpha),
@@ -71,7 +76,12 @@ QUANTIZED = {
         [0.1],
         GIVEN,
     ),
-    "leaky_relu": (lambda x, s, z, slope: F.leaky_relu(x, slope), lambda x, slope: np.where(x > 0, x, slope * x), [0.07], INPUT),
+    "leaky_relu": (
+        lambda x, s, z, slope: F.leaky_relu(x, slope),
+        lambda x, slope: np.where(x > 0, x, slope * x),
+        [0.07],
+        INPUT,
+    ),
     "relu": (lambda x, s, z: F.relu(x), lambda x: np.maximum(x, 0), [], INPUT),
     "relu6": (lambda x, s, z: torch.ops.quantized.relu6(x), lambda x: np.clip(x, 0, 6), [], INPUT),
     "clamp": (lambda x, s, z, *o: quantized_functional.clamp(x, *o), np.clip, [-1.37, 2.2], INPUT),
@@ -142,7 +152,9 @@ def add_prelu(file: GoldenFile, generator) -> None:
     real = np.where(real > 0, real, real * weight_grid.real(weight).reshape(1, 4, 1))
     codes = torch.ops.quantized.prelu(grid.torch(x), weight_grid.torch(weight), float(out.scale), out.zero_point)
     tensors = {"x": x, "weight": weight}
-    file.add_codes("quantized/prelu/quint8_0", [grid, weight_grid, out], tensors, codes.int_repr().numpy(), out.exact(real))
+    file.add_codes(
+        "quantized/prelu/quint8_0", [grid, weight_grid, out], tensors, codes.int_repr().numpy(), out.exact(real)
+    )
 
 
 def add_tables(file: GoldenFile, generator) -> None:
