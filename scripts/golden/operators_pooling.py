@@ -17,7 +17,7 @@ output has the input's scale F32 [1] and zero_point I32 [1]. `options` I32 holds
 
 Checked: max pooling and copies against numpy for equality; the averages against the exact quotient, rounded half to
 even around the zero point (zeropoint's definition), at most one code apart, `exact` where it is another: PyTorch
-multiplies by a rounded reciprocal, which decides exact ties, and bilinear weights are floats
+adds the zero point before it rounds, which decides exact ties, and bilinear weights are floats
 (scripts/operator_vectors.py). Versions: scripts/requirements.txt.
 """
 
