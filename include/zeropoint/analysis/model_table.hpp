@@ -103,7 +103,7 @@ inline std::string activation_text(const node& row, op kind) {
 inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
-    described.operation = row.custom != nullptr ? row.custom->kind : activation_text(row, row.kind);
+    described.operation = row.described != nullptr ? row.described->kind : activation_text(row, row.kind);
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);

@@ -4,6 +4,7 @@
 #include <span>
 
 #include <zeropoint/layer/activation_function.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -93,7 +94,7 @@ public:
         row.affine = affine;
         return append(row);
     }
-    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish, mul_scalar; dropout and the stubs as well.
+    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish; dropout and the stubs as well.
     constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
         node row = unary(kind, x, name);
         row.parameter = parameter;
@@ -162,14 +163,26 @@ public:
         }
         return append(row);
     }
-    /// A user's operator with `parameters` floats of its own; stays float32 through convert.
-    constexpr int custom(int x, const char* name, const custom_operator* implementation, shape out, int parameters) {
-        node row = unary(op::custom, x, name);
-        row.custom = implementation;
+    /// An operator that only its description knows, with `parameters` floats of its own. Without an int8 form it stays
+    /// float32 through convert.
+    constexpr int described(op kind, std::span<const int> xs, const char* name, const operator_description& what,
+                            const operator_steps& steps, shape out, int parameters) {
+        node row = unary(kind, xs[0], name);
+        row.described = &what;
+        row.steps = &steps;
         row.out = out;
-        row.flattened = {0, 0, 0};
         row.weights = parameters;
-        row.keep_float = true;
+        row.keep_float = !what.has_codes;
+        row.input_count = static_cast<std::int8_t>(xs.size());
+        const bool keeps_order = what.elementwise && parameters <= 1;
+        for (std::size_t k = 0; k != xs.size(); ++k) {
+            row.inputs[k] = static_cast<short>(xs[k]);
+            const bool another_order = flattened_of(xs[k]) != flattened_of(xs[0]);
+            if (nodes[xs[k]].flattened_image() && (!keeps_order || another_order))
+                fail(rule::flattened_image, nodes[xs[k]].flattened);
+        }
+        row.flattened = keeps_order ? flattened_of(xs[0]) : shape{0, 0, 0};
+        if (parameters != 0 && name[0] == 0) fail(rule::name_missing, row.in);
         return append(row);
     }
     constexpr void fail(rule broken, shape a = {}, shape b = {}) {
@@ -184,8 +197,8 @@ private:
         row.input_count = 1;
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
-        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || derives_qparams(kind) || is_identity(kind) ||
-                                      kind == op::batch_norm || kind == op::add;
+        const bool elementwise_kind =
+            is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
         if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
     }

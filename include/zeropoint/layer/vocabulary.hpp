@@ -11,12 +11,6 @@
 namespace zp {
 inline namespace v0 {
 
-/// What makes a type a layer, the user's own included: a number of rows and a function that appends them.
-template <class L> concept layer = requires(builder& b, int x) {
-    { L::nodes } -> std::convertible_to<int>;
-    { L::lower(b, x) } -> std::same_as<int>;
-};
-
 /// `zp::conv2d<"conv1", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1}>`; parameters "conv1.weight", "conv1.bias".
 template <fixed_string Name, conv Options> struct conv2d {
     static constexpr int nodes = 1;
@@ -75,18 +69,6 @@ template <int Height, int Width = Height> struct adaptive_avg_pool2d {
 struct flatten {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.flatten(x); }
-};
-
-/// A layer of the user's: static members `kind` (its name for printing), `output_shape(shape)`, `parameters(shape)` (how many
-/// floats it owns, "Name.weight" in a file) and `forward(x, y, row, parameters)`. It runs in float32.
-template <class Layer> inline constexpr custom_operator operator_of{Layer::kind, &Layer::forward};
-
-template <fixed_string Name, class Layer> struct custom {
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        const shape in = b.nodes[x].out;
-        return b.custom(x, Name.text, &operator_of<Layer>, Layer::output_shape(in), Layer::parameters(in));
-    }
 };
 
 }  // namespace v0
