@@ -220,7 +220,7 @@ TEST_CASE("workflow: overrides, fixed input, branches, stubs, custom layers") {
     quantized<digits_cnn, my_qconfig>()(std::array<float, 64>{1.0f}, of_balanced);
     CHECK(of_fast == of_balanced);  // algorithms change no result
     // [print]
-    std::string table = zp::to_string(fast);  // zp::print(fast) writes it to stdout
+    std::string table = zp::to_string(fast);  // zp::print_tabular(fast) writes it to stdout
     // [/print]
     CHECK(table.find("winograd_2x2") != table.npos);
 

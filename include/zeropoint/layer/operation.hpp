@@ -125,6 +125,10 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         if constexpr (requires { Operator::derive(input); }) return Operator::derive(input);
         else return input;
     };
+    d.macs = [](const node& row) -> std::int64_t {
+        if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
+        else return static_cast<void>(row), 0;
+    };
     return d;
 }
 
@@ -188,6 +192,7 @@ template <op Kind, fixed_string Name, class Operator, class... Branches> struct 
 /// - `prepared_bytes(const node&)`, `prepare(const preparation&)`: tables and factors that follow from scales and parameters.
 /// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.
 /// - `scratch_bytes(const node&)`; row.type tells the float form from that of codes.
+/// - `macs(const node&)`: its multiply-accumulates, for tables and budgets.
 /// - `elementwise`, `moves_nothing`, `on_one_grid`, `fuses_clamps`, `derive`: see operator_description.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {

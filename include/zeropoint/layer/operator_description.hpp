@@ -87,6 +87,7 @@ struct operator_description {
     void (*prepare)(const preparation&);
     const char* (*problem)(const preparation&);  // a sentence where scales make no sense together, else null
     qparams (*derive)(const qparams& input);     // where the range is derived
+    std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.
