@@ -94,7 +94,7 @@ inline std::string activation_text(const node& row, op kind) {
     std::span<const float> constants;
     if (kind == op::activation) constants = row.function->constants;
     if (kind == op::clamp) constants = bounds;
-    std::string text = kind == op::activation ? row.function->kind : name_of(kind);
+    std::string text = kind == row.kind ? kind_of(row) : kind == op::activation ? row.function->kind : name_of(kind);
     for (std::size_t i = 0; i != constants.size(); ++i) {
         char number[32];
         std::snprintf(number, sizeof number, "%s%g", i == 0 ? "(" : ", ", double{constants[i]});
@@ -106,7 +106,7 @@ inline std::string activation_text(const node& row, op kind) {
 inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
-    described.operation = row.described != nullptr ? row.described->kind : activation_text(row, row.kind);
+    described.operation = activation_text(row, row.kind);
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);

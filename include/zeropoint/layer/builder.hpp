@@ -75,11 +75,21 @@ public:
         row.weights = channels * options.kernel.height * options.kernel.width * (row.in.channels / row.window.groups);
         return append(row);
     }
+    /// conv2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
+    constexpr int conv1d(int x, const char* name, conv options) {
+        if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);
+        options.kernel.height = options.stride.height = options.dilation.height = 1;
+        options.padding.height = 0;
+        const int before = size, y = conv2d(x, name, options);
+        if (size != before) nodes[y].one_dimensional = true;
+        return y;
+    }
+    /// Over a vector, or over each of the vectors of a sequence of 1 x length x channels.
     constexpr int linear(int x, const char* name, int outputs, bool bias = true) {
         node row = unary(op::linear, x, name);
-        if (row.in.height != 1 || row.in.width != 1) fail(rule::linear_needs_flatten, row.in);
+        if (row.in.height != 1) fail(rule::linear_needs_flatten, row.in);
         if (outputs <= 0) fail(rule::out_channels_missing, row.in);
-        row.out = {1, 1, outputs};
+        row.out = {1, row.in.width, outputs};
         row.flattened = flattened_of(x);
         row.channels = outputs;
         row.bias = bias;
@@ -123,6 +133,15 @@ public:
             fail(rule::padding_too_large, row.in, {options.padding.height, options.padding.width, 1});
         row.count_include_pad = options.count_include_pad;
         return append(row);
+    }
+    /// pool2d over a sequence of 1 x length x channels.
+    constexpr int pool1d(op kind, int x, const char* name, pool options) {
+        if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);
+        const bool same = options.stride == extent(0);
+        options.kernel.height = options.dilation.height = 1;
+        if (!same) options.stride.height = 1;
+        options.padding.height = 0;
+        return pool2d(kind, x, name, options);
     }
     constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output) {
         node row = unary(op::adaptive_avg_pool2d, x, name);

@@ -110,6 +110,7 @@ struct node {
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
     bool count_include_pad = true;  // avg_pool2d
+    bool one_dimensional = false;   // conv1d: its weight has no height in files
     bool keep_float = false;        // stays float32 through convert
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
@@ -156,7 +157,7 @@ enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
-    not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing
+    not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected
 };
 // clang-format on
 

@@ -11,8 +11,9 @@
 namespace zp {
 inline namespace v0 {
 
-/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, out x in for a linear layer.
+/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIW for a conv1d, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
+    if (row.one_dimensional) return {row.channels, row.window.group_in(), row.window.kernel_width};
     if (row.kind == op::conv2d)
         return {row.channels, row.window.group_in(), row.window.kernel_height, row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};

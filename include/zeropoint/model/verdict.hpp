@@ -35,7 +35,7 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input "
                   "shape, output shape>): take a smaller kernel, or more padding");
     static_assert(Broken != rule::linear_needs_flatten,
-                  "this linear layer is given an image, not a vector (see error_in_layer<rule, Layer, input shape, "
+                  "this linear layer is given an image, not a vector or a sequence of vectors (see error_in_layer<rule, Layer, input shape, "
                   "...>): put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it");
     static_assert(Broken != rule::too_many_inputs, "a concat takes at most 8 inputs: nest two of them");
     static_assert(Broken != rule::too_many_nodes,
@@ -86,6 +86,10 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(Broken != rule::operand_shapes,
                   "this operator cannot take inputs of these shapes (see error_in_layer<rule, Layer, first input, last "
                   "input>): its docstring says which fit together");
+    static_assert(Broken != rule::sequence_expected,
+                  "this layer runs along a sequence, 1 x length x channels, and is given an image (see "
+                  "error_in_layer<rule, Layer, input shape, ...>): take the layer of two dimensions, or reshape in "
+                  "front of it");
     static_assert(Broken != rule::name_missing,
                   "this operator has parameters, which a file finds by its name, and no name (see error_in_layer<rule, "
                   "Layer, input shape, ...>): give it one");
