@@ -112,6 +112,7 @@ struct node {
     bool count_include_pad = true;  // avg_pool2d
     bool one_dimensional = false;   // conv1d: its weight has no height in files
     bool keep_float = false;        // stays float32 through convert
+    bool dynamic = false;           // int8 weights, and activations that are quantized in each call
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
     std::int8_t config = 0;  // which entry of the qconfig applies
