@@ -1,4 +1,4 @@
-// quantize_dynamic: linear rows equal the reference of dynamic linear layers, bit for bit; the rest stays float; files.
+// quantize_dynamic: linear and conv2d rows equal their definition in plain loops, bit for bit; the rest stays float; files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,14 +22,63 @@ namespace {
 struct net
     : zp::model<zp::input<6, 6, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 8, .kernel = 3}>, zp::relu, zp::flatten,
                 zp::linear<"wide", 70>, zp::relu6, zp::linear<"narrow", 15>, zp::linear<"last", 40>> {};
+struct images
+    : zp::model<zp::input<9, 7, 5>, zp::conv2d<"a", zp::conv{.out_channels = 70, .kernel = 3, .padding = 1}>, zp::relu6,
+                zp::conv2d<"b", zp::conv{.out_channels = 33, .kernel = {3, 5}, .stride = 2, .padding = {2, 0}}>,
+                zp::conv2d<"grouped", zp::conv{.out_channels = 66, .kernel = {3, 1}, .groups = 3}>,
+                zp::conv2d<"c", zp::conv{.out_channels = 64}>> {};
 struct sequences : zp::model<zp::input<1, 9, 40>, zp::linear<"a", 300>, zp::relu, zp::linear<"b", 37>> {};
 
 using zp::dynamic_policy;
+using zp::op;
 using affine_weights = dynamic_policy<zp::quint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
 using symmetric = dynamic_policy<zp::qint8, zp::per_tensor_symmetric, zp::qint8, zp::per_tensor_symmetric>;
 template <class Policy> using every = zp::dynamic_qconfig<Policy, zp::quantize_every_layer>;
 
-/// One dynamic linear row by plain loops, from float weights in the library's order.
+/// What an int32 sum becomes; volatile keeps compilers from contracting.
+template <class Policy>
+float dequantized(const zp::node& row, const zp::quantized_weights& w, std::int32_t sum, float x_scale, int channel) {
+    const auto c = static_cast<std::size_t>(channel);
+    volatile float scale = x_scale * w.scales[c];
+    volatile float product = static_cast<float>(sum) * scale;
+    const float value = product + w.float_bias[c];
+    return std::clamp<float>(value, zp::lower_bound(row, row.activation), zp::upper_bound(row, row.activation));
+}
+
+/// One dynamic convolution by plain loops.
+template <class Policy>
+std::vector<float> expected_image(const zp::node& row, const zp::quantized_weights& w, const std::vector<float>& x) {
+    using weight = typename Policy::weight_storage;
+    const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
+    const zp::kernel::conv2d_geometry& g = row.window;
+    const auto [low, high] = std::minmax_element(x.begin(), x.end());
+    const zp::qparams range = typename Policy::choose_image_range{}(std::min(*low, 0.0f), std::max(*high, 0.0f));
+    CHECK(range.zero_point == 0);
+    std::vector<float> y;
+    for (int r = 0; r != g.out.height; ++r)
+        for (int column = 0; column != g.out.width; ++column)
+            for (int c = 0; c != g.out.channels; ++c) {
+                std::int32_t sum = 0;
+                for (int i = 0; i != g.kernel_height; ++i)
+                    for (int j = 0; j != g.kernel_width; ++j) {
+                        const int a = r * g.stride_height - g.padding_top + i,
+                                  b = column * g.stride_width - g.padding_left + j;
+                        if (a < 0 || b < 0 || a >= g.in.height || b >= g.in.width) continue;
+                        for (int k = 0; k != g.in.channels; ++k) {
+                            const auto at = static_cast<std::size_t>((a * g.in.width + b) * g.in.channels + k);
+                            const int zero_point =
+                                w.zero_points.empty() ? 0 : w.zero_points[static_cast<std::size_t>(c)];
+                            const int filter =
+                                codes[((c * g.kernel_height + i) * g.kernel_width + j) * g.in.channels + k];
+                            sum += zp::quantize(x[at], range, -128, 127) * (filter - zero_point);
+                        }
+                    }
+                y.push_back(dequantized<Policy>(row, w, sum, range.scale, c));
+            }
+    return y;
+}
+
+/// One dynamic row by plain loops, from float weights in the library's order.
 template <class Policy>
 std::vector<float> expected(const zp::node& row, const float* floats, const std::vector<float>& x) {
     std::vector<std::string> raised;
@@ -38,6 +87,7 @@ std::vector<float> expected(const zp::node& row, const float* floats, const std:
         {floats + zp::bias_offset(row), static_cast<std::size_t>(row.channels)}, 1.0f, true, "row", raised);
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
+    if (row.kind == op::conv2d) return expected_image<Policy>(row, w, x);
     const int depth = row.in.channels, rows = row.in.width;
     std::vector<float> y;
     const auto range_of = [&](int from, int count) {
@@ -60,11 +110,7 @@ std::vector<float> expected(const zp::node& row, const float* floats, const std:
                 const int zero_point = w.zero_points.empty() ? 0 : w.zero_points[static_cast<std::size_t>(c)];
                 sum += code * (codes[c * depth + k] - zero_point);
             }
-            volatile float scale = range.scale * w.scales[static_cast<std::size_t>(c)];
-            volatile float product = static_cast<float>(sum) * scale;
-            const float value = product + w.float_bias[static_cast<std::size_t>(c)];
-            y.push_back(
-                std::clamp<float>(value, zp::lower_bound(row, row.activation), zp::upper_bound(row, row.activation)));
+            y.push_back(dequantized<Policy>(row, w, sum, range.scale, c));
         }
     }
     return y;
@@ -105,6 +151,9 @@ TEST_CASE("quantize_dynamic: rows equal their definition, and files hold them") 
     check<net>(every<dynamic_policy<>>{});
     check<net>(every<affine_weights>{});
     check<net>(every<symmetric>{});
+    check<images>(zp::dynamic_qconfig<>{});
+    check<images>(every<affine_weights>{});
+    check<images>(every<symmetric>{});
     check<sequences>(zp::dynamic_qconfig<>{});
     check<sequences>(every<affine_weights>{});
     check<sequences>(every<symmetric>{});
@@ -116,7 +165,9 @@ TEST_CASE("quantize_dynamic: what stays float, and why") {
     const zp::model_table table = zp::table_of(model);
     REQUIRE(table.rows.size() == 5);  // input, conv, wide, narrow, last
     CHECK(table.rows[1].operation == "conv2d + relu");
-    CHECK(table.rows[1].why.empty());
+    CHECK(table.rows[1].why == "stays float32: fewer than 32 products an output");
+    CHECK(zp::table_of(zp::quantize_dynamic(made_up::network<images>(3))).rows[3].why ==
+          "stays float32: groups have no dynamic form");
     CHECK(table.rows[2].operation == "dynamic linear + relu6");
     CHECK(table.rows[2].packed_bytes > 70 * 128);
     CHECK(table.rows[3].why == "stays float32: fewer than 16 outputs");

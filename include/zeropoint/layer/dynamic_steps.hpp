@@ -1,4 +1,4 @@
-// One row of a dynamically quantized model: the block of a linear layer with int8 weights, and what runs it.
+// One row of a dynamically quantized model: the block of a linear layer or convolution with int8 weights, and what runs it.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 
 #include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/dynamic_conv2d.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/float_steps.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
@@ -15,7 +16,7 @@ namespace zp {
 inline namespace v0 {
 
 /// The dynamic rows of a model under one dynamic_policy on one architecture: linear layers, over a vector or over each of
-/// the vectors of a sequence.
+/// the vectors of a sequence, and convolutions of one group, whose image has one symmetric range.
 template <class Policy, class Arch> struct dynamic_row_kernels {
     using layout_type = kernel::dynamic_linear_layout<Arch>;
     using weight = typename Policy::weight;
@@ -35,8 +36,8 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
         row.weight_type = scalar_type_of<weight_storage>;
         row.weight_min = weight::quant_min;
         row.weight_max = weight::quant_max;
-        row.quant_min = Policy::limits.min;
-        row.quant_max = Policy::limits.max;
+        row.quant_min = limits(row).min;
+        row.quant_max = limits(row).max;
         row.affine_weights = Policy::has_affine_weights;
         row.word_weights = row.affine_weights || (is_small(row) && extents_of(row).prefer_words() &&
                                                   !kernel::always_byte_quads<Arch>({0, row.quant_min, row.quant_max},
@@ -44,9 +45,10 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     }
     static constexpr int parameter_bytes(const node& row) {
         const std::size_t zero_points = row.affine_weights ? align_up(4 * static_cast<std::size_t>(row.channels)) : 0;
-        return static_cast<int>(layout(row).bytes + zero_points);
+        return static_cast<int>(arrays(row).bytes + zero_points);
     }
     static constexpr int scratch_bytes(const node& row) {
+        if (row.kind == op::conv2d) return static_cast<int>(kernel::dynamic_conv2d_scratch<Arch>(row.window).bytes);
         return static_cast<int>(
             kernel::dynamic_linear_scratch<Arch>(layout(row).geometry(row.in.width), row.in.width).bytes);
     }
@@ -54,19 +56,23 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     /// Fills a row's block.
     static void write(const node& row, quantized_weights weights, std::byte* block) {
         if (row.affine_weights)
-            std::memcpy(block + layout(row).bytes, weights.zero_points.data(),
+            std::memcpy(block + arrays(row).bytes, weights.zero_points.data(),
                         4 * static_cast<std::size_t>(row.channels));
         else if (row.word_weights) weights.zero_points.resize(static_cast<std::size_t>(row.channels));
         const kernel::conv2d_weights<weight_storage> source{
             reinterpret_cast<const weight_storage*>(weights.codes.data()),
             weights.zero_points.empty() ? nullptr : weights.zero_points.data(), nullptr};
-        kernel::pack_dynamic_linear<Arch>(layout(row), source, weights.scales.data(), weights.float_bias.data(),
-                                          Policy::limits, block);
+        if (row.kind == op::conv2d)
+            kernel::pack_dynamic_conv2d<Arch>(row.window, row.word_weights, source, weights.scales.data(),
+                                              weights.float_bias.data(), block);
+        else
+            kernel::pack_dynamic_linear<Arch>(layout(row), source, weights.scales.data(), weights.float_bias.data(),
+                                              Policy::limits, block);
     }
     /// The inverse: what a file holds.
     static quantized_weights read(const node& row, const std::byte* block) {
         const auto channels = static_cast<std::size_t>(row.channels);
-        const layout_type at = layout(row);
+        const array_offsets at = arrays(row);
         quantized_weights weights;
         weights.codes.resize(static_cast<std::size_t>(row.weights));
         weights.scales.resize(channels);
@@ -79,8 +85,9 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
             weights.zero_points = zero_points;
         }
         kernel::conv2d_kernels<Arch, conv2d_algorithm::implicit_gemm>::unpack(
-            at.geometry(1), row.word_weights ? zero_points.data() : nullptr,
-            kernel::activation_codes{0, Policy::limits.min, Policy::limits.max}, block,
+            row.kind == op::conv2d ? row.window : layout(row).geometry(1),
+            row.word_weights ? zero_points.data() : nullptr,
+            kernel::activation_codes{0, limits(row).min, limits(row).max}, block,
             reinterpret_cast<weight_storage*>(weights.codes.data()), bias.data());
         return weights;
     }
@@ -89,6 +96,7 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     template <class Plan, int Row> static constexpr step_function step_of() {
         constexpr const node& row = Plan::planned.nodes[Row];
         if constexpr (!row.dynamic) return float_step<Arch>(row);
+        else if constexpr (row.kind == op::conv2d) return run_conv2d;
         else if constexpr (is_small(row)) return run_small<row.in.channels, row.out.channels, row.word_weights>;
         else return run;
     }
@@ -98,10 +106,29 @@ private:
         return {row.in.width, row.in.channels, row.out.channels};
     }
     static constexpr bool is_small(const node& row) {
-        return row.in.width == 1 && !Policy::has_affine_weights && extents_of(row).are_small();
+        return row.kind == op::linear && row.in.width == 1 && !Policy::has_affine_weights &&
+               extents_of(row).are_small();
     }
     static constexpr layout_type layout(const node& row) {
         return {row.in.channels, row.out.channels, row.word_weights};
+    }
+    static constexpr kernel::code_limits limits(const node& row) {
+        return row.kind == op::conv2d ? kernel::dynamic_conv2d_limits : Policy::limits;
+    }
+    /// Where scales and biases lie in a block, and where what follows them does.
+    struct array_offsets {
+        std::size_t scales, bias, bytes;
+    };
+    static constexpr array_offsets arrays(const node& row) {
+        if (row.kind == op::linear) return {layout(row).scales, layout(row).bias, layout(row).bytes};
+        const kernel::dynamic_conv2d_layout<Arch> at(row.window, row.word_weights);
+        return {at.scales, at.bias, at.bytes};
+    }
+    static void run_conv2d(const node& row, const context& c) noexcept {
+        kernel::dynamic_conv2d<Arch>(row.window, row.word_weights, c.in<float>(row),
+                                     typename Policy::choose_image_range{}, c.block<std::byte>(row), c.out<float>(row),
+                                     c.scratch<std::byte>(row));
+        clamp(row, c);
     }
     static void run(const node& row, const context& c) noexcept {
         kernel::dynamic_linear<Arch, storage, Policy::is_per_row>(

@@ -21,7 +21,7 @@ inline namespace v0 {
 /// A rule of the user's has the same member: null for a layer to take, else a sentence for tables.
 struct default_cost_rule {
     static constexpr const char* why_float(const node& row) {
-        if (row.in.channels < 32) return "stays float32: fewer than 32 inputs";
+        if (row.window.depth() < 32) return "stays float32: fewer than 32 products an output";
         if (row.out.channels < 16) return "stays float32: fewer than 16 outputs";
         return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
@@ -52,10 +52,11 @@ struct dynamic_qconfig {
 /// Of what is quantized dynamically, and why the rest stays float.
 template <class Config> constexpr const char* why_float(const node& row) {
     using entries = detail::entries_of<Config, typename Config::options>;
-    if (row.kind != op::linear) return "";
+    if (!is_weighted(row.kind)) return "";
     if (row.keep_float) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
-    if (row.in.channels > kernel::largest_dynamic_depth) return "stays float32: int32 sums could overflow";
+    if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
+    if (row.window.depth() > kernel::largest_dynamic_depth) return "stays float32: int32 sums could overflow";
     return Config::cost_rule::why_float(row);
 }
 
@@ -98,8 +99,8 @@ template <class Net, class Config, class Arch = default_architecture> struct dyn
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
-/// Linear layers with int8 weights, which quantize their inputs in each call: PyTorch's quantize_dynamic. All other layers,
-/// and those that the cost rule finds too small, stay as they are. Raises calibration_error, with the layer's name, where
+/// Linear layers and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's quantize_dynamic.
+/// A convolution has one symmetric range an image, whatever the policy's scheme for activations. All other layers, and those that the cost rule finds too small, stay as they are. Raises calibration_error, with the layer's name, where
 /// weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
