@@ -20,17 +20,6 @@ struct dropout : elementwise<op::dropout> {};
 struct quant_stub : elementwise<op::quant_stub> {};
 struct dequant_stub : elementwise<op::dequant_stub> {};
 
-/// x * Factor, a std::ratio above 0. In int8 it moves nothing: the codes stay, and their scale is the input's times Factor.
-template <class Factor> struct mul_scalar {
-    static_assert(Factor::num > 0,
-                  "mul_scalar<Factor>: Factor must be a std::ratio above 0; put zp::neg behind it for one below");
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        return b.elementwise(op::mul_scalar, x, "",
-                             static_cast<float>(static_cast<double>(Factor::num) / static_cast<double>(Factor::den)));
-    }
-};
-
 // Clamps: they share scale and zero point of what they clamp, and are fused into a conv2d, linear or add in front of them.
 
 struct relu : elementwise<op::relu> {};

@@ -162,7 +162,7 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
     static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
     using kernels =
         quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs_of(loose.nodes, loose.size)>;
-    static constexpr auto table = [] {
+    static constexpr auto planned = [] {
         auto g = shrink<loose.size>(loose);
         if (g.error.broken != rule::none || prepared.error.broken != rule::none) return g;
         for (int i = 0; i != g.size; ++i) {
@@ -171,6 +171,12 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
         }
         place_parameters(g);
         place_activations(g);
+        return g;
+    }();
+    /// The plan without pointers to functions, so that a program has those alone that its steps call.
+    static constexpr auto table = [] {
+        auto g = planned;
+        for (int i = 0; i != g.size; ++i) g.nodes[i].steps = nullptr;
         return g;
     }();
     static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
