@@ -58,7 +58,7 @@ struct exponential_run {
 /// Looks up the exponentials of a row; `each(i, exponential)` sees them all.
 template <class Arch, code8 T, class Each>
 [[gnu::always_inline]] inline exponential_run sum_exponentials(const T* x, std::size_t count, const std::int32_t* table,
-                                                           Each&& each) noexcept {
+                                                               Each&& each) noexcept {
     const int largest = distance_from_lowest(largest_code<Arch>(x, count));
     const std::int32_t* run = table + (softmax_table_size - 1 - largest);
     std::int64_t sum = 0;
