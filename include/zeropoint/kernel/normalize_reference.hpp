@@ -29,7 +29,8 @@ inline std::int32_t code_of(float value, std::int32_t zero_point, std::int32_t q
 /// channel_of(i):
 ///     spread = count * (sum of x^2) - (sum of x)^2, in integers
 ///     factor = float(1 / sqrt(spread + epsilon * (count / x_scale)^2)) in double; 0 where the spread is 0
-///     y[i] = clamp(rne(float(count * x[i] - (sum of x)) * (factor * float(weight / y_scale)) + float(bias / y_scale)) + z),
+///     gain = factor * float(weight / y_scale), offset = float(bias / y_scale)
+///     y[i] = clamp(rne(float(count * x[i] - (sum of x)) * gain + offset) + y_zero_point, quant_min, quant_max),
 /// each operation rounded to float. weight and bias may be null: 1 and 0.
 template <class X, class Y, class At, class ChannelOf>
 void normalize(const X* x, std::size_t count, At at, ChannelOf channel_of, float x_scale, float epsilon,
