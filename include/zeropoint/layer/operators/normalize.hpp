@@ -46,17 +46,20 @@ template <class Means> struct mean_border {
     }
 };
 
+template <class Means, class Deviations> constexpr auto means_and_deviations() {
+    constexpr std::size_t count = Means::count;
+    std::array<int, 2 * count> all{};
+    for (std::size_t c = 0; c != count; ++c) {
+        all[c] = Means::thousandths[c];
+        all[count + c] = Deviations::thousandths[c];
+    }
+    return all;
+}
+
 template <class Means, class Deviations> struct normalize {
     static constexpr const char* kind = "normalize";
     static constexpr int count = Means::count;
-    static constexpr auto options = [] {
-        std::array<int, 2 * count> all{};
-        for (std::size_t c = 0; c != count; ++c) {
-            all[c] = Means::thousandths[c];
-            all[count + c] = Deviations::thousandths[c];
-        }
-        return all;
-    }();
+    static constexpr auto options = means_and_deviations<Means, Deviations>();
     static constexpr channel_map map{Means::values, Deviations::values, &description_of<mean_border<Means>>,
                                      &steps_of<mean_border<Means>>};
 
