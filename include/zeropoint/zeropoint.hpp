@@ -25,3 +25,4 @@
 #include <zeropoint/workflow/prepare.hpp>
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>

@@ -106,7 +106,7 @@ inline std::string activation_text(const node& row, op kind) {
 inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
-    described.operation = activation_text(row, row.kind);
+    described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);
@@ -177,6 +177,9 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
         const node& row = rows[static_cast<std::size_t>(i)];
         model_table_row described = detail::describe_row(rows, i);
         described.is_boundary = is_boundary(Stage::table, i);
+        if (row.dynamic) described.packed_bytes = row.parameter_bytes;
+        if constexpr (requires { Stage::why_float(row); })
+            if (!row.dynamic) described.why = Stage::why_float(row);
         if (row.type != scalar_type::float32) described.quantization = model.ranges()[row.slot];
         if (row.algorithm != conv2d_algorithm::automatic) {
             described.algorithm = kernel::name_of(row.algorithm);

@@ -172,7 +172,7 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
 }
 
 template <class Network> std::string signature_of_network() {
-    return signature_text(signature_of(Network::stage::table, Network::stage::kernels::requantization_policy::name));
+    return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
 }
 
 }  // namespace detail

@@ -80,6 +80,9 @@ struct selu : activation<kernel::functions::selu> {};
 /// x for x > Limit, Value otherwise.
 template <int LimitThousandths, int ValueThousandths>
 struct threshold : activation<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
+/// x + Addend, a std::ratio, which may be below 0. The sum has a scale of its own, as all tables have, so that the addend may
+/// be larger than any value; behind a conv2d or linear it costs nothing but the table.
+template <class Addend> struct add_scalar : activation<kernel::functions::add_scalar<Addend>> {};
 struct softsign : activation<kernel::functions::softsign> {};
 struct exp : activation<kernel::functions::exp> {};
 /// Of values above 0: in float another gives NaN or minus infinity, which stops calibration.

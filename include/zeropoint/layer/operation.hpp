@@ -70,9 +70,8 @@ template <class Operator, class Arch, class T> constexpr step_function step_of_o
 
 // Members that an operator may leave out.
 
-template <class Operator> constexpr parameter_list parameters_of(std::span<const shape> xs) {
-    if constexpr (requires { Operator::parameters(xs); }) return Operator::parameters(xs);
-    else if constexpr (requires { Operator::parameters(xs[0]); }) return Operator::parameters(xs[0]);
+template <class Operator> constexpr parameter_list parameters_of([[maybe_unused]] shape x) {
+    if constexpr (requires { Operator::parameters(x); }) return Operator::parameters(x);
     else return {};
 }
 template <class Operator> constexpr shape output_shape_of(std::span<const shape> xs) {
@@ -100,11 +99,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     if constexpr (requires { Operator::on_one_grid; }) d.on_one_grid = Operator::on_one_grid;
     if constexpr (requires { Operator::fuses_clamps; }) d.fuses_clamps = Operator::fuses_clamps;
     d.has_codes = has_form<Operator, Arch, std::uint8_t> && has_form<Operator, Arch, std::int8_t>;
-    d.parameters = [](const node& row) -> parameter_list {
-        shape shapes[max_inputs];
-        for (int k = 0; k != row.input_count; ++k) shapes[k] = row.in;  // arrays follow from the first input
-        return parameters_of<Operator>({shapes, static_cast<std::size_t>(row.input_count)});
-    };
+    d.parameters = [](const node& row) { return parameters_of<Operator>(row.in); };
     d.scratch_bytes = [](const node& row) {
         if constexpr (requires { Operator::scratch_bytes(row); }) return Operator::scratch_bytes(row);
         else return static_cast<void>(row), 0;
@@ -125,6 +120,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         if constexpr (requires { Operator::derive(input); }) return Operator::derive(input);
         else return input;
     };
+    if constexpr (requires { Operator::map; }) d.map = &Operator::map;
     d.macs = [](const node& row) -> std::int64_t {
         if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
         else return static_cast<void>(row), 0;
@@ -163,7 +159,7 @@ template <op Kind, class Operator> constexpr int append(builder& b, std::span<co
     const std::span<const shape> in(shapes, xs.size());
     if (!detail::accepts<Operator>(in)) b.fail(rule::operand_shapes, in.front(), in.back());
     return b.described(Kind, xs, name, description_of<Operator>, steps_of<Operator>,
-                       detail::output_shape_of<Operator>(in), detail::parameters_of<Operator>(in).size());
+                       detail::output_shape_of<Operator>(in), detail::parameters_of<Operator>(shapes[0]).size());
 }
 
 /// An operator as a layer: over what goes in, or over the outputs of branches that all read what goes in.
@@ -185,8 +181,8 @@ template <op Kind, fixed_string Name, class Operator, class... Branches> struct 
 /// `forward(const zp::operands<float>&)`. Without more it runs in float32, between a dequantize and a quantize. With
 /// `forward(const zp::operands<T>&)` for std::uint8_t and std::int8_t it has an int8 form. All other members are optional:
 ///
-/// - `parameters(shape x)`: how many floats it owns, "name.weight" in a file; or a zp::parameter_list.
-/// - `accepts(shape x)`: false is a compile-time error. Both may take a std::span<const shape> instead.
+/// - `parameters(shape x)` of the first input: how many floats it owns, "name.weight" in a file; or a zp::parameter_list.
+/// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead.
 /// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.
 /// - `range`: a zp::output_range; or `output_min`, `output_max`, its known range, which must hold 0.
 /// - `prepared_bytes(const node&)`, `prepare(const preparation&)`: tables and factors that follow from scales and parameters.

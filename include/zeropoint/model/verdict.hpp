@@ -35,7 +35,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input "
                   "shape, output shape>): take a smaller kernel, or more padding");
     static_assert(Broken != rule::linear_needs_flatten,
-                  "this linear layer is given an image, not a vector or a sequence of vectors (see error_in_layer<rule, Layer, input shape, "
+                  "this linear layer is given an image, not a vector or a sequence of vectors (see "
+                  "error_in_layer<rule, Layer, input shape, "
                   "...>): put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it");
     static_assert(Broken != rule::too_many_inputs, "a concat takes at most 8 inputs: nest two of them");
     static_assert(Broken != rule::too_many_nodes,
