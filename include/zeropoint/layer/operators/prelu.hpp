@@ -18,7 +18,7 @@ template <int Slopes> struct prelu {
     static constexpr bool elementwise = true;
 
     static constexpr shape output_shape(shape x) { return x; }
-    static constexpr bool accepts(shape x) { return Slopes == 1 || Slopes == x.channels; }
+    static constexpr bool accepts(shape x) { return Slopes <= 1 || Slopes == x.channels; }
     static constexpr int parameters(shape) { return Slopes; }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         kernel::prelu<Arch>(o.x(), o.y_shape(), o.parameters(), Slopes, o.y());
@@ -26,7 +26,7 @@ template <int Slopes> struct prelu {
 
     struct prepared {
         kernel::prelu_parameters parameters;
-        float factors[Slopes];
+        float factors[Slopes < 1 ? 1 : Slopes];
     };
     static constexpr int prepared_bytes(const node&) { return static_cast<int>(sizeof(prepared)); }
     static const char* problem(const preparation& p) {
