@@ -94,11 +94,14 @@ template <class Net, class Config, class Exact, class Codes> void check_stages(E
     CHECK(zp::to_bytes(loaded) == bytes);
     const auto float_bytes = zp::to_bytes(trained);
     CHECK(zp::to_bytes(zp::load<Net>(float_bytes, "float")) == float_bytes);
+    const auto fused = zp::fuse(trained);
     double signal = 0, noise = 0;
     std::vector<float> floats(size), y(size), again(size);
     std::vector<double> real(size);
     for (const auto& image : inputs) {
         trained(image, floats);
+        fused(image, again);
+        CHECK(again == floats);
         int8(image, y);
         loaded(image, again);
         CHECK(again == y);
@@ -115,7 +118,7 @@ template <class Net, class Config, class Exact, class Codes> void check_stages(E
         }
     }
     const double sqnr = 10 * std::log10(signal / noise);
-    CAPTURE(row.described->kind);
+    CAPTURE(std::string(row.described->kind));
     CHECK(sqnr > 30);  // dB
 }
 
