@@ -134,6 +134,14 @@ template <class X, class Y> void compare_batch_norm(const problem& p, generator&
                                   p.quant_max, expected.data());
     kernel::make_batch_norm<zp::default_architecture>(p.channels, p.weights(), p.biases(), mean.data(), variance.data(),
                                                       p.epsilon, p.x.scale, p.y.scale, gains.data(), offsets.data());
+    for (std::size_t c = 0; c != p.channels; ++c) {  // rounded once, and the mean's product on its own
+        const double weight = p.weight.empty() ? 1.0 : double{p.weight[c]},
+                     bias = p.bias.empty() ? 0.0 : double{p.bias[c]};
+        const double factor = weight / std::sqrt(double{variance[c]} + double{p.epsilon});
+        volatile double moved = double{mean[c]} * factor;
+        CHECK(gains[c] == static_cast<float>(factor * double{p.x.scale} / double{p.y.scale}));
+        CHECK(offsets[c] == static_cast<float>((bias - moved) / double{p.y.scale}));
+    }
     arrays::for_each_architecture([&]<class Arch>() {
         std::vector<Y> y(x.size());
         kernel::batch_norm<Arch>(x.data(), p.pixels, p.channels, p.x.zero_point, gains.data(), offsets.data(),
@@ -188,6 +196,22 @@ TEST_CASE("batch_norm: random images, grids and parameters of all storages") {
         if (i % 4 == 0)
             compare_batch_norm<std::int8_t, std::uint8_t>(random_problem<std::int8_t, std::uint8_t>(next, false), next);
     }
+}
+
+TEST_CASE("batch_norm: a product is rounded before the offset is added, whatever -ffp-contract says") {
+    constexpr std::size_t channels = 150;
+    const std::vector<std::uint8_t> x(channels, 201);
+    const auto gains = arrays::reals(channels, 9, 0.5f, 1.0f);
+    std::vector<float> offsets;
+    for (const float gain : gains) {
+        volatile float product = 201 * gain;
+        offsets.push_back(0.5f - product);  // exact, and so is the tie
+    }
+    arrays::for_each_architecture([&]<class Arch>() {
+        std::vector<std::uint8_t> y(channels);
+        kernel::batch_norm<Arch>(x.data(), 1, channels, 0, gains.data(), offsets.data(), {100, 0, 255}, y.data());
+        CHECK(y == std::vector<std::uint8_t>(channels, 100));
+    });
 }
 
 TEST_CASE("layer_norm: as many codes as are allowed, at both ends of the range") {

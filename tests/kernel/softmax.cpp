@@ -186,6 +186,25 @@ TEST_CASE("softmax: ties go to the even step, and shares of 256 are exact") {
     }
 }
 
+TEST_CASE("log_softmax: ties go to the even step") {
+    // Codes so far below the largest one that its exponential is all of the sum: y is half their distance.
+    const auto table = table_of<std::uint8_t>(1.0f);
+    const auto parameters = kernel::make_log_softmax_parameters(1.0f, 2.0f);
+    for (const std::size_t channels : {7u, 130u}) {
+        std::vector<std::uint8_t> x(channels), expected(channels);
+        for (std::size_t i = 0; i != channels; ++i) {
+            const int distance = i == 0 ? 0 : 22 + static_cast<int>(i);
+            x[i] = static_cast<std::uint8_t>(200 - distance);
+            expected[i] = static_cast<std::uint8_t>(255 + zp::divide_half_even(-distance, 2));
+        }
+        arrays::for_each_architecture([&]<class Arch>() {
+            std::vector<std::uint8_t> y(channels);
+            kernel::log_softmax<Arch>(x.data(), 1, channels, table.data(), parameters, {255, 0, 255}, y.data());
+            CHECK(y == expected);
+        });
+    }
+}
+
 TEST_CASE("softmax and log_softmax: in place") {
     for (const std::size_t channels : {5u, 64u, 300u}) {
         const auto table = table_of<std::uint8_t>(0.05f);
