@@ -23,7 +23,7 @@ struct resize {
     int factor = 1, divisor = 1;
     resize_mode mode = resize_mode::nearest;
 
-    constexpr bool has_size() const { return size.height > 0; }
+    constexpr bool has_size() const { return size.height > 0 && size.width > 0; }
 };
 
 namespace operators {

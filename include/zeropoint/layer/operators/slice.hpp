@@ -28,6 +28,7 @@ template <axis Along, int Begin, int End, int Step> struct slice : rearrangement
     static constexpr const char* kind = "slice";
     static constexpr int options[] = {static_cast<int>(Along), Begin, End, Step};
 
+    static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }
     static constexpr int place(int index, int extent) {
         return std::clamp(index < 0 ? index + extent : index, 0, extent);
     }
@@ -46,6 +47,7 @@ template <int Index, int Count, axis Along> struct chunk : rearrangement<chunk<I
     static constexpr const char* kind = "chunk";
     static constexpr int options[] = {Index, Count, static_cast<int>(Along)};
 
+    static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }
     static constexpr int size(const shape& x) { return (extent_along(x, Along) + Count - 1) / Count; }
     static constexpr shape output_shape(shape x) {
         const int extent = extent_along(x, Along), each = size(x);
