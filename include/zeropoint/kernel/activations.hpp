@@ -188,13 +188,16 @@ struct log : vectorized {
 
 struct sqrt : vectorized {
     static constexpr const char* kind = "sqrt";
-    template <class Number> Number operator()(const Number& x) const { return xsimd::sqrt(x); }
+    template <class Number> Number operator()(const Number& x) const {
+        if constexpr (is_vector<Number>) return square_root(x);
+        else return std::sqrt(x);
+    }
 };
 
 struct rsqrt : vectorized {
     static constexpr const char* kind = "rsqrt";
     template <class Number> Number operator()(const Number& x) const {
-        return quotient<Number>(Number(1.0f), xsimd::sqrt(x));
+        return quotient<Number>(Number(1.0f), sqrt{}(x));
     }
 };
 
