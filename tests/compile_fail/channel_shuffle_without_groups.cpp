@@ -1,0 +1,12 @@
+// expect: channel_shuffle<Groups>: Groups must be at least 1
+#include <zeropoint/layer/operators/shuffle.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 8>, zp::channel_shuffle<0>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 8>, zp::channel_shuffle<2>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,12 @@
+// expect: flip<Along...>: name an axis
+#include <zeropoint/layer/operators/permute.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 8>, zp::flip<>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 8>, zp::flip<zp::axis::width>> {};
+#endif
+
+zp::float_model<net> model;

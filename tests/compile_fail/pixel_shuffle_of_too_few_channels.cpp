@@ -1,0 +1,12 @@
+// expect: this operator cannot take inputs of these shapes
+#include <zeropoint/layer/operators/shuffle.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 8>, zp::pixel_shuffle<4>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 8>, zp::pixel_shuffle<2>> {};
+#endif
+
+zp::float_model<net> model;
