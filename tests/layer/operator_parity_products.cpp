@@ -1,0 +1,304 @@
+// 3-D and transposed convolutions, matrix products and embeddings against golden vectors of PyTorch, LiteRT and ONNX Runtime
+// (scripts/golden/operators_*.py).
+#include <zeropoint/io/half_float.hpp>
+#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/kernel/conv3d.hpp>
+#include <zeropoint/kernel/conv_transpose2d.hpp>
+#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/kernel/matmul.hpp>
+#include <zeropoint/kernel/transposed_layout.hpp>
+#include <zeropoint/layer/quantize_rows.hpp>
+#include <zeropoint/scheme/requantization.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+using arch = zp::default_architecture;
+namespace kernel = zp::kernel;
+
+class golden_file {
+public:
+    explicit golden_file(const std::string& name)
+        : file_(zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + name + ".safetensors")) {}
+
+    /// The groups that have a tensor of this name.
+    std::vector<std::string> groups(const std::string& prefix, const std::string& last) const {
+        std::vector<std::string> names;
+        for (const zp::file_tensor& tensor : file_.tensors()) {
+            const std::size_t slash = tensor.name.rfind('/');
+            if (tensor.name.rfind(prefix, 0) == 0 && tensor.name.substr(slash + 1) == last)
+                names.push_back(tensor.name.substr(0, slash));
+        }
+        return names;
+    }
+    bool has(const std::string& name) const { return file_.find(name) != nullptr; }
+    template <class T> std::vector<T> values(const std::string& name) const {
+        return file_.values<T>(file_.expect(name));
+    }
+    int extent(const std::string& name, std::size_t axis) const {
+        return static_cast<int>(file_.expect(name).shape[axis]);
+    }
+    std::size_t rank(const std::string& name) const { return file_.expect(name).shape.size(); }
+
+private:
+    zp::safetensors_file file_;
+};
+
+template <class T> std::vector<T> channels_last(const std::vector<T>& x, const zp::shape& extents) {
+    std::vector<T> y(x.size());
+    kernel::nchw_to_nhwc<T, zp::portable>(x.data(), extents, y.data());
+    return y;
+}
+
+template <class T, class Epilogue>
+std::vector<T> run(const kernel::conv_transpose2d_geometry& g, const std::vector<T>& x, std::int32_t zero_point,
+                   const kernel::conv2d_weights<std::int8_t>& weights, const Epilogue& epilogue) {
+    const kernel::activation_codes codes{zero_point, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+    using kernels = kernel::conv_transpose2d_kernels<arch, kernel::conv2d_algorithm::implicit_gemm>;
+    zp::aligned_buffer packed(kernels::packed_bytes(g, weights.affine()));
+    zp::aligned_buffer scratch(std::max<std::size_t>(kernels::scratch_bytes(g), 64));
+    std::vector<T> y(static_cast<std::size_t>(g.out.size()));
+    kernels::pack(g, weights, codes, packed.data());
+    kernels::run(g, x.data(), codes, weights.affine(), packed.data(), epilogue, y.data(), scratch.data());
+    return y;
+}
+
+}  // namespace
+
+TEST_CASE("operator parity: transposed convolutions are PyTorch's, in one and two dimensions") {
+    const golden_file golden("operators_convolution");
+    auto groups = golden.groups("conv_transpose1d/", "codes");
+    for (const std::string& group : golden.groups("conv_transpose2d/", "codes")) groups.push_back(group);
+    CHECK(groups.size() == 7);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const bool flat = golden.rank(group + "/x") == 3;
+        const auto image = [&](const std::string& name) -> zp::shape {
+            return {flat ? 1 : golden.extent(name, 2), golden.extent(name, flat ? 2 : 3), golden.extent(name, 1)};
+        };
+        const auto options = golden.values<std::int32_t>(group + "/options");
+        const std::size_t across = flat ? 0 : 4;  // where the options of the width begin
+        kernel::conv_transpose2d_geometry g;
+        g.in = image(group + "/x");
+        g.out = image(group + "/codes");
+        if (!flat) {
+            g.kernel_height = golden.extent(group + "/weight", 2);
+            g.stride_height = options[0], g.padding_top = options[1], g.dilation_height = options[2];
+        }
+        g.kernel_width = golden.extent(group + "/weight", flat ? 2 : 3);
+        g.stride_width = options[across], g.padding_left = options[across + 1], g.dilation_width = options[across + 2];
+        g.groups = options[across + 4];
+        CHECK(g.out.width == kernel::conv_transpose_extent(g.in.width, g.kernel_width, g.stride_width, g.padding_left,
+                                                           g.dilation_width, options[across + 3]));
+        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
+        std::vector<std::int8_t> weights(file_weights.size());
+        kernel::iohw_to_ohwi(g, file_weights.data(), weights.data());
+        std::vector<std::int8_t> back(weights.size());
+        kernel::ohwi_to_iohw(g, weights.data(), back.data());
+        CHECK(back == file_weights);
+
+        // PyTorch's arithmetic: policy float_bias, one weight scale.
+        const auto scale = golden.values<float>(group + "/scale");
+        const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+        const float product = scale[0] * golden.values<float>(group + "/weight_scale")[0];
+        std::vector<float> bias = golden.values<float>(group + "/bias");
+        for (float& value : bias) value /= product;
+        const std::vector<float> multiplier(bias.size(), product / scale[1]);
+        const std::vector<std::int32_t> zeros(bias.size(),
+                                              golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
+        const kernel::float_bias epilogue{multiplier.data(), bias.data(), {zero_point[1], 0, 255, nullptr}};
+        const kernel::conv2d_weights<std::int8_t> source{weights.data(), zeros.data(), nullptr};
+        CHECK(run(g, channels_last(golden.values<std::uint8_t>(group + "/x"), g.in), zero_point[0], source, epilogue) ==
+              channels_last(golden.values<std::uint8_t>(group + "/codes"), g.out));
+    }
+}
+
+TEST_CASE("operator parity: 3-D convolutions are PyTorch's, with a scale a tensor or a channel") {
+    const golden_file golden("operators_convolution");
+    const auto groups = golden.groups("conv3d/", "codes");
+    CHECK(groups.size() == 3);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const auto options = golden.values<std::int32_t>(group + "/options");
+        const auto extent = [&](const std::string& name, std::size_t axis) {
+            return golden.extent(group + "/" + name, axis);
+        };
+        kernel::conv3d_geometry g;
+        kernel::conv2d_geometry& p = g.plane;
+        p.in = {extent("x", 3), extent("x", 4), extent("x", 1)};
+        p.out = {extent("codes", 3), extent("codes", 4), extent("codes", 1)};
+        g.in_depth = extent("x", 2), g.out_depth = extent("codes", 2);
+        g.kernel_depth = extent("weight", 2), p.kernel_height = extent("weight", 3),
+        p.kernel_width = extent("weight", 4);
+        g.stride_depth = options[0], g.padding_front = options[1], g.dilation_depth = options[2];
+        p.stride_height = options[4], p.padding_top = options[5], p.dilation_height = options[6];
+        p.stride_width = options[8], p.padding_left = options[9], p.dilation_width = options[10];
+        p.groups = options[12];
+        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
+        std::vector<std::int8_t> weights(file_weights.size());
+        kernel::oihw_to_ohwi(file_weights.data(), p.out.channels, p.group_in(), g.taps(), weights.data());
+        // Planes lie one behind another: to the layout they are rows.
+        const zp::shape x_shape{g.in_depth * p.in.height, p.in.width, p.in.channels},
+            y_shape{g.out_depth * p.out.height, p.out.width, p.out.channels};
+
+        const auto scale = golden.values<float>(group + "/scale");
+        const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+        auto weight_scale = golden.values<float>(group + "/weight_scale");
+        auto weight_zero = golden.values<std::int32_t>(group + "/weight_zero_point");
+        std::vector<float> bias = golden.values<float>(group + "/bias"), multiplier;
+        weight_scale.resize(bias.size(), weight_scale[0]);
+        weight_zero.resize(bias.size(), weight_zero[0]);
+        for (std::size_t c = 0; c != bias.size(); ++c) {
+            const float product = scale[0] * weight_scale[c];
+            bias[c] /= product;
+            multiplier.push_back(product / scale[1]);
+        }
+        const std::int32_t low = options[13] != 0 ? zero_point[1] : 0;
+        const kernel::float_bias epilogue{multiplier.data(), bias.data(), {zero_point[1], low, 255, nullptr}};
+        const kernel::conv2d_weights<std::int8_t> source{weights.data(), weight_zero.data(), nullptr};
+        const kernel::activation_codes codes{zero_point[0], 0, 255};
+        using kernels = kernel::conv3d_kernels<arch, kernel::conv2d_algorithm::implicit_gemm>;
+        zp::aligned_buffer packed(kernels::packed_bytes(g, true));
+        zp::aligned_buffer scratch(kernels::scratch_bytes(g));
+        const auto x = channels_last(golden.values<std::uint8_t>(group + "/x"), x_shape);
+        std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
+        kernels::pack(g, source, codes, packed.data());
+        kernels::run(g, x.data(), codes, packed.data(), epilogue, y.data(), scratch.data());
+        CHECK(y == channels_last(golden.values<std::uint8_t>(group + "/codes"), y_shape));
+    }
+}
+
+TEST_CASE("operator parity: TFLite's TRANSPOSE_CONV with a scale a channel, bit by bit") {
+    const golden_file golden("operators_litert");
+    const std::string group = "TRANSPOSE_CONV/int8";
+    const auto image = [&](const std::string& name) -> zp::shape {
+        return {golden.extent(name, 1), golden.extent(name, 2), golden.extent(name, 3)};
+    };
+    kernel::conv_transpose2d_geometry g;
+    g.in = image(group + "/x"), g.out = image(group + "/codes");
+    g.kernel_height = g.kernel_width = 3, g.stride_height = g.stride_width = 2;
+    const auto weights = golden.values<std::int8_t>(group + "/weight");
+    const auto bias = golden.values<std::int32_t>(group + "/bias");
+    const auto scale = golden.values<float>(group + "/scale");
+    const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+    std::vector<std::int32_t> multiplier, shift;
+    for (const float weight_scale : golden.values<float>(group + "/weight_scale")) {
+        const auto m = zp::quantize_multiplier(double{scale[0]} * double{weight_scale} / double{scale[1]});
+        multiplier.push_back(m.multiplier);
+        shift.push_back(m.shift);
+    }
+    const kernel::fixed_point_double_rounding epilogue{
+        multiplier.data(), shift.data(), {zero_point[1], -128, 127, nullptr}};
+    CHECK(run(g, golden.values<std::int8_t>(group + "/x"), zero_point[0], {weights.data(), nullptr, bias.data()},
+              epilogue) == golden.values<std::int8_t>(group + "/codes"));
+}
+
+TEST_CASE_TEMPLATE("operator parity: ONNX Runtime's MatMulInteger and QLinearMatMul", T, std::uint8_t, std::int8_t) {
+    const golden_file golden("operators_onnxruntime");
+    const std::string dtype = std::is_signed_v<T> ? "qint8" : "quint8";
+    const auto multiply = [&](const std::string& group, const auto& epilogue, auto out) {
+        const auto a = golden.values<T>(group + "/a");
+        const auto b = golden.values<std::int8_t>(group + "/b");
+        const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+        const kernel::matmul_geometry g = kernel::dense_matmul(
+            golden.extent(group + "/a", 0), golden.extent(group + "/a", 1), golden.extent(group + "/b", 1));
+        zp::aligned_buffer scratch(kernel::matmul_plan<arch>(g).scratch_bytes);
+        std::vector<decltype(out)> y(static_cast<std::size_t>(g.rows * g.columns));
+        kernel::matmul<arch>(g, a.data(), zero_point[0], b.data(), zero_point[1], epilogue, y.data(), scratch.data());
+        return y;
+    };
+    const std::string sums = "MatMulInteger/" + dtype, codes = "QLinearMatMul/" + dtype;
+    CHECK(multiply(sums, kernel::accumulators{}, std::int32_t{}) == golden.values<std::int32_t>(sums + "/y"));
+    const auto scale = golden.values<float>(codes + "/scale");
+    const kernel::nearest_even_per_tensor epilogue{
+        zp::requantize_multiplier(scale[0], scale[1], scale[2]),
+        {golden.values<std::int32_t>(codes + "/zero_point")[2], std::numeric_limits<T>::min(),
+         std::numeric_limits<T>::max(), nullptr}};
+    CHECK(multiply(codes, epilogue, T{}) == golden.values<T>(codes + "/codes"));
+}
+
+namespace {
+
+// A table as PyTorch packs it: the codes of each row, then scale and offset, as float or in half precision.
+template <int Bits> zp::quantized_rows<Bits> unpacked_table(const golden_file& golden, const std::string& name) {
+    const std::size_t ends = Bits == 8 ? 8 : 4;
+    const auto bytes = golden.values<std::uint8_t>(name);
+    const std::size_t pitch = static_cast<std::size_t>(golden.extent(name, 1));
+    zp::quantized_rows<Bits> result;
+    result.columns = static_cast<int>((pitch - ends) * 8 / Bits);
+    for (std::size_t row = 0; row != bytes.size(); row += pitch) {
+        const std::uint8_t* tail = bytes.data() + row + pitch - ends;
+        result.codes.insert(result.codes.end(), bytes.data() + row, tail);
+        float values[2];
+        if constexpr (Bits == 8) {
+            std::memcpy(values, tail, 8);
+        } else {
+            std::uint16_t halves[2];
+            std::memcpy(halves, tail, 4);
+            for (int i = 0; i != 2; ++i) values[i] = zp::float_from_float16(halves[i]);
+        }
+        result.rows.push_back({values[0], 0, values[1]});
+    }
+    return result;
+}
+
+// The largest difference, in units of the largest weight.
+float distance(const std::vector<float>& a, const std::vector<float>& b) {
+    REQUIRE(a.size() == b.size());
+    float most = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+    return most;
+}
+
+template <int Bits> void check_embeddings(const std::string& kind) {
+    const golden_file golden("operators_embedding");
+    const auto rows = golden.groups("embedding_" + kind + "/", "y");
+    const auto bags = golden.groups("embedding_bag_" + kind + "/", "y");
+    CHECK(rows.size() == 3);
+    CHECK(bags.size() == 3);
+    for (const std::string& group : rows) {
+        CAPTURE(group);
+        const auto table = unpacked_table<Bits>(golden, group + "/table");
+        const auto indices = golden.values<std::int32_t>(group + "/indices");
+        const auto expected = golden.values<float>(group + "/y");
+        std::vector<float> y(expected.size());
+        kernel::embedding<arch>(table.view(), indices.data(), indices.size(), y.data());
+        CHECK(distance(y, expected) < 1e-5f);  // PyTorch may fuse the product with the sum
+    }
+    for (const std::string& group : bags) {
+        CAPTURE(group);
+        const auto table = unpacked_table<Bits>(golden, group + "/table");
+        const auto quantized = zp::quantize_rows<Bits>(golden.values<float>(group + "/weight"), table.columns);
+        CHECK(quantized.codes == table.codes);
+        for (std::size_t row = 0; row != table.rows.size(); ++row) {
+            CHECK(quantized.rows[row].scale == table.rows[row].scale);
+            CHECK(quantized.rows[row].offset == table.rows[row].offset);
+        }
+        const auto indices = golden.values<std::int32_t>(group + "/indices");
+        const auto offsets = golden.values<std::int32_t>(group + "/offsets");
+        const auto weights =
+            golden.has(group + "/weights") ? golden.values<float>(group + "/weights") : std::vector<float>();
+        const auto expected = golden.values<float>(group + "/y");
+        std::vector<float> y(expected.size());
+        kernel::embedding_bag<arch>(table.view(), indices.data(), indices.size(), offsets.data(), offsets.size(),
+                                    weights.empty() ? nullptr : weights.data(), kernel::embedding_bag_mode::sum, -1,
+                                    y.data());
+        CHECK(distance(y, expected) < 1e-4f);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("operator parity: PyTorch's 8-bit embeddings, and its packing of their tables") {
+    check_embeddings<8>("byte");
+}
+TEST_CASE("operator parity: PyTorch's 4-bit embeddings, and its packing of their tables") {
+    check_embeddings<4>("4bit");
+}
