@@ -2,6 +2,7 @@
 // <zeropoint/deploy.hpp>; whoever wants one kernel, one observer or one scheme includes just that header.
 #pragma once
 
+#include <zeropoint/analysis/model_graph.hpp>
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/layer/static_layers.hpp>
@@ -24,3 +25,4 @@
 #include <zeropoint/workflow/prepare.hpp>
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>

@@ -28,7 +28,7 @@ struct image_head {
     static constexpr const char* kind = "mean_of_image";
     static constexpr zp::shape output_shape(zp::shape) { return {1, 1, 1}; }
     static constexpr int parameters(zp::shape) { return 0; }
-    static void forward(const float* x, float* y, const zp::node&, const float*) { *y = *x; }
+    static void forward(const zp::operands<float>& o) { *o.y() = *o.x(); }
 };
 struct with_custom : zp::model<zp::input<2, 2, 1>, zp::custom<"head", image_head>> {};
 
@@ -75,6 +75,10 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
     CHECK(add.arena_offset == conv2.arena_offset);  // in place
     CHECK(table.rows.back().arena_offset == zp::in_user_output);
     CHECK(table.arena_bytes == model.arena_bytes);
+    CHECK(conv1.macs == 64 * 48 * 27);
+    CHECK(table.macs == 64 * 48 * 27 + 64 * 48 * 48 * 9 + 10 * 64 * 48);
+    CHECK(conv1.quantization == model.ranges()[model.rows()[2].slot]);
+    CHECK(table.rows[0].quantization.scale == 0);
     CHECK(table.parameter_bytes == model.parameter_bytes);
 }
 
@@ -85,18 +89,32 @@ TEST_CASE("model table: a row is a line, its columns are aligned, and totals are
     CHECK(line_of(text, "conv1").find("direct") == text.substr(0, text.find('\n')).find("algorithm"));
     CHECK(line_of(text, "input").find("caller's") != std::string::npos);
     CHECK(text.find(" \n") == std::string::npos);
-    const std::string totals = std::to_string(model.parameter_bytes) + " bytes of parameters, " +
-                               std::to_string(model.arena_bytes) + " bytes of arena\n";
+    const std::string totals = "0 float/int8 boundaries inside\n" +
+                               std::to_string(zp::budget_of<decltype(int8_network())>.macs) +
+                               " multiply-accumulates, " + std::to_string(model.parameter_bytes) +
+                               " bytes of parameters, " + std::to_string(model.arena_bytes) + " bytes of arena\n";
     CHECK(text.substr(text.size() - totals.size()) == totals);
 
     std::FILE* file = std::tmpfile();
     REQUIRE(file != nullptr);
-    zp::print(model, file);
+    zp::print_tabular(model, file);
     std::rewind(file);
     std::string printed(text.size() + 1, '\0');
     printed.resize(std::fread(printed.data(), 1, printed.size(), file));
     std::fclose(file);
     CHECK(printed == text);
+}
+
+TEST_CASE("model table: boundaries between floats and codes are counted and named") {
+    struct island : zp::qconfig<activations, weights, zp::keep_float<"conv2">> {};
+    using network = zp::quantized<net, island>;
+    static_assert(zp::budget_of<network>.boundaries == 2 && zp::budget_of<network>.rescales == 0);
+    static_assert(zp::budget_of<zp::quantized<net, config>>.boundaries == 0);
+    const auto model =
+        zp::convert(zp::calibrate(zp::prepare<island>(made_up::network<net>(1)), made_up::inputs<net>(4, 1)));
+    const std::string text = zp::to_string(model);
+    CHECK(text.find("\n2 float/int8 boundaries inside: 3 dequantize of conv1, 5 quantize of conv2\n") !=
+          std::string::npos);
 }
 
 TEST_CASE("model table: float networks and custom layers have one, too") {

@@ -1,4 +1,4 @@
-// expect: the two operands of this add have activations of different dtypes
+// expect: what this layer reads and writes has activations of different dtypes
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -70,8 +70,8 @@ struct square {
     static constexpr const char* kind = "square";
     static constexpr zp::shape output_shape(zp::shape in) { return in; }
     static constexpr int parameters(zp::shape) { return 1; }  // one float, "Name.weight" in the file
-    static void forward(const float* x, float* y, const zp::node& row, const float* parameters) {
-        for (int i = 0; i != row.out.size(); ++i) y[i] = parameters[0] * x[i] * x[i];
+    static void forward(const zp::operands<float>& o) {
+        for (int i = 0; i != o.y_shape().size(); ++i) o.y()[i] = o.parameters()[0] * o.x()[i] * o.x()[i];
     }
 };
 struct with_square : zp::model<zp::input<1, 1, 4>, zp::linear<"a", 8>, zp::custom<"energy", square>, zp::linear<"b", 2>> {};
@@ -220,7 +220,7 @@ TEST_CASE("workflow: overrides, fixed input, branches, stubs, custom layers") {
     quantized<digits_cnn, my_qconfig>()(std::array<float, 64>{1.0f}, of_balanced);
     CHECK(of_fast == of_balanced);  // algorithms change no result
     // [print]
-    std::string table = zp::to_string(fast);  // zp::print(fast) writes it to stdout
+    std::string table = zp::to_string(fast);  // zp::print_tabular(fast) writes it to stdout
     // [/print]
     CHECK(table.find("winograd_2x2") != table.npos);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <ratio>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -105,6 +106,8 @@ TEST_CASE("activations: pieces of lines and powers") {
         functions::hardswish{}, [](double x) { return x * std::min(std::max(x + 3, 0.0), 6.0) / 6; }, 2e-6);
     compare(
         functions::hard_sigmoid{}, [](double x) { return std::min(std::max(x + 3, 0.0), 6.0) / 6; }, 2e-6);
+    compare(
+        functions::add_scalar<std::ratio<-7, 4>>{}, [](double x) { return x - 1.75; }, 1e-7);
     compare(
         functions::threshold<625, -2000>{}, [](double x) { return x > 0.625 ? x : -2; }, 1e-7);
     compare(

@@ -151,6 +151,8 @@ TEST_CASE("builder: every broken rule is recorded, the first one stays") {
           rule::padding_too_large);
     CHECK(broken_by([](auto& b, int x) { b.adaptive_avg_pool2d(x, "", {0, 1}); }) == rule::empty_output);
     CHECK(broken_by([](auto& b, int x) { b.linear(x, "l", 4); }) == rule::linear_needs_flatten);
+    CHECK(broken_by([](auto& b, int x) { b.conv1d(x, "c", {.out_channels = 2}); }) == rule::sequence_expected);
+    CHECK(broken_by([](auto& b, int x) { b.pool1d(zp::op::max_pool2d, x, "", {}); }) == rule::sequence_expected);
     CHECK(broken_by([](auto& b, int x) { b.linear(b.flatten(x), "l", 0); }) == rule::out_channels_missing);
     CHECK(broken_by([](auto& b, int x) { b.add(x, b.conv2d(x, "c", {.out_channels = 5})); }) ==
           rule::branch_shapes_differ);

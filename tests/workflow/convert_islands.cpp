@@ -26,8 +26,9 @@ struct squares {
     static constexpr const char* kind = "squares";
     static constexpr zp::shape output_shape(zp::shape in) { return in; }
     static constexpr int parameters(zp::shape in) { return in.channels; }
-    static void forward(const float* x, float* y, const zp::node& row, const float* parameters) {
-        for (int i = 0; i != row.out.size(); ++i) y[i] = x[i] * x[i] * parameters[i % row.out.channels];
+    static void forward(const zp::operands<float>& o) {
+        for (int i = 0; i != o.y_shape().size(); ++i)
+            o.y()[i] = o.x()[i] * o.x()[i] * o.parameters()[i % o.y_shape().channels];
     }
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <zeropoint/layer/algorithm.hpp>
+#include <zeropoint/model/budget.hpp>
 #include <zeropoint/model/network.hpp>
 
 namespace zp {
@@ -27,13 +28,15 @@ struct model_table_row {
     std::string why;        // that one: its estimated time and packed bytes, and those that are faster or smaller
     std::string panels;     // how many panels of output channels take which kernel; of Winograd's, how many are split
     std::int64_t packed_bytes = 0, parameter_bytes = 0, scratch_bytes = 0;
-    std::int64_t output_bytes = 0;
-    int arena_offset = 0;  // of the output, or in_user_input, in_user_output
+    std::int64_t output_bytes = 0, macs = 0;
+    bool is_boundary = false;    // a quantize or dequantize inside of the network
+    qparams quantization{0, 0};  // of codes
+    int arena_offset = 0;        // of the output, or in_user_input, in_user_output
 };
 
 struct model_table {
     std::vector<model_table_row> rows;
-    std::int64_t parameter_bytes = 0, arena_bytes = 0;
+    std::int64_t parameter_bytes = 0, arena_bytes = 0, macs = 0;
 };
 
 namespace detail {
@@ -91,7 +94,7 @@ inline std::string activation_text(const node& row, op kind) {
     std::span<const float> constants;
     if (kind == op::activation) constants = row.function->constants;
     if (kind == op::clamp) constants = bounds;
-    std::string text = kind == op::activation ? row.function->kind : name_of(kind);
+    std::string text = kind == row.kind ? kind_of(row) : kind == op::activation ? row.function->kind : name_of(kind);
     for (std::size_t i = 0; i != constants.size(); ++i) {
         char number[32];
         std::snprintf(number, sizeof number, "%s%g", i == 0 ? "(" : ", ", double{constants[i]});
@@ -103,7 +106,7 @@ inline std::string activation_text(const node& row, op kind) {
 inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
-    described.operation = row.custom != nullptr ? row.custom->kind : activation_text(row, row.kind);
+    described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);
@@ -112,6 +115,7 @@ inline model_table_row describe_row(std::span<const node> rows, int i) {
     described.parameter_bytes = row.parameter_bytes;
     described.scratch_bytes = row.scratch_bytes;
     described.output_bytes = std::int64_t{row.out.size()} * size_of(row.type);
+    described.macs = macs_of(row);
     described.arena_offset = row.kind == op::input ? in_user_input : row.arena_offset;
     return described;
 }
@@ -136,18 +140,47 @@ inline std::string aligned_columns(const std::vector<std::vector<std::string>>& 
     return text;
 }
 
+inline std::string scale_text(const qparams& quantization) {
+    if (quantization.scale == 0) return {};
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", double{quantization.scale});
+    return text;
+}
+inline std::string zero_point_text(const qparams& quantization) {
+    return quantization.scale == 0 ? std::string() : std::to_string(quantization.zero_point);
+}
+/// "2 float/int8 boundaries: 4 dequantize (late), 6 quantize (late)": rows, with the layers whose values cross.
+inline std::string boundaries_text(const model_table& table) {
+    std::string text;
+    int count = 0;
+    for (std::size_t i = 0; i != table.rows.size(); ++i) {
+        const model_table_row& row = table.rows[i];
+        if (!row.is_boundary) continue;
+        const model_table_row& value = table.rows[static_cast<std::size_t>(row.inputs[0])];
+        text += (count++ == 0 ? ": " : ", ") + std::to_string(i) + " " + row.operation + " of " +
+                (value.name.empty() ? value.operation : value.name);
+    }
+    return std::to_string(count) + " float/int8 boundaries inside" + text + "\n";
+}
+
 }  // namespace detail
 
-/// What to_string and print show, as values. Any stage has one; algorithms and panels are those of an int8 network.
+/// What to_string and print_tabular show, as values. Any stage has one; algorithms and panels are those of an int8 network.
 template <class Stage> model_table table_of(const network<Stage>& model) {
     using Arch = typename Stage::architecture;
     model_table all;
     all.parameter_bytes = network<Stage>::parameter_bytes;
     all.arena_bytes = network<Stage>::arena_bytes;
+    all.macs = budget_of<network<Stage>>.macs;
     const std::span<const node> rows = model.rows();
     for (int i = 0; i != static_cast<int>(rows.size()); ++i) {
         const node& row = rows[static_cast<std::size_t>(i)];
         model_table_row described = detail::describe_row(rows, i);
+        described.is_boundary = is_boundary(Stage::table, i);
+        if (row.dynamic) described.packed_bytes = row.parameter_bytes;
+        if constexpr (requires { Stage::why_float(row); })
+            if (!row.dynamic) described.why = Stage::why_float(row);
+        if (row.type != scalar_type::float32) described.quantization = model.ranges()[row.slot];
         if (row.algorithm != conv2d_algorithm::automatic) {
             described.algorithm = kernel::name_of(row.algorithm);
             described.why = detail::why_text<Arch>(row);
@@ -162,8 +195,9 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
 
 /// The table as text, one line a row, totals below.
 inline std::string to_string(const model_table& table) {
-    std::vector<std::vector<std::string>> lines{{"row", "operation", "name", "reads", "output", "type", "packed",
-                                                 "scratch", "arena", "algorithm", "panels", "why"}};
+    std::vector<std::vector<std::string>> lines{{"row", "operation", "name", "reads", "output", "type", "scale",
+                                                 "zero point", "MACs", "packed", "scratch", "arena", "algorithm",
+                                                 "panels", "why"}};
     const auto count = [](std::int64_t bytes) { return bytes == 0 ? std::string() : std::to_string(bytes); };
     for (std::size_t i = 0; i != table.rows.size(); ++i) {
         const model_table_row& row = table.rows[i];
@@ -173,10 +207,13 @@ inline std::string to_string(const model_table& table) {
                                                        : std::to_string(row.arena_offset) + ".." +
                                                              std::to_string(row.arena_offset + row.output_bytes);
         lines.push_back({std::to_string(i), row.operation, row.name, reads, zp::to_string(row.out), name_of(row.type),
-                         count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm, row.panels, row.why});
+                         detail::scale_text(row.quantization), detail::zero_point_text(row.quantization),
+                         count(row.macs), count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm,
+                         row.panels, row.why});
     }
-    return detail::aligned_columns(lines,
-                                   {true, false, false, false, false, false, true, true, false, false, false, false}) +
+    return detail::aligned_columns(lines, {true, false, false, false, false, false, false, true, true, true, true,
+                                           false, false, false, false}) +
+           detail::boundaries_text(table) + std::to_string(table.macs) + " multiply-accumulates, " +
            std::to_string(table.parameter_bytes) + " bytes of parameters, " + std::to_string(table.arena_bytes) +
            " bytes of arena\n";
 }
@@ -184,8 +221,8 @@ inline std::string to_string(const model_table& table) {
 /// A network as text: see model_table_row for what is in it.
 template <class Stage> std::string to_string(const network<Stage>& model) { return to_string(table_of(model)); }
 
-/// The same, printed.
-template <class Stage> void print(const network<Stage>& model, std::FILE* file = stdout) {
+/// The same, printed: PyTorch's print_tabular.
+template <class Stage> void print_tabular(const network<Stage>& model, std::FILE* file = stdout) {
     std::fputs(to_string(model).c_str(), file);
 }
 

@@ -15,6 +15,32 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
+/// The float arrays of a described operator, in float and in int8 files alike.
+inline void read_described_parameters(const safetensors_file& file, const node& row, std::byte* block,
+                                      std::vector<std::string>& known) {
+    auto* values = reinterpret_cast<float*>(block);
+    const parameter_list list = row.described->parameters(row);
+    for (int i = 0; i != list.count; ++i) {
+        const parameter_array& array = list.arrays[i];
+        const std::string name = std::string(row.name) + "." + array.name;
+        known.push_back(name);
+        const std::vector<float> read = file.finite_floats(name, {array.extents, array.extents + array.rank});
+        array_from_file(array, read.data(), values);
+        values += array.size();
+    }
+}
+inline void write_described_parameters(safetensors_writer& file, const node& row, const std::byte* block) {
+    const auto* values = reinterpret_cast<const float*>(block);
+    const parameter_list list = row.described->parameters(row);
+    for (int i = 0; i != list.count; ++i) {
+        const parameter_array& array = list.arrays[i];
+        std::vector<float> ordered(static_cast<std::size_t>(array.size()));
+        array_to_file(array, values, ordered.data());
+        file.add(std::string(row.name) + "." + array.name, {array.extents, array.extents + array.rank}, ordered);
+        values += array.size();
+    }
+}
+
 /// Reads the parameters of a row from the file into the block: name.weight and name.bias, for a batch_norm also
 /// name.running_mean and name.running_var. Adds to `known` what may stand in the file for it.
 inline void read_float_parameters(const safetensors_file& file, const node& row, std::byte* parameters,
@@ -23,6 +49,7 @@ inline void read_float_parameters(const safetensors_file& file, const node& row,
         known.push_back(name);
         return file.finite_floats(name, shape);
     };
+    if (row.described != nullptr) return read_described_parameters(file, row, parameters + row.parameter_offset, known);
     auto* block = reinterpret_cast<float*>(parameters + row.parameter_offset);
     const std::string name = std::string(row.name) + ".";
     if (row.kind == op::batch_norm) {
@@ -48,6 +75,7 @@ inline void read_float_parameters(const safetensors_file& file, const node& row,
 }
 
 inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters) {
+    if (row.described != nullptr) return write_described_parameters(file, row, parameters + row.parameter_offset);
     const auto* block = reinterpret_cast<const float*>(parameters + row.parameter_offset);
     const std::string name = std::string(row.name) + ".";
     if (row.kind == op::batch_norm) {

@@ -102,6 +102,11 @@ public:
         if (!(double{input} < 2097152.0 * double{output}))
             fail_factor(row, "operands' scales below 2^21 output scales", input, output);
     }
+    /// What a described operator says of its scales.
+    void check_scales(const node& row, const preparation& scales) const {
+        if (const char* problem = row.described->problem(scales))
+            raise<file_error>(file_.source_name() + ": " + name_of_row(row) + " (" + kind_of(row) + "): " + problem);
+    }
     void finish() const { file_.expect_no_other_than(known_); }
     std::vector<std::string>& known() { return known_; }
 
@@ -136,9 +141,9 @@ private:
                        std::to_string(range.zero_point) + " at " + std::to_string(slot));
     }
 
+    static std::string name_of_row(const node& row) { return row.name[0] != 0 ? row.name : kind_of(row); }
     [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
-        const std::string at = row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row));
-        file_.fail(file_.expect(slot_scales), rule + " at " + at,
+        file_.fail(file_.expect(slot_scales), rule + " at " + name_of_row(row),
                    "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
     }
 
@@ -167,7 +172,7 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
 }
 
 template <class Network> std::string signature_of_network() {
-    return signature_text(signature_of(Network::stage::table, Network::stage::kernels::requantization_policy::name));
+    return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
 }
 
 }  // namespace detail
@@ -196,6 +201,10 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
             kernels::write_weighted(row, producer, weights, model.ranges(), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
+        } else if (row.described != nullptr) {
+            detail::read_described_parameters(file, row, block, reader.known());
+            reader.check_scales(row, kernels::prepare(row, rows.data(), model.ranges(), block));
+            kernels::write_derived(row, rows.data(), model.ranges(), block);
         } else {
             for (int k = 0; k != row.input_count; ++k)
                 reader.check_operand(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[k])].slot].scale,
@@ -234,6 +243,7 @@ safetensors_writer write_model(const network<Stage>& model) {
             detail::write_weighted<kernels::needs>(
                 file, row,
                 kernels::read_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])], model.ranges(), block));
+        else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
         else if (is_table_row(row))
             file.add(detail::table_name(rows, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include <zeropoint/io/int8_model.hpp>
+#include <zeropoint/io/dynamic_model.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -13,6 +13,7 @@ inline namespace v0 {
 namespace detail {
 template <class Model> auto read_model(const safetensors_file& file) {
     if constexpr (requires { typename Model::stage::kernels; }) return read_int8_model<Model>(file);
+    else if constexpr (requires { typename Model::stage::dynamic_kernels; }) return read_dynamic_model<Model>(file);
     else if constexpr (requires { typename Model::stage; })
         return read_float_model<typename Model::net, typename Model::stage::architecture>(file);
     else return read_float_model<Model>(file);
@@ -22,6 +23,7 @@ template <class Model> auto read_model(const safetensors_file& file) {
 /// Loads a network from a safetensors file. `Model` is
 ///  - the user's model: a float network from a PyTorch state dict (weights OIHW, any float dtype);
 ///  - `zp::quantized<Model, QConfig>`: an int8 network from a file that zp::save wrote, on any architecture.
+///  - `zp::dynamically_quantized<Model>`: int8 weights and float activations, from a file that zp::save wrote.
 /// Everything is checked before a network comes back: the file's structure, that no tensor is missing, left over, of another
 /// dtype or shape, not finite or out of its dtype's range, and that the file was saved from this type. Raises file_error.
 template <class Model> auto load(const std::string& path) {

@@ -159,6 +159,14 @@ template <int Limit, int Value> struct threshold : vectorized {
     }
 };
 
+/// x + Addend, a std::ratio.
+template <class Addend> struct add_scalar : vectorized {
+    static constexpr const char* kind = "add_scalar";
+    static constexpr double addend = static_cast<double>(Addend::num) / static_cast<double>(Addend::den);
+    static constexpr float constants[] = {static_cast<float>(addend)};
+    template <class Number> Number operator()(const Number& x) const { return x + constant<Number>(addend); }
+};
+
 /// x / (1 + |x|)
 struct softsign : vectorized {
     static constexpr const char* kind = "softsign";

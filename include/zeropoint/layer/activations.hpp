@@ -20,17 +20,6 @@ struct dropout : elementwise<op::dropout> {};
 struct quant_stub : elementwise<op::quant_stub> {};
 struct dequant_stub : elementwise<op::dequant_stub> {};
 
-/// x * Factor, a std::ratio above 0. In int8 it moves nothing: the codes stay, and their scale is the input's times Factor.
-template <class Factor> struct mul_scalar {
-    static_assert(Factor::num > 0,
-                  "mul_scalar<Factor>: Factor must be a std::ratio above 0; put zp::neg behind it for one below");
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        return b.elementwise(op::mul_scalar, x, "",
-                             static_cast<float>(static_cast<double>(Factor::num) / static_cast<double>(Factor::den)));
-    }
-};
-
 // Clamps: they share scale and zero point of what they clamp, and are fused into a conv2d, linear or add in front of them.
 
 struct relu : elementwise<op::relu> {};
@@ -91,6 +80,9 @@ struct selu : activation<kernel::functions::selu> {};
 /// x for x > Limit, Value otherwise.
 template <int LimitThousandths, int ValueThousandths>
 struct threshold : activation<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
+/// x + Addend, a std::ratio, which may be below 0. The sum has a scale of its own, as all tables have, so that the addend may
+/// be larger than any value; behind a conv2d or linear it costs nothing but the table.
+template <class Addend> struct add_scalar : activation<kernel::functions::add_scalar<Addend>> {};
 struct softsign : activation<kernel::functions::softsign> {};
 struct exp : activation<kernel::functions::exp> {};
 /// Of values above 0: in float another gives NaN or minus infinity, which stops calibration.

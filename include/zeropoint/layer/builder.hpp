@@ -4,6 +4,7 @@
 #include <span>
 
 #include <zeropoint/layer/activation_function.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -74,11 +75,21 @@ public:
         row.weights = channels * options.kernel.height * options.kernel.width * (row.in.channels / row.window.groups);
         return append(row);
     }
+    /// conv2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
+    constexpr int conv1d(int x, const char* name, conv options) {
+        if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);
+        options.kernel.height = options.stride.height = options.dilation.height = 1;
+        options.padding.height = 0;
+        const int before = size, y = conv2d(x, name, options);
+        if (size != before) nodes[y].one_dimensional = true;
+        return y;
+    }
+    /// Over a vector, or over each of the vectors of a sequence of 1 x length x channels.
     constexpr int linear(int x, const char* name, int outputs, bool bias = true) {
         node row = unary(op::linear, x, name);
-        if (row.in.height != 1 || row.in.width != 1) fail(rule::linear_needs_flatten, row.in);
+        if (row.in.height != 1) fail(rule::linear_needs_flatten, row.in);
         if (outputs <= 0) fail(rule::out_channels_missing, row.in);
-        row.out = {1, 1, outputs};
+        row.out = {1, row.in.width, outputs};
         row.flattened = flattened_of(x);
         row.channels = outputs;
         row.bias = bias;
@@ -93,7 +104,7 @@ public:
         row.affine = affine;
         return append(row);
     }
-    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish, mul_scalar; dropout and the stubs as well.
+    /// relu, relu6, leaky_relu, sigmoid, tanh, hardswish; dropout and the stubs as well.
     constexpr int elementwise(op kind, int x, const char* name = "", float parameter = 0) {
         node row = unary(kind, x, name);
         row.parameter = parameter;
@@ -122,6 +133,15 @@ public:
             fail(rule::padding_too_large, row.in, {options.padding.height, options.padding.width, 1});
         row.count_include_pad = options.count_include_pad;
         return append(row);
+    }
+    /// pool2d over a sequence of 1 x length x channels.
+    constexpr int pool1d(op kind, int x, const char* name, pool options) {
+        if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);
+        const bool same = options.stride == extent(0);
+        options.kernel.height = options.dilation.height = 1;
+        if (!same) options.stride.height = 1;
+        options.padding.height = 0;
+        return pool2d(kind, x, name, options);
     }
     constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output) {
         node row = unary(op::adaptive_avg_pool2d, x, name);
@@ -162,14 +182,26 @@ public:
         }
         return append(row);
     }
-    /// A user's operator with `parameters` floats of its own; stays float32 through convert.
-    constexpr int custom(int x, const char* name, const custom_operator* implementation, shape out, int parameters) {
-        node row = unary(op::custom, x, name);
-        row.custom = implementation;
+    /// An operator that only its description knows, with `parameters` floats of its own. Without an int8 form it stays
+    /// float32 through convert.
+    constexpr int described(op kind, std::span<const int> xs, const char* name, const operator_description& what,
+                            const operator_steps& steps, shape out, int parameters) {
+        node row = unary(kind, xs[0], name);
+        row.described = &what;
+        row.steps = &steps;
         row.out = out;
-        row.flattened = {0, 0, 0};
         row.weights = parameters;
-        row.keep_float = true;
+        row.keep_float = !what.has_codes;
+        row.input_count = static_cast<std::int8_t>(xs.size());
+        const bool keeps_order = what.elementwise && parameters <= 1;
+        for (std::size_t k = 0; k != xs.size(); ++k) {
+            row.inputs[k] = static_cast<short>(xs[k]);
+            const bool another_order = flattened_of(xs[k]) != flattened_of(xs[0]);
+            if (nodes[xs[k]].flattened_image() && (!keeps_order || another_order))
+                fail(rule::flattened_image, nodes[xs[k]].flattened);
+        }
+        row.flattened = keeps_order ? flattened_of(xs[0]) : shape{0, 0, 0};
+        if (parameters != 0 && name[0] == 0) fail(rule::name_missing, row.in);
         return append(row);
     }
     constexpr void fail(rule broken, shape a = {}, shape b = {}) {
@@ -184,8 +216,8 @@ private:
         row.input_count = 1;
         row.inputs[0] = static_cast<short>(x);
         row.in = row.out = nodes[x].out;
-        const bool elementwise_kind = is_clamp(kind) || is_table(kind) || derives_qparams(kind) || is_identity(kind) ||
-                                      kind == op::batch_norm || kind == op::add;
+        const bool elementwise_kind =
+            is_clamp(kind) || is_table(kind) || is_identity(kind) || kind == op::batch_norm || kind == op::add;
         if (elementwise_kind) row.flattened = flattened_of(x);
         return row;
     }

@@ -3,8 +3,7 @@
 
 #include <cstddef>
 
-#include <zeropoint/layer/node.hpp>
-#include <zeropoint/scheme/qparams.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -37,8 +36,6 @@ struct context {
     const qparams& range_in(const node& row, int k = 0) const { return ranges[rows[row.inputs[k]].slot]; }
 };
 
-/// One row's work. Which function it is, is decided at compile time; big rows share one function per kind and dtypes.
-using step_function = void (*)(const node& row, const context& c) noexcept;
 inline void nothing_step(const node&, const context&) noexcept {}
 
 }  // namespace v0

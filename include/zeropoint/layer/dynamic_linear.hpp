@@ -62,6 +62,12 @@ struct dynamic_policy {
             return Rule::template choose<Input, QScheme::is_symmetric>(low, high);
         }
     };
+    /// The same for an image that a convolution reads: symmetric int8, whatever Input and QScheme.
+    struct choose_image_range {
+        constexpr qparams operator()(float low, float high) const {
+            return Rule::template choose<qint8, true>(low, high);
+        }
+    };
     // What quantize_filters asks for.
     struct weight_quantizer {
         using dtype = Weight;

@@ -15,11 +15,12 @@
 #include <zeropoint/kernel/float_elementwise.hpp>
 #include <zeropoint/kernel/pooling.hpp>
 #include <zeropoint/layer/context.hpp>
+#include <zeropoint/layer/fused_clamp.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// conv2d, linear and custom rows: `weights` floats (out, height, width, in), then from here on one bias an output channel.
+/// conv2d, linear and described rows: `weights` floats (out, height, width, in), then from here on one bias an output channel.
 constexpr int bias_offset(const node& row) {
     return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)) / sizeof(float));
 }
@@ -36,22 +37,13 @@ constexpr int float_parameter_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (is_weighted(row.kind)) return size * (bias_offset(row) + row.channels);
     if (row.kind == op::batch_norm) return size * 4 * row.channels;
-    return size * row.weights;  // custom
+    return size * row.weights;  // described operators
 }
 template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (row.kind == op::batch_norm) return size * 2 * row.channels;
+    if (row.described != nullptr) return row.described->scratch_bytes(row);
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
-}
-
-/// Between which bounds a row clamps by what it is, or by what is fused into it.
-constexpr float lower_bound(const node& row, op clamp) {
-    if (clamp == op::clamp) return row.lowest;
-    return is_clamp(clamp) ? 0.0f : -infinity;
-}
-constexpr float upper_bound(const node& row, op clamp) {
-    if (clamp == op::clamp) return row.highest;
-    return clamp == op::relu6 ? 6.0f : infinity;
 }
 
 template <class Arch> struct float_steps {
@@ -86,11 +78,6 @@ template <class Arch> struct float_steps {
         kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
                                  [=](const auto& x) { return kernel::functions::leaky_relu{}(x, slope); });
     }
-    static void mul_scalar(const node& row, const context& c) noexcept {
-        const float factor = row.parameter;
-        kernel::map_floats<Arch>(c.in<float>(row), count(row), c.out<float>(row),
-                                 [=](const auto& x) { return x * std::decay_t<decltype(x)>(factor); });
-    }
     static void activation(const node& row, const context& c) noexcept {
         row.function->apply(c.in<float>(row), count(row), c.out<float>(row), row.parameter);
     }
@@ -121,13 +108,11 @@ template <class Arch> struct float_steps {
         if (c.out<float>(row) != c.in<float>(row))
             std::memcpy(c.out<float>(row), c.in<float>(row), sizeof(float) * count(row));
     }
-    static void custom(const node& row, const context& c) noexcept {
-        row.custom->forward(c.in<float>(row), c.out<float>(row), row, c.block<float>(row));
-    }
 };
 
 template <class Arch> constexpr step_function float_step(const node& row) {
     using steps = float_steps<Arch>;
+    if (row.steps != nullptr) return row.steps->floats;
     switch (row.kind) {
         case op::conv2d:
         case op::linear: return steps::weighted;
@@ -140,13 +125,11 @@ template <class Arch> constexpr step_function float_step(const node& row) {
         case op::tanh: return steps::template map<kernel::functions::tanh>;
         case op::hardswish: return steps::template map<kernel::functions::hardswish>;
         case op::activation: return steps::activation;
-        case op::mul_scalar: return steps::mul_scalar;
         case op::add: return steps::add;
         case op::concat: return steps::concat;
         case op::max_pool2d: return steps::max_pool;
         case op::avg_pool2d: return steps::avg_pool;
         case op::adaptive_avg_pool2d: return steps::adaptive_avg_pool;
-        case op::custom: return steps::custom;
         case op::flatten:
         case op::dropout:
         case op::quant_stub:

@@ -13,7 +13,7 @@
 namespace zp {
 inline namespace v0 {
 
-/// Sets of operators, algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
+/// Sets of operators (but described ones), algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
 struct kernel_needs {
     std::uint64_t operators = 0;
     std::uint32_t algorithms = 0;
@@ -32,7 +32,7 @@ struct kernel_needs {
             floats = floats || row.kind != op::input;
             return;
         }
-        operators |= std::uint64_t{1} << static_cast<int>(row.kind);
+        if (row.described == nullptr) operators |= std::uint64_t{1} << static_cast<int>(row.kind);
         unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
         signed_codes = signed_codes || row.type == scalar_type::int8;
         if (!is_weighted(row.kind)) return;

@@ -16,14 +16,22 @@ inline namespace v0 {
 enum class op : std::uint8_t {
     none, input, conv2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
-    requantize, custom, clamp, activation, mul_scalar
+    requantize, custom, clamp, activation,
+    // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
+    mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
+    layer_norm, group_norm, instance_norm, matmul, attention, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
+    channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where, embedding
 };
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
         "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
-        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "mul_scalar"};
+        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "mul_scalar", "mul", "sub",
+        "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
+        "group_norm", "instance_norm", "matmul", "attention", "slice", "permute", "reshape", "pad", "pixel_shuffle",
+        "pixel_unshuffle", "channel_shuffle", "gather", "expand", "flip", "roll", "stack", "interpolate", "argmax", "where",
+        "embedding"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -41,15 +49,6 @@ constexpr bool is_table(op kind) {
 constexpr bool is_identity(op kind) {
     return kind == op::dropout || kind == op::quant_stub || kind == op::dequant_stub;
 }
-/// The output has the input's scale and zero point, by definition of the operator.
-constexpr bool keeps_qparams(op kind) {
-    return is_clamp(kind) || kind == op::max_pool2d || kind == op::avg_pool2d || kind == op::adaptive_avg_pool2d ||
-           kind == op::flatten;
-}
-
-/// The output has the input's codes, and its scale and zero point follow from the input's: nothing is observed.
-constexpr bool derives_qparams(op kind) { return kind == op::mul_scalar; }
-
 using kernel::conv2d_algorithm;
 
 /// What the algorithm of a convolution or linear layer is chosen for.
@@ -85,7 +84,8 @@ constexpr const char* name_of(algorithm_goal goal) {
 inline constexpr int max_inputs = 8;
 inline constexpr int in_user_input = -1, in_user_output = -2;  // values of arena_offset
 
-struct custom_operator;
+struct operator_description;
+struct operator_steps;
 
 /// A function of one value: of sigmoid, tanh, hardswish and leaky_relu rows, and of any that the user gives. Made by
 /// function_of (layer/activation_function.hpp) from a callable type.
@@ -110,7 +110,9 @@ struct node {
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
     bool count_include_pad = true;  // avg_pool2d
+    bool one_dimensional = false;   // conv1d: its weight has no height in files
     bool keep_float = false;        // stays float32 through convert
+    bool dynamic = false;           // int8 weights, and activations that are quantized in each call
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
     std::int8_t config = 0;  // which entry of the qconfig applies
@@ -118,11 +120,12 @@ struct node {
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
     kernel::conv2d_geometry window;  // conv2d, linear and pooling
-    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm, factor of mul_scalar
+    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
     float lowest = 0, highest = 0;   // clamp, of its own or fused: the bounds
     const char* name = "";
-    const custom_operator* custom = nullptr;
-    const activation_function* function = nullptr;  // rows that are a table, or have one fused
+    const operator_description* described = nullptr;  // what a described operator is,
+    const operator_steps* steps = nullptr;            // and its functions; not in the table of an int8 stage
+    const activation_function* function = nullptr;    // rows that are a table, or have one fused
     short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it
     short table_origin = -1;         // quantized: row of the stage before whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
@@ -144,21 +147,10 @@ struct node {
     }
 };
 
-/// What a row does, for people: an activation has the name of its function.
-constexpr const char* kind_of(const node& row) {
-    return row.kind == op::activation ? row.function->kind : name_of(row.kind);
-}
-
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
 }
-
-/// What a user-defined operator supplies; made by `zp::custom<Name, Layer>` from the static members of `Layer`.
-struct custom_operator {
-    const char* kind;
-    void (*forward)(const float* x, float* y, const node& row, const float* parameters);
-};
 
 /// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.
 // clang-format off
@@ -166,7 +158,7 @@ enum class rule : std::uint8_t {
     none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
-    not_a_layer, algorithm_does_not_fit, clamp_bounds
+    not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected
 };
 // clang-format on
 

@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/context.hpp>
+#include <zeropoint/layer/fused_clamp.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/layer/requantization.hpp>
@@ -18,20 +19,6 @@
 
 namespace zp {
 inline namespace v0 {
-
-/// The codes that a clamp leaves, the row's own or one that is fused into it: relu cuts at real 0, relu6 at real 6 as well.
-constexpr kernel::output_codes clamped_codes(const node& row, op clamp, const qparams& range) {
-    kernel::output_codes codes{range.zero_point, row.quant_min, row.quant_max, nullptr};
-    const auto code = [&](float bound) { return quantize(bound, range, row.quant_min, row.quant_max); };
-    if (is_clamp(clamp)) codes.min = std::max(row.quant_min, range.zero_point);
-    if (clamp == op::relu6) codes.max = std::min(row.quant_max, code(6.0f));
-    if (clamp == op::clamp) {
-        codes.min = code(row.lowest);
-        codes.max = code(row.highest);
-    }
-    return codes;
-}
-
 /// The extents that a row's code is generated for: those of a small matrix product; rows = 0 for all other rows.
 constexpr kernel::linear_extents small_extents(const node& row) {
     if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights) return {};

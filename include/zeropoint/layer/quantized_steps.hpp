@@ -84,10 +84,12 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) return float_parameter_bytes(row);
         if (is_weighted(row.kind)) return convolution::parameter_bytes(row);
         if (is_table_row(row)) return 256;
+        if (row.described != nullptr) return prepared_offset(row) + row.described->prepared_bytes(row);
         return row.kind == op::add ? static_cast<int>(sizeof(kernel::add_parameters)) : 0;
     }
     static constexpr int scratch_bytes(const node& row) {
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) return float_scratch_bytes<Arch>(row);
+        if (row.described != nullptr) return row.described->scratch_bytes(row);
         return is_weighted(row.kind) ? convolution::scratch_bytes(row) : 0;
     }
 
@@ -104,8 +106,13 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
         std::memcpy(block, table.data(), 256);
     }
-    /// What follows from the ranges alone, and no file holds.
+    /// A described row's block, which begins with its floats.
+    static preparation prepare(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
+        return {row, rows, ranges, reinterpret_cast<const float*>(block), block + prepared_offset(row)};
+    }
+    /// What follows from the ranges, and from the floats of a described row, and no file holds.
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
+        if (row.described != nullptr) row.described->prepare(prepare(row, rows, ranges, block));
         if (row.kind != op::add) return;
         const qparams &a = ranges[rows[row.inputs[0]].slot], &b = ranges[rows[row.inputs[1]].slot],
                       &y = ranges[row.slot];
@@ -114,9 +121,9 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
         std::memcpy(block, &parameters, sizeof parameters);
     }
 
-    /// The step of row `Row` of a stage: generated for its extents where it is a small matrix times one vector.
-    template <class Stage, int Row> static constexpr step_function step_of() {
-        constexpr const node* rows = Stage::table.nodes;
+    /// The step of row `Row` of a plan: generated for its extents where it is a small matrix times one vector.
+    template <class Plan, int Row> static constexpr step_function step_of() {
+        constexpr const node* rows = Plan::planned.nodes;
         constexpr kernel::linear_extents extents = small_extents(rows[Row]);
         if constexpr (extents.rows == 1) {
             using in = storage_of<rows[rows[Row].inputs[0]].type>;
@@ -134,6 +141,8 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
             if constexpr (Needs.floats) return float_step<Arch>(row);
             else return nullptr;
         }
+        if (row.steps != nullptr)
+            return input == scalar_type::uint8 ? row.steps->unsigned_codes : row.steps->signed_codes;
         const scalar_type codes = row.kind == op::quantize ? row.type : input;
         if constexpr (Needs.unsigned_codes)
             if (codes == scalar_type::uint8) return step_from<std::uint8_t>(row);
@@ -187,8 +196,8 @@ private:
             if (row.kind == op::avg_pool2d) return steps::avg_pool;
         if constexpr (Needs.has(op::adaptive_avg_pool2d))
             if (row.kind == op::adaptive_avg_pool2d) return steps::adaptive_avg_pool;
-        if constexpr (Needs.has(op::flatten) || Needs.has(op::mul_scalar))
-            if (row.kind == op::flatten || row.kind == op::mul_scalar) return steps::copy;
+        if constexpr (Needs.has(op::flatten))
+            if (row.kind == op::flatten) return steps::copy;
         return nullptr;
     }
 };

@@ -11,21 +11,23 @@
 namespace zp {
 inline namespace v0 {
 
-/// What makes a type a layer, the user's own included: a number of rows and a function that appends them.
-template <class L> concept layer = requires(builder& b, int x) {
-    { L::nodes } -> std::convertible_to<int>;
-    { L::lower(b, x) } -> std::same_as<int>;
-};
-
 /// `zp::conv2d<"conv1", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1}>`; parameters "conv1.weight", "conv1.bias".
 template <fixed_string Name, conv Options> struct conv2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.conv2d(x, Name.text, Options); }
 };
 
+/// Along a sequence of 1 x length x channels (PyTorch's channels x length): `zp::conv1d<"conv", zp::conv{.out_channels = 8,
+/// .kernel = 5, .padding = 2}>`. The weight in a file is out_channels x in_channels/groups x kernel.
+template <fixed_string Name, conv Options> struct conv1d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv1d(x, Name.text, Options); }
+};
+
 enum class with_bias : bool { no, yes };
 
-/// Fully connected over a vector of 1 x 1 x K; put zp::flatten in front of an image.
+/// Fully connected over a vector of 1 x 1 x K, or over each of the vectors of a sequence, 1 x length x K; put zp::flatten
+/// in front of an image.
 template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes> struct linear {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.linear(x, Name.text, Outputs, Bias == with_bias::yes); }
@@ -64,29 +66,36 @@ template <op Kind, auto Options> struct pool2d {
 template <auto Options> struct max_pool2d : pool2d<op::max_pool2d, Options> {};
 template <auto Options> struct avg_pool2d : pool2d<op::avg_pool2d, Options> {};
 
+/// The same along a sequence of 1 x length x channels.
+template <op Kind, auto Options> struct pool1d {
+    static_assert(
+        std::is_same_v<std::remove_const_t<decltype(Options)>, pool> ||
+            std::is_same_v<std::remove_const_t<decltype(Options)>, int>,
+        "max_pool1d / avg_pool1d<Options>: Options must be an int such as 2, or a zp::pool{.kernel = 3, .stride = 2}");
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (std::is_same_v<std::remove_const_t<decltype(Options)>, int>)
+            return b.pool1d(Kind, x, "", pool{.kernel = Options});
+        else return b.pool1d(Kind, x, "", Options);
+    }
+};
+template <auto Options> struct max_pool1d : pool1d<op::max_pool2d, Options> {};
+template <auto Options> struct avg_pool1d : pool1d<op::avg_pool2d, Options> {};
+
 /// Pools any input to Height x Width; `adaptive_avg_pool2d<1>` is the global average.
 template <int Height, int Width = Height> struct adaptive_avg_pool2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.adaptive_avg_pool2d(x, "", {Height, Width}); }
 };
 
+/// Pools a sequence to Length vectors.
+template <int Length> struct adaptive_avg_pool1d : adaptive_avg_pool2d<1, Length> {};
+
 /// An image to a vector. The values keep their order in memory; a linear layer behind it takes its columns, which
 /// PyTorch numbers channel by channel, in that order when it is loaded.
 struct flatten {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.flatten(x); }
-};
-
-/// A layer of the user's: static members `kind` (its name for printing), `output_shape(shape)`, `parameters(shape)` (how many
-/// floats it owns, "Name.weight" in a file) and `forward(x, y, row, parameters)`. It runs in float32.
-template <class Layer> inline constexpr custom_operator operator_of{Layer::kind, &Layer::forward};
-
-template <fixed_string Name, class Layer> struct custom {
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        const shape in = b.nodes[x].out;
-        return b.custom(x, Name.text, &operator_of<Layer>, Layer::output_shape(in), Layer::parameters(in));
-    }
 };
 
 }  // namespace v0

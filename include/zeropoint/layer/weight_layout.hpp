@@ -6,13 +6,14 @@
 #include <vector>
 
 #include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, out x in for a linear layer.
+/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIW for a conv1d, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
+    if (row.one_dimensional) return {row.channels, row.window.group_in(), row.window.kernel_width};
     if (row.kind == op::conv2d)
         return {row.channels, row.window.group_in(), row.window.kernel_height, row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};
@@ -35,6 +36,19 @@ template <class T> void weights_to_file(const node& row, const T* inside, T* fil
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);
     else std::copy_n(inside, row.weights, file);
+}
+
+/// A described operator's array from a file's order.
+inline void array_from_file(const parameter_array& array, const float* file, float* inside) {
+    if (array.rank == 3)
+        kernel::chw_columns_to_hwc(file, 1, {array.extents[1], array.extents[2], array.extents[0]}, inside);
+    else std::copy_n(file, array.size(), inside);
+}
+/// The inverse.
+inline void array_to_file(const parameter_array& array, const float* inside, float* file) {
+    if (array.rank == 3)
+        kernel::hwc_columns_to_chw(inside, 1, {array.extents[1], array.extents[2], array.extents[0]}, file);
+    else std::copy_n(inside, array.size(), file);
 }
 
 }  // namespace v0

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/model/graph.hpp>
 
 namespace zp {
@@ -17,18 +18,10 @@ template <int N> constexpr void place_parameters(graph<N>& g) {
     g.parameter_bytes = offset;
 }
 
-/// Whether the values that a row writes are those it reads: only their extents or their scale differ.
-constexpr bool is_view(const node& row) {
-    const bool keeps_codes = derives_qparams(row.kind) && row.type != scalar_type::float32;
-    return is_identity(row.kind) || row.kind == op::flatten || keeps_codes;
-}
-
 /// Whether a row's kernel may write its values over those of `input`: each output depends on the input at its place alone,
 /// and has as many bytes.
 constexpr bool may_overwrite(const node& row, const node& input) {
-    const bool elementwise = is_clamp(row.kind) || is_table(row.kind) || derives_qparams(row.kind) ||
-                             row.kind == op::add || row.kind == op::batch_norm || row.kind == op::requantize;
-    return elementwise && row.type == input.type && row.out.size() == input.out.size();
+    return is_elementwise(row) && row.type == input.type && row.out.size() == input.out.size();
 }
 
 /// Which values lie in one place: owners[i] is the first row of those that row i shares its memory with. A view shares its

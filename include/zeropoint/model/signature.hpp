@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/model/graph.hpp>
 
 namespace zp {
@@ -56,6 +57,10 @@ template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const c
         if (row.kind == op::activation || row.activation == op::activation) {
             mix_text(row.function->kind);
             for (const float value : row.function->constants) mix(std::bit_cast<std::int32_t>(value));
+        }
+        if (row.described != nullptr) {
+            mix_text(row.described->kind);
+            for (const int option : row.described->options) mix(option);
         }
         if (row.kind == op::clamp || row.activation == op::clamp) {
             mix(std::bit_cast<std::int32_t>(row.lowest));

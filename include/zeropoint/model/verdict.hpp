@@ -35,7 +35,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input "
                   "shape, output shape>): take a smaller kernel, or more padding");
     static_assert(Broken != rule::linear_needs_flatten,
-                  "this linear layer is given an image, not a vector (see error_in_layer<rule, Layer, input shape, "
+                  "this linear layer is given an image, not a vector or a sequence of vectors (see "
+                  "error_in_layer<rule, Layer, input shape, "
                   "...>): put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it");
     static_assert(Broken != rule::too_many_inputs, "a concat takes at most 8 inputs: nest two of them");
     static_assert(Broken != rule::too_many_nodes,
@@ -71,10 +72,11 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "arguments}, ...>): a layer is a type with a static int `nodes` and `lower(builder&, int)`");
     static_assert(Broken != rule::no_layers,
                   "this model has an input and no layer: add one, its output is the model's");
-    static_assert(Broken != rule::operand_types_differ,
-                  "the two operands of this add have activations of different dtypes, which one kernel does not add "
-                  "(see Layer in error_in_layer<rule, Layer, ...>): give both layers in front of it, and the add, "
-                  "qconfigs with the same activation dtype");
+    static_assert(
+        Broken != rule::operand_types_differ,
+        "what this layer reads and writes has activations of different dtypes, which no one kernel of it takes "
+        "(see Layer in error_in_layer<rule, Layer, ...>): give it, and the layers in front of it, qconfigs "
+        "with the same activation dtype");
     static_assert(Broken != rule::algorithm_does_not_fit,
                   "the algorithm that the qconfig names for this layer cannot compute its window and groups (see "
                   "error_in_layer<rule, Layer, input shape, output shape>): name another for it, or take zp::balanced, "
@@ -82,6 +84,16 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(Broken != rule::clamp_bounds,
                   "the lower bound of this clamp or hardtanh lies above its upper one (see Layer in "
                   "error_in_layer<rule, Layer, ...>): the first argument is the lower bound");
+    static_assert(Broken != rule::operand_shapes,
+                  "this operator cannot take inputs of these shapes (see error_in_layer<rule, Layer, first input, last "
+                  "input>): its docstring says which fit together");
+    static_assert(Broken != rule::sequence_expected,
+                  "this layer runs along a sequence, 1 x length x channels, and is given an image (see "
+                  "error_in_layer<rule, Layer, input shape, ...>): take the layer of two dimensions, or reshape in "
+                  "front of it");
+    static_assert(Broken != rule::name_missing,
+                  "this operator has parameters, which a file finds by its name, and no name (see error_in_layer<rule, "
+                  "Layer, input shape, ...>): give it one");
 };
 
 template <class Source>

@@ -41,25 +41,22 @@ inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_t
 
 /// Scale and zero point of a function with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
 /// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams).
-constexpr qparams fixed_qparams_of(const activation_function& function, std::int32_t quant_min,
-                                   std::int32_t quant_max) {
+constexpr qparams fixed_qparams_of(const node& row, std::int32_t quant_min, std::int32_t quant_max) {
+    const bool described = row.described != nullptr;
+    const double low = described ? row.described->output_min : row.function->output_min;
+    const double width = (described ? row.described->output_max : row.function->output_max) - low;
     const auto codes = static_cast<double>(quant_max - quant_min + 1);
-    const double low = function.output_min, width = function.output_max - low;
-    return {static_cast<float>(width / codes), quant_min + static_cast<std::int32_t>(codes * -low / width)};
+    const auto zero_point = quant_min + static_cast<std::int32_t>(codes * -low / width);
+    return {static_cast<float>(width / codes), zero_point < quant_max ? zero_point : quant_max};
 }
 
 /// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw.
 template <class Quantizer, class Observer>
 qparams choose_slot_qparams(const Observer& observer, const node& row, std::string_view where) {
     using dtype = typename Quantizer::dtype;
-    if (has_fixed_qparams(row)) return fixed_qparams_of(*row.function, dtype::quant_min, dtype::quant_max);
+    if (has_fixed_qparams(row)) return fixed_qparams_of(row, dtype::quant_min, dtype::quant_max);
     return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where)
         .front();
-}
-
-/// Scale and zero point of a row that leaves the codes as they are.
-inline qparams derived_qparams(const node& row, const qparams& input) {
-    return {static_cast<float>(double{input.scale} * double{row.parameter}), input.zero_point};
 }
 
 namespace detail {
@@ -87,10 +84,10 @@ private:
     void choose_range(int origin) {
         const node& row = source_stage::table.nodes[origin];
         if (std::exchange(chosen_[static_cast<std::size_t>(row.slot)], true)) return;
-        if (derives_qparams(row.kind) && !row.observed) {
+        if (derives_qparams(row) && !row.observed) {
             choose_range(row.inputs[0]);
             const qparams& input = range(source_stage::table.nodes[row.inputs[0]].slot);
-            target_.ranges()[row.slot] = derived_qparams(row, input);
+            target_.ranges()[row.slot] = row.described->derive(input);
             return;
         }
         const std::string where = display_name(Calibrated::rows(), origin);
@@ -121,8 +118,19 @@ private:
             kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
                                  block);
         } else {
+            std::memcpy(block, floats,
+                        sizeof(float) * static_cast<std::size_t>(row.described == nullptr ? 0 : row.weights));
+            check_scales(row, block);
             kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
         }
+    }
+    void check_scales(const node& row, std::byte* block) const {
+        if (row.described == nullptr) return;
+        const char* problem =
+            row.described->problem(kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block));
+        if (problem != nullptr)
+            raise<value_error>("convert: " + display_name(Calibrated::rows(), row.origin) + " (" + kind_of(row) +
+                               "): " + problem);
     }
     quantized_weights filters(const node& row, const node& old, const float* floats, float x_scale) {
         const std::span weights(floats, static_cast<std::size_t>(old.weights)),

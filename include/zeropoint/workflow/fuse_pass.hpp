@@ -1,6 +1,7 @@
 // The constexpr half of fuse: batch_norm into the convolution or linear in front of it, relu, relu6 and clamp into what they follow.
 #pragma once
 
+#include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/model/graph.hpp>
 
 namespace zp {
@@ -66,7 +67,7 @@ template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
             node& producer = r.nodes[moved[row.inputs[0]]];
             const bool together = producer.keep_float == row.keep_float && producer.activation == op::none;
             const bool folds = row.kind == op::batch_norm && is_weighted(producer.kind) && producer.folded < 0;
-            const bool clamps = is_clamp(row.kind) && (is_weighted(producer.kind) || producer.kind == op::add);
+            const bool clamps = is_clamp(row.kind) && fuses_clamps(producer);
             if (together && (folds || clamps)) {
                 if (folds) {
                     producer.folded = row.origin;

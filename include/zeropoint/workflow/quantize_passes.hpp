@@ -16,9 +16,6 @@ struct entry_description {
     bool affine_weights = false;
 };
 
-/// sigmoid, tanh and others have a known range: their scale is a constant, not an observation.
-constexpr bool has_fixed_qparams(const node& row) { return row.function != nullptr && row.function->has_known_range(); }
-
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
 /// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
 /// `choose(row)` gives the entry of the qconfig, -1 for float32.
@@ -30,14 +27,14 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
         const int entry = row.keep_float ? -1 : choose(row);
         row.keep_float = entry < 0;
         row.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
-        const bool shares = keeps_qparams(row.kind) && !row.keep_float;
-        const bool derives = derives_qparams(row.kind) && !row.keep_float;
+        const bool shares = keeps_qparams(row) && !row.keep_float;
+        const bool derives = derives_qparams(row) && !row.keep_float;
         if (shares || derives) row.config = g.nodes[row.inputs[0]].config;
         row.slot = shares ? g.nodes[row.inputs[0]].slot : static_cast<short>(g.slots++);
         row.observed = !shares && !derives;
         if (!shares) fixed[row.slot] = derives || has_fixed_qparams(row);
         if (i == 0) row.keep_float = false;  // the input has a scale, whoever reads it
-        if (row.kind != op::concat || row.keep_float) continue;
+        if (!is_on_one_grid(row) || row.keep_float) continue;
         for (int k = 0; k != row.input_count; ++k) {
             node& producer = g.nodes[row.inputs[k]];
             if (producer.slot == row.slot) {
@@ -66,7 +63,7 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
 /// requantize for every input of a concat.
 template <int N> constexpr int most_quantized_rows(const graph<N>& g) {
     int rows = 2 * g.size;
-    for (int i = 0; i != g.size; ++i) rows += g.nodes[i].kind == op::concat ? g.nodes[i].input_count : 0;
+    for (int i = 0; i != g.size; ++i) rows += is_on_one_grid(g.nodes[i]) ? g.nodes[i].input_count : 0;
     return rows;
 }
 
@@ -119,7 +116,7 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
             as_float[i] = r.size++;
             continue;
         }
-        if ((row.kind == op::batch_norm || row.kind == op::custom) && r.error.broken == rule::none)
+        if (row.kind == op::batch_norm && r.error.broken == rule::none)
             r.error = {rule::no_quantized_form, r.size, row.in, row.out};
         const entry_description entry = describe(row.config);
         const int producer = row.input_count == 0 ? -1 : row.inputs[0];
@@ -136,22 +133,24 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
                 continue;
             }
         }
+        const bool takes_type = keeps_qparams(row) || derives_qparams(row);
+        const scalar_type type = takes_type ? r.nodes[codes(producer)].type : entry.activation;
         for (int k = 0; k != row.input_count; ++k) {
             int source = codes(row.inputs[k]);
             const node& value = r.nodes[source];
-            if (row.kind == op::concat && (value.type != entry.activation || value.slot != row.slot))
+            if (is_on_one_grid(row) && (value.type != entry.activation || value.slot != row.slot))
                 source = boundary(op::requantize, source, i);
-            if (row.kind == op::add && value.type != entry.activation && r.error.broken == rule::none)
+            else if ((row.kind == op::add || row.described != nullptr) && value.type != type &&
+                     r.error.broken == rule::none)
                 r.error = {rule::operand_types_differ, r.size, row.in, row.out};
             row.inputs[k] = static_cast<short>(source);
         }
-        if (keeps_qparams(row.kind) || derives_qparams(row.kind)) {
+        row.type = type;
+        if (takes_type) {
             const node& value = r.nodes[row.inputs[0]];
-            row.type = value.type;
             row.quant_min = value.quant_min;
             row.quant_max = value.quant_max;
         } else {
-            row.type = entry.activation;
             row.quant_min = entry.quant_min;
             row.quant_max = entry.quant_max;
         }

@@ -32,8 +32,8 @@ template <class Net, class Arch = default_architecture> struct fused_stage {
 
 /// Every layer that a qconfig names must exist, and be there after fusing: a misspelt keep_float, or that of a batch norm
 /// which is folded, would otherwise do nothing, silently.
-template <class Net, class Config, class Arch> struct names_of_qconfig {
-    using entries = qconfig_entries<Config>;
+template <class Net, class Config, class Arch, class Entries = qconfig_entries<Config>> struct names_of_qconfig {
+    using entries = Entries;
     static constexpr int missing = [] {
         if (source<Net>::table.error.broken != rule::none) return -1;
         for (int i = 1; i != entries::count; ++i)
@@ -162,7 +162,8 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
     static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
     using kernels =
         quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs_of(loose.nodes, loose.size)>;
-    static constexpr auto table = [] {
+    static constexpr const char* arithmetic = kernels::requantization_policy::name;  // for the signature of files
+    static constexpr auto planned = [] {
         auto g = shrink<loose.size>(loose);
         if (g.error.broken != rule::none || prepared.error.broken != rule::none) return g;
         for (int i = 0; i != g.size; ++i) {
@@ -171,6 +172,12 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
         }
         place_parameters(g);
         place_activations(g);
+        return g;
+    }();
+    /// The plan without pointers to functions, so that a program has those alone that its steps call.
+    static constexpr auto table = [] {
+        auto g = planned;
+        for (int i = 0; i != g.size; ++i) g.nodes[i].steps = nullptr;
         return g;
     }();
     static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {

@@ -1,0 +1,153 @@
+// One row of a dynamically quantized model: the block of a linear layer or convolution with int8 weights, and what runs it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <zeropoint/kernel/clamp.hpp>
+#include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/kernel/dynamic_conv2d.hpp>
+#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/float_steps.hpp>
+#include <zeropoint/layer/kernel_needs.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// The dynamic rows of a model under one dynamic_policy on one architecture: linear layers, over a vector or over each of
+/// the vectors of a sequence, and convolutions of one group, whose image has one symmetric range.
+template <class Policy, class Arch> struct dynamic_row_kernels {
+    using layout_type = kernel::dynamic_linear_layout<Arch>;
+    using weight = typename Policy::weight;
+    using weight_storage = typename Policy::weight_storage;
+    using storage = typename Policy::input_storage;
+
+    static constexpr kernel_needs weights_needed = [] {
+        kernel_needs needs;
+        needs.unsigned_weights = !weight::is_signed;
+        needs.signed_weights = weight::is_signed;
+        return needs;
+    }();
+
+    /// Makes a float row a dynamic one.
+    static constexpr void mark(node& row) {
+        row.dynamic = true;
+        row.weight_type = scalar_type_of<weight_storage>;
+        row.weight_min = weight::quant_min;
+        row.weight_max = weight::quant_max;
+        row.quant_min = limits(row).min;
+        row.quant_max = limits(row).max;
+        row.affine_weights = Policy::has_affine_weights;
+        row.word_weights = row.affine_weights || (is_small(row) && extents_of(row).prefer_words() &&
+                                                  !kernel::always_byte_quads<Arch>({0, row.quant_min, row.quant_max},
+                                                                                   row.weight_min, row.weight_max));
+    }
+    static constexpr int parameter_bytes(const node& row) {
+        const std::size_t zero_points = row.affine_weights ? align_up(4 * static_cast<std::size_t>(row.channels)) : 0;
+        return static_cast<int>(arrays(row).bytes + zero_points);
+    }
+    static constexpr int scratch_bytes(const node& row) {
+        if (row.kind == op::conv2d) return static_cast<int>(kernel::dynamic_conv2d_scratch<Arch>(row.window).bytes);
+        return static_cast<int>(
+            kernel::dynamic_linear_scratch<Arch>(layout(row).geometry(row.in.width), row.in.width).bytes);
+    }
+
+    /// Fills a row's block.
+    static void write(const node& row, quantized_weights weights, std::byte* block) {
+        if (row.affine_weights)
+            std::memcpy(block + arrays(row).bytes, weights.zero_points.data(),
+                        4 * static_cast<std::size_t>(row.channels));
+        else if (row.word_weights) weights.zero_points.resize(static_cast<std::size_t>(row.channels));
+        const kernel::conv2d_weights<weight_storage> source{
+            reinterpret_cast<const weight_storage*>(weights.codes.data()),
+            weights.zero_points.empty() ? nullptr : weights.zero_points.data(), nullptr};
+        if (row.kind == op::conv2d)
+            kernel::pack_dynamic_conv2d<Arch>(row.window, row.word_weights, source, weights.scales.data(),
+                                              weights.float_bias.data(), block);
+        else
+            kernel::pack_dynamic_linear<Arch>(layout(row), source, weights.scales.data(), weights.float_bias.data(),
+                                              Policy::limits, block);
+    }
+    /// The inverse: what a file holds.
+    static quantized_weights read(const node& row, const std::byte* block) {
+        const auto channels = static_cast<std::size_t>(row.channels);
+        const array_offsets at = arrays(row);
+        quantized_weights weights;
+        weights.codes.resize(static_cast<std::size_t>(row.weights));
+        weights.scales.resize(channels);
+        weights.float_bias.resize(channels);
+        std::vector<std::int32_t> bias(channels), zero_points(channels);
+        std::memcpy(weights.scales.data(), block + at.scales, 4 * channels);
+        std::memcpy(weights.float_bias.data(), block + at.bias, 4 * channels);
+        if (row.affine_weights) {
+            std::memcpy(zero_points.data(), block + at.bytes, 4 * channels);
+            weights.zero_points = zero_points;
+        }
+        kernel::conv2d_kernels<Arch, conv2d_algorithm::implicit_gemm>::unpack(
+            row.kind == op::conv2d ? row.window : layout(row).geometry(1),
+            row.word_weights ? zero_points.data() : nullptr,
+            kernel::activation_codes{0, limits(row).min, limits(row).max}, block,
+            reinterpret_cast<weight_storage*>(weights.codes.data()), bias.data());
+        return weights;
+    }
+
+    /// The step of row `Row` of a plan: code of its own for few products of one vector, as dynamic_linear has.
+    template <class Plan, int Row> static constexpr step_function step_of() {
+        constexpr const node& row = Plan::planned.nodes[Row];
+        if constexpr (!row.dynamic) return float_step<Arch>(row);
+        else if constexpr (row.kind == op::conv2d) return run_conv2d;
+        else if constexpr (is_small(row)) return run_small<row.in.channels, row.out.channels, row.word_weights>;
+        else return run;
+    }
+
+private:
+    static constexpr kernel::linear_extents extents_of(const node& row) {
+        return {row.in.width, row.in.channels, row.out.channels};
+    }
+    static constexpr bool is_small(const node& row) {
+        return row.kind == op::linear && row.in.width == 1 && !Policy::has_affine_weights &&
+               extents_of(row).are_small();
+    }
+    static constexpr layout_type layout(const node& row) {
+        return {row.in.channels, row.out.channels, row.word_weights};
+    }
+    static constexpr kernel::code_limits limits(const node& row) {
+        return row.kind == op::conv2d ? kernel::dynamic_conv2d_limits : Policy::limits;
+    }
+    /// Where scales and biases lie in a block, and where what follows them does.
+    struct array_offsets {
+        std::size_t scales, bias, bytes;
+    };
+    static constexpr array_offsets arrays(const node& row) {
+        if (row.kind == op::linear) return {layout(row).scales, layout(row).bias, layout(row).bytes};
+        const kernel::dynamic_conv2d_layout<Arch> at(row.window, row.word_weights);
+        return {at.scales, at.bias, at.bytes};
+    }
+    static void run_conv2d(const node& row, const context& c) noexcept {
+        kernel::dynamic_conv2d<Arch>(row.window, row.word_weights, c.in<float>(row),
+                                     typename Policy::choose_image_range{}, c.block<std::byte>(row), c.out<float>(row),
+                                     c.scratch<std::byte>(row));
+        clamp(row, c);
+    }
+    static void run(const node& row, const context& c) noexcept {
+        kernel::dynamic_linear<Arch, storage, Policy::is_per_row>(
+            layout(row), c.in<float>(row), row.in.width, Policy::limits, typename Policy::choose_range{},
+            c.block<std::byte>(row), c.out<float>(row), c.scratch<std::byte>(row));
+        clamp(row, c);
+    }
+    template <int Depth, int Channels, bool Words> static void run_small(const node& row, const context& c) noexcept {
+        kernel::small_dynamic_linear<Arch, storage, Depth, Channels, Words>(
+            c.in<float>(row), Policy::limits, typename Policy::choose_range{}, c.block<std::byte>(row),
+            c.out<float>(row), c.scratch<std::byte>(row));
+        clamp(row, c);
+    }
+    static void clamp(const node& row, const context& c) noexcept {
+        if (row.activation == op::none) return;
+        kernel::clamp<Arch>(c.out<float>(row), static_cast<std::size_t>(row.out.size()),
+                            lower_bound(row, row.activation), upper_bound(row, row.activation), c.out<float>(row));
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,147 @@
+// What the passes, the planner and the files ask of a row whose operator they do not know by name, and the same questions
+// answered for the operators they do know.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/layer/node.hpp>
+#include <zeropoint/scheme/qparams.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+struct context;
+/// One row's work. Which function it is, is decided at compile time; big rows share one function per kind and dtypes.
+using step_function = void (*)(const node& row, const context& c) noexcept;
+
+/// Where the scale and zero point of an operator's output come from.
+enum class output_range : std::uint8_t {
+    observed,  ///< from an observer, as a convolution's
+    of_input,  ///< they are those of the first input, as a max_pool2d's
+    derived,   ///< they follow from those of the first input, by a function: as mul_scalar's
+    known      ///< from bounds that are known beforehand, as a sigmoid's
+};
+
+/// One array of floats that an operator owns, "Name.weight" in a file. With three extents it is channels x height x width
+/// there, as PyTorch has it, and height x width x channels inside.
+struct parameter_array {
+    const char* name = "weight";
+    int rank = 1;
+    int extents[3] = {1, 1, 1};
+    constexpr int size() const { return extents[0] * extents[1] * extents[2]; }
+};
+
+/// The arrays of an operator, in the order in which they lie in its block.
+struct parameter_list {
+    parameter_array arrays[4];
+    int count = 0;
+
+    constexpr parameter_list() = default;
+    /// One array, "weight", of so many values; none for 0.
+    constexpr parameter_list(int values) {  // NOLINT(google-explicit-constructor): `return in.channels;`
+        if (values != 0) add("weight", values);
+    }
+    constexpr parameter_list& add(const char* name, int values) { return add({name, 1, {values, 1, 1}}); }
+    constexpr parameter_list& add(const parameter_array& array) {
+        arrays[count++] = array;
+        return *this;
+    }
+    constexpr int size() const {
+        int sum = 0;
+        for (int i = 0; i != count; ++i) sum += arrays[i].size();
+        return sum;
+    }
+};
+
+/// What is there when a row's prepared block is written: at convert, and when an int8 file is loaded.
+struct preparation {
+    const node& row;
+    const node* rows;
+    const qparams* ranges;    // one a slot
+    const float* parameters;  // the operator's arrays, one behind the other
+    std::byte* prepared;      // prepared_bytes to fill, aligned to buffer_alignment
+
+    const node& x(int k = 0) const { return rows[row.inputs[k]]; }  // its extents, storage type and range of codes
+    const qparams& x_qparams(int k = 0) const { return ranges[x(k).slot]; }
+    const qparams& y_qparams() const { return ranges[row.slot]; }
+};
+
+/// An operator, as a row points to it: made by describe<Layer> (layer/operation.hpp) from the static members of a type.
+struct operator_description {
+    const char* kind;              // its name, for people and for the signature of a file
+    std::span<const int> options;  // what tells it from others of that name
+    output_range range = output_range::observed;
+    float output_min = 0, output_max = 0;  // where the range is known
+    bool elementwise = false;  // an output depends on the inputs at its place alone: it may be written over one of them
+    bool moves_nothing = false;  // codes of the output are those of the input, at their places: a view in int8 stages
+    bool on_one_grid = false;    // every input has the output's scale and zero point, as in a concat
+    bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
+    bool has_codes = false;      // has an int8 form
+
+    parameter_list (*parameters)(const node&);
+    int (*scratch_bytes)(const node&);
+    int (*prepared_bytes)(const node&);
+    void (*prepare)(const preparation&);
+    const char* (*problem)(const preparation&);  // a sentence where scales make no sense together, else null
+    qparams (*derive)(const qparams& input);     // where the range is derived
+    std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
+};
+
+/// The functions of an operator on one architecture; null where it has no such form.
+struct operator_steps {
+    step_function floats, unsigned_codes, signed_codes;
+};
+
+/// What a row does, for people: an activation has the name of its function.
+constexpr const char* kind_of(const node& row) {
+    if (row.described != nullptr) return row.described->kind;
+    if (row.one_dimensional) return "conv1d";
+    return row.kind == op::activation ? row.function->kind : name_of(row.kind);
+}
+
+/// The output has the input's scale and zero point, by definition of the operator.
+constexpr bool keeps_qparams(const node& row) {
+    if (row.described != nullptr) return row.described->range == output_range::of_input;
+    return is_clamp(row.kind) || row.kind == op::max_pool2d || row.kind == op::avg_pool2d ||
+           row.kind == op::adaptive_avg_pool2d || row.kind == op::flatten;
+}
+/// The output's scale and zero point follow from the input's: nothing is observed.
+constexpr bool derives_qparams(const node& row) {
+    return row.described != nullptr && row.described->range == output_range::derived;
+}
+/// sigmoid, tanh and others have a known range: their scale is a constant, not an observation.
+constexpr bool has_fixed_qparams(const node& row) {
+    if (row.described != nullptr) return row.described->range == output_range::known;
+    return row.function != nullptr && row.function->has_known_range();
+}
+/// Inputs are brought to the output's scale and zero point before the row reads them.
+constexpr bool is_on_one_grid(const node& row) {
+    return row.kind == op::concat || (row.described != nullptr && row.described->on_one_grid);
+}
+/// Clamps behind the row become its bounds.
+constexpr bool fuses_clamps(const node& row) {
+    return is_weighted(row.kind) || row.kind == op::add || (row.described != nullptr && row.described->fuses_clamps);
+}
+/// Each output depends on the inputs at its place alone.
+constexpr bool is_elementwise(const node& row) {
+    if (row.described != nullptr) return row.described->elementwise;
+    return is_clamp(row.kind) || is_table(row.kind) || row.kind == op::add || row.kind == op::batch_norm ||
+           row.kind == op::requantize;
+}
+/// Whether the values that a row writes are those it reads: only their extents or their scale differ.
+constexpr bool is_view(const node& row) {
+    const bool keeps_codes =
+        row.described != nullptr && row.described->moves_nothing && row.type != scalar_type::float32;
+    return is_identity(row.kind) || row.kind == op::flatten || keeps_codes;
+}
+
+/// Where the prepared bytes of a described row lie in its block: behind its floats.
+constexpr int prepared_offset(const node& row) {
+    return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)));
+}
+
+}  // namespace v0
+}  // namespace zp

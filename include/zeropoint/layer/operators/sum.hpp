@@ -1,0 +1,59 @@
+// Sums and means along axes of an activation.
+#pragma once
+
+#include <cstring>
+
+#include <zeropoint/kernel/axis_sums.hpp>
+#include <zeropoint/layer/operation.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Axes of an activation; `axes::height | axes::channels` are both.
+enum class axes : int { height = 1, width = 2, channels = 4, image = height | width, all = image | channels };
+constexpr axes operator|(axes a, axes b) { return static_cast<axes>(static_cast<int>(a) | static_cast<int>(b)); }
+constexpr bool holds(axes set, axes axis) { return (static_cast<int>(set) & static_cast<int>(axis)) != 0; }
+
+namespace operators {
+
+/// The sum over axes, or the mean.
+template <axes Over, bool Mean> struct sum {
+    static constexpr const char* kind = Mean ? "mean" : "sum";
+    static constexpr int options[] = {static_cast<int>(Over)};
+    static constexpr bool fuses_clamps = true;
+    using prepared = kernel::axis_sum_parameters;
+
+    static constexpr shape output_shape(shape x) {
+        return {holds(Over, axes::height) ? 1 : x.height, holds(Over, axes::width) ? 1 : x.width,
+                holds(Over, axes::channels) ? 1 : x.channels};
+    }
+    static constexpr int divisor(const node& row) { return Mean ? row.in.size() / row.out.size() : 1; }
+    template <class Arch> static void forward(const operands<float>& o) noexcept {
+        kernel::sum_axes<Arch>(o.x_shape(), o.y_shape(), divisor(o.row()), o.lowest(), o.highest(), o.x(), o.y());
+    }
+
+    static constexpr int prepared_bytes(const node&) { return static_cast<int>(sizeof(prepared)); }
+    static void prepare(const preparation& p) {
+        const qparams &x = p.x_qparams(), &y = p.y_qparams();
+        const kernel::output_codes codes = clamped_codes(p.row, p.row.activation, y);
+        const prepared made = kernel::make_sum_parameters(x.scale, x.zero_point, divisor(p.row), y.scale,
+                                                          codes.zero_point, codes.min, codes.max);
+        std::memcpy(p.prepared, &made, sizeof made);
+    }
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::sum_axes<Arch>(o.x_shape(), o.y_shape(), o.x(), *o.template prepared<prepared>(), o.y());
+    }
+};
+
+}  // namespace operators
+
+// The axes stay, with extent 1, as PyTorch's keepdim = True has it. In int8 the sum is an exact integer, rounded once to a
+// grid of its own. A relu, relu6 or clamp behind them is fused.
+
+/// The sum over axes of what goes in.
+template <axes Over = axes::image> struct sum : operator_layer<op::sum, "", operators::sum<Over, false>> {};
+/// The mean over axes of what goes in: by default over the image, which is global average pooling.
+template <axes Over = axes::image> struct mean : operator_layer<op::mean, "", operators::sum<Over, true>> {};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,12 @@
+// expect: this operator cannot take inputs of these shapes
+#include <zeropoint/layer/operators/prelu.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 4, 6>, zp::prelu<"a", 4>> {};
+#else
+struct net : zp::model<zp::input<4, 4, 6>, zp::prelu<"a", 6>, zp::prelu<"b">> {};
+#endif
+
+zp::float_model<net> model;
