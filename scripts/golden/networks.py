@@ -7,7 +7,8 @@ parameter follows from its name, and every image from the network's name, by the
 tests/models/state_dict.hpp repeats number by number. The statistics of the batch norms are those of their inputs over
 four images, one layer after the other.
 
-Tensors: `<network>/logits` F32 [2, classes] of two more images; `<network>/statistics` F32 [batch norms, 2], the averages
+Tensors: `<network>/logits` F32 [2, classes] of two more images (an image as height x width x channels, flat, where that
+comes out); `<network>/statistics` F32 [batch norms, 2], the averages
 over the channels of running_mean and running_var. Metadata: `<network>.parameters`, how many numbers are trained;
 `<network>.state_dict`, a hash of the names and shapes. Versions: scripts/requirements.txt.
 
@@ -382,6 +383,166 @@ class DsCnn(nn.Module):
         return self.fc(self.blocks(self.norm(self.conv(x)).relu()).mean((2, 3)))
 
 
+class SqueezeAndExcite(nn.Module):
+    def __init__(self, channels, squeezed):
+        super().__init__()
+        self.fc1, self.fc2 = nn.Conv2d(channels, squeezed, 1), nn.Conv2d(squeezed, channels, 1)
+
+    def forward(self, x):
+        return x * nn.functional.hardsigmoid(self.fc2(self.fc1(x.mean((2, 3), True)).relu()))
+
+
+class MobileNetV3(nn.Module):
+    """A row of the table: kernel, expanded and output channels, squeeze-and-excite, hardswish, stride."""
+
+    LARGE = [(3, 16, 16, 0, 0, 1), (3, 64, 24, 0, 0, 2), (3, 72, 24, 0, 0, 1), (5, 72, 40, 1, 0, 2), (5, 120, 40, 1, 0, 1)]
+    LARGE += [(5, 120, 40, 1, 0, 1), (3, 240, 80, 0, 1, 2), (3, 200, 80, 0, 1, 1), (3, 184, 80, 0, 1, 1)]
+    LARGE += [(3, 184, 80, 0, 1, 1), (3, 480, 112, 1, 1, 1), (3, 672, 112, 1, 1, 1), (5, 672, 160, 1, 1, 2)]
+    LARGE += [(5, 960, 160, 1, 1, 1), (5, 960, 160, 1, 1, 1)]
+    SMALL = [(3, 16, 16, 1, 0, 2), (3, 72, 24, 0, 0, 2), (3, 88, 24, 0, 0, 1), (5, 96, 40, 1, 1, 2), (5, 240, 40, 1, 1, 1)]
+    SMALL += [(5, 240, 40, 1, 1, 1), (5, 120, 48, 1, 1, 1), (5, 144, 48, 1, 1, 1), (5, 288, 96, 1, 1, 2)]
+    SMALL += [(5, 576, 96, 1, 1, 1), (5, 576, 96, 1, 1, 1)]
+
+    class Block(nn.Module):
+        def __init__(self, inputs, kernel, inner, outputs, squeezes, hardswish, stride):
+            super().__init__()
+            activation = [nn.Hardswish() if hardswish else nn.ReLU()]
+            parts = [nn.Sequential(*conv_norm(inputs, inner), *activation)] if inner != inputs else []
+            parts.append(nn.Sequential(*conv_norm(inner, inner, kernel, stride, groups=inner), *activation))
+            parts += [SqueezeAndExcite(inner, divisible(inner // 4))] if squeezes else []
+            self.block = nn.Sequential(*parts, nn.Sequential(*conv_norm(inner, outputs)))
+            self.shortcut = stride == 1 and inputs == outputs
+
+        def forward(self, x):
+            return x + self.block(x) if self.shortcut else self.block(x)
+
+    def __init__(self, table, wide, classes=1000):
+        super().__init__()
+        layers, inputs = [nn.Sequential(*conv_norm(3, 16, 3, 2), nn.Hardswish())], 16
+        for kernel, inner, outputs, squeezes, hardswish, stride in table:
+            layers.append(self.Block(inputs, kernel, inner, outputs, squeezes, hardswish, stride))
+            inputs = outputs
+        layers.append(nn.Sequential(*conv_norm(inputs, 6 * inputs), nn.Hardswish()))
+        self.features = nn.Sequential(*layers)
+        self.classifier = nn.Sequential(
+            nn.Linear(6 * inputs, wide), nn.Hardswish(), nn.Dropout(), nn.Linear(wide, classes)
+        )
+        for module in self.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                module.eps = 0.001
+
+    def forward(self, x):
+        return self.classifier(self.features(x).mean((2, 3)))
+
+
+class ShuffleNetV2(nn.Module):
+    class Block(nn.Module):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            half = outputs // 2
+            self.branch1 = nn.Sequential()
+            if stride == 2:
+                first = [*conv_norm(inputs, inputs, 3, 2, groups=inputs), *conv_norm(inputs, half), nn.ReLU()]
+                self.branch1 = nn.Sequential(*first)
+            second = [*conv_norm(inputs if stride == 2 else half, half), nn.ReLU()]
+            second += [*conv_norm(half, half, 3, stride, groups=half), *conv_norm(half, half), nn.ReLU()]
+            self.branch2 = nn.Sequential(*second)
+
+        def forward(self, x):
+            left, right = (x, x) if len(self.branch1) else x.chunk(2, 1)
+            return nn.functional.channel_shuffle(torch.cat([self.branch1(left), self.branch2(right)], 1), 2)
+
+    def __init__(self, channels, last, classes=1000):
+        super().__init__()
+        self.conv1 = nn.Sequential(*conv_norm(3, 24, 3, 2), nn.ReLU())
+        inputs = 24
+        for stage, blocks in enumerate((4, 8, 4)):
+            outputs, parts = channels << stage, []
+            for number in range(blocks):
+                parts.append(self.Block(inputs, outputs, 1 if number else 2))
+                inputs = outputs
+            setattr(self, f"stage{stage + 2}", nn.Sequential(*parts))
+        self.conv5 = nn.Sequential(*conv_norm(inputs, last), nn.ReLU())
+        self.fc = nn.Linear(last, classes)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(self.conv1(x), 3, 2, 1)
+        return self.fc(self.conv5(self.stage4(self.stage3(self.stage2(x)))).mean((2, 3)))
+
+
+class UNet(nn.Module):
+    class DoubleConv(nn.Module):
+        def __init__(self, inputs, outputs):
+            super().__init__()
+            first, second = conv_norm(inputs, outputs, 3), conv_norm(outputs, outputs, 3)
+            self.double_conv = nn.Sequential(*first, nn.ReLU(), *second, nn.ReLU())
+
+        def forward(self, x):
+            return self.double_conv(x)
+
+    class Up(nn.Module):
+        def __init__(self, inputs):
+            super().__init__()
+            self.up = nn.ConvTranspose2d(inputs, inputs // 2, 2, 2)
+            self.conv = UNet.DoubleConv(inputs, inputs // 2)
+
+    def __init__(self, inputs, classes, width=64):
+        super().__init__()
+        self.inc = self.DoubleConv(inputs, width)
+        for level in range(4):
+            down = nn.Module()
+            down.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), self.DoubleConv(width << level, width << (level + 1)))
+            setattr(self, f"down{level + 1}", down)
+        for level in range(4):
+            setattr(self, f"up{level + 1}", self.Up(width << (4 - level)))
+        self.outc = nn.Module()
+        self.outc.conv = nn.Conv2d(width, classes, 1)
+
+    def forward(self, x):
+        levels = [self.inc(x)]
+        for down in (self.down1, self.down2, self.down3, self.down4):
+            levels.append(down.maxpool_conv(levels[-1]))
+        x = levels.pop()
+        for up in (self.up1, self.up2, self.up3, self.up4):
+            x = up.conv(torch.cat([levels.pop(), up.up(x)], 1))
+        return self.outc.conv(x)
+
+
+class BertEncoder(nn.Module):
+    """Takes and gives [batch, channels, 1, length], as the other networks."""
+
+    class Layer(nn.Module):
+        def __init__(self, channels, heads, inner):
+            super().__init__()
+            self.heads, self.attention, self.intermediate, self.output = heads, nn.Module(), nn.Module(), nn.Module()
+            self.attention.self, self.attention.output = nn.Module(), nn.Module()
+            for name in ("query", "key", "value"):
+                setattr(self.attention.self, name, nn.Linear(channels, channels))
+            self.attention.output.dense = nn.Linear(channels, channels)
+            self.attention.output.LayerNorm = nn.LayerNorm(channels, eps=1e-12)
+            self.intermediate.dense = nn.Linear(channels, inner)
+            self.output.dense = nn.Linear(inner, channels)
+            self.output.LayerNorm = nn.LayerNorm(channels, eps=1e-12)
+
+        def forward(self, x):
+            parts = self.attention.self
+            q, k, v = (
+                part(x).unflatten(2, (self.heads, -1)).transpose(1, 2) for part in (parts.query, parts.key, parts.value)
+            )
+            y = ((q @ k.transpose(2, 3)) / math.sqrt(q.shape[3])).softmax(3) @ v
+            y = self.attention.output.dense(y.transpose(1, 2).flatten(2))
+            x = self.attention.output.LayerNorm(y + x)
+            y = self.output.dense(nn.functional.gelu(self.intermediate.dense(x)))
+            return self.output.LayerNorm(y + x)
+
+    def __init__(self, channels=384, layers=6, heads=12):
+        super().__init__()
+        self.layer = nn.Sequential(*[self.Layer(channels, heads, 4 * channels) for _ in range(layers)])
+
+    def forward(self, x):
+        return self.layer(x[:, :, 0].transpose(1, 2)).transpose(1, 2)[:, :, None]
+
+
 # A network's name: how it is made, the shape of an image, and what torchvision's function of that name is given.
 NETWORKS = {
     "resnet18": (lambda: ResNet((2, 2, 2, 2)), (3, 64, 64), {}),
@@ -393,8 +554,18 @@ NETWORKS = {
     "mobilenet_v2_035": (lambda: MobileNetV2(0.35, 10), (3, 32, 48), {"width_mult": 0.35, "num_classes": 10}),
     "googlenet": (lambda: GoogLeNet(), (3, 64, 64), {"aux_logits": False, "init_weights": False}),
     "inception_v3": (lambda: InceptionV3(), (3, 75, 75), {"aux_logits": False, "init_weights": False}),
+    "mobilenet_v3_large": (lambda: MobileNetV3(MobileNetV3.LARGE, 1280), (3, 64, 64), {}),
+    "mobilenet_v3_small": (lambda: MobileNetV3(MobileNetV3.SMALL, 1024), (3, 64, 64), {}),
+    "shufflenet_v2_x1_0": (lambda: ShuffleNetV2(116, 1024), (3, 64, 64), {}),
+    "unet": (lambda: UNet(3, 2, 16), (3, 32, 48), None),
+    "bert_encoder": (lambda: BertEncoder(), (384, 1, 8), None),
     "ds_cnn": (lambda: DsCnn(), (1, 49, 10), None),
 }
+
+
+def channels_last(y: torch.Tensor) -> torch.Tensor:
+    """One row an image, in the library's order."""
+    return (y.permute(0, 2, 3, 1) if y.dim() == 4 else y).flatten(1)
 
 
 def state_dict_hash(model: nn.Module) -> int:
@@ -447,7 +618,7 @@ def main() -> None:
         if options.torchvision:
             print(name, same_as_torchvision(name, model, x, torchvision_options))
             continue
-        logits = model(x)
+        logits = channels_last(model(x))
         tensors[f"{name}/logits"], tensors[f"{name}/statistics"] = logits, statistics
         parameters = sum(p.numel() for p in model.parameters())
         metadata[f"{name}.parameters"] = str(parameters)
@@ -455,7 +626,7 @@ def main() -> None:
         if options.save:
             options.save.mkdir(parents=True, exist_ok=True)
             save_file(model.state_dict(), options.save / f"{name}.safetensors")
-        exact = model.double()(x.double())
+        exact = channels_last(model.double()(x.double()))
         difference = ((logits - exact).abs().max() / exact.abs().max()).item()
         cosine = nn.functional.cosine_similarity(logits[0], logits[1], dim=0)
         print(

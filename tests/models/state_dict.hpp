@@ -41,11 +41,11 @@ inline std::vector<float> made_up_parameter(const std::string& name, const zp::f
     const hashed_values hashed(name);
     std::vector<float> values(size);
     if (shape.size() == 1) {
-        const float middle = name.ends_with(".weight") ? 1.0f : 0.0f;
+        const float middle = name.ends_with(".weight") || name.ends_with(".running_var") ? 1.0f : 0.0f;
         for (std::size_t i = 0; i != size; ++i) values[i] = middle + hashed(i) * 0.25f;
     } else {
-        const auto bound = static_cast<float>(
-            std::sqrt(6.0 * static_cast<double>(shape[0]) / static_cast<double>(size)));  // correctly rounded everywhere
+        const auto bound = static_cast<float>(std::sqrt(6.0 * static_cast<double>(shape[0]) /
+                                                        static_cast<double>(size)));  // correctly rounded everywhere
         for (std::size_t i = 0; i != size; ++i) values[i] = hashed(i) * bound;
     }
     return values;
@@ -66,7 +66,8 @@ inline std::vector<std::byte> made_up_state_dict(const zp::safetensors_file& zer
         for (const std::int64_t extent : tensor.shape) line += " " + std::to_string(extent);
         lines.push_back(line + "\n");
         writer.add(tensor.name, tensor.shape, made_up_parameter(tensor.name, tensor.shape));
-        if (tensor.name.find(".running_") == std::string::npos) found.trained += static_cast<std::int64_t>(tensor.size());
+        if (tensor.name.find(".running_") == std::string::npos)
+            found.trained += static_cast<std::int64_t>(tensor.size());
     }
     std::sort(lines.begin(), lines.end());
     found.hash = 0xcbf29ce484222325u;
@@ -97,11 +98,14 @@ std::vector<float> estimate_statistics(zp::float_model<Net>& model, const std::v
     using network = zp::float_model<Net>;
     std::vector<float> averages, output(static_cast<std::size_t>(network::output_shape.size()));
     std::vector<std::unique_ptr<typename network::workspace>> memory;
-    for (std::size_t n = 0; n != inputs.size(); ++n)
-        memory.push_back(std::make_unique<typename network::workspace>());
+    for (std::size_t n = 0; n != inputs.size(); ++n) memory.push_back(std::make_unique<typename network::workspace>());
     const auto context_of = [&](std::size_t n) {
-        return zp::context{network::stage::table.nodes, model.parameters(), model.ranges(),
-                           memory[n]->bytes,            inputs[n].data(),   output.data()};
+        return zp::context{network::stage::table.nodes,
+                           model.parameters(),
+                           model.ranges(),
+                           memory[n]->bytes,
+                           inputs[n].data(),
+                           output.data()};
     };
     for (std::size_t i = 0; i != network::rows().size(); ++i) {
         const zp::node& row = network::rows()[i];
