@@ -14,7 +14,7 @@ namespace {
 namespace kernel = zp::kernel;
 namespace binary = kernel::binary;
 
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 template <class Function, class Define>
 void check(const std::vector<float>& a, const std::vector<float>& b, float low, float high, Define define) {
@@ -60,7 +60,7 @@ TEST_CASE("float_binary: every length, with bounds and without, in place") {
 }
 
 TEST_CASE("float_binary: infinities, zeros and NaNs wherever they stand") {
-    const float values[] = {0.0f, -0.0f, 1.0f, -3.0f, zp::infinity, -zp::infinity, nan, 1e-40f, 3e38f};
+    const float values[] = {0.0f, -0.0f, 1.0f, -3.0f, zp::infinity, -zp::infinity, not_a_number, 1e-40f, 3e38f};
     std::vector<float> a, b;
     for (const float x : values)
         for (const float y : values) a.push_back(x), b.push_back(y);

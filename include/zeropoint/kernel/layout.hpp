@@ -52,9 +52,11 @@ void transpose_values(const T* x, std::size_t x_pitch, std::size_t rows, std::si
     }
 }
 
-/// y[columns][rows] = transpose of x[rows][columns]: squares in registers, then what is left at two sides.
+/// y[c * y_pitch + r] = x[r * x_pitch + c] for r < rows and c < columns: squares in registers, then what is left at two
+/// sides.
 template <class T, class Arch = default_architecture>
-void transpose_matrix(const T* x, std::size_t rows, std::size_t columns, T* y) noexcept {
+void transpose_matrix(const T* x, std::size_t x_pitch, std::size_t rows, std::size_t columns, T* y,
+                      std::size_t y_pitch) noexcept {
     using square = square_architecture<T, Arch>;
     std::size_t whole_rows = 0, whole_columns = 0;
     if constexpr (has_vectors<square>) {
@@ -68,12 +70,18 @@ void transpose_matrix(const T* x, std::size_t rows, std::size_t columns, T* y) n
             const std::size_t last = std::min(first + block, whole_rows);
             for (std::size_t c = 0; c != whole_columns; c += size)
                 for (std::size_t r = first; r != last; r += size)
-                    transpose_square<square>(x + r * columns + c, columns, y + c * rows + r, rows);
+                    transpose_square<square>(x + r * x_pitch + c, x_pitch, y + c * y_pitch + r, y_pitch);
         }
     }
-    transpose_values<T, Arch>(x + whole_columns, columns, whole_rows, columns - whole_columns, y + whole_columns * rows,
-                              rows);
-    transpose_values<T, Arch>(x + whole_rows * columns, columns, rows - whole_rows, columns, y + whole_rows, rows);
+    transpose_values<T, Arch>(x + whole_columns, x_pitch, whole_rows, columns - whole_columns,
+                              y + whole_columns * y_pitch, y_pitch);
+    transpose_values<T, Arch>(x + whole_rows * x_pitch, x_pitch, rows - whole_rows, columns, y + whole_rows, y_pitch);
+}
+
+/// y[columns][rows] = transpose of x[rows][columns], both without gaps.
+template <class T, class Arch = default_architecture>
+void transpose_matrix(const T* x, std::size_t rows, std::size_t columns, T* y) noexcept {
+    transpose_matrix<T, Arch>(x, columns, rows, columns, y, rows);
 }
 
 /// One image [channels][height][width] to [height][width][channels].

@@ -18,7 +18,7 @@ enum class op : std::uint8_t {
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
-    mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
+    normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
     layer_norm, group_norm, instance_norm, matmul, attention, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
     channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where, embedding
 };
@@ -27,7 +27,7 @@ constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
         "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
-        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "mul_scalar", "mul", "sub",
+        "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
         "group_norm", "instance_norm", "matmul", "attention", "slice", "permute", "reshape", "pad", "pixel_shuffle",
         "pixel_unshuffle", "channel_shuffle", "gather", "expand", "flip", "roll", "stack", "interpolate", "argmax", "where",
@@ -126,7 +126,8 @@ struct node {
     const operator_description* described = nullptr;  // what a described operator is,
     const operator_steps* steps = nullptr;            // and its functions; not in the table of an int8 stage
     const activation_function* function = nullptr;    // rows that are a table, or have one fused
-    short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it
+    short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it,
+    short normalized = -1;           // and the normalize in front of it
     short table_origin = -1;         // quantized: row of the stage before whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
     short table_slot = -1;           // of the value before a fused table

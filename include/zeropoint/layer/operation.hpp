@@ -120,6 +120,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         if constexpr (requires { Operator::derive(input); }) return Operator::derive(input);
         else return input;
     };
+    if constexpr (requires { Operator::map; }) d.map = &Operator::map;
     d.macs = [](const node& row) -> std::int64_t {
         if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
         else return static_cast<void>(row), 0;

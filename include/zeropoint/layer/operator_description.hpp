@@ -69,6 +69,15 @@ struct preparation {
     const qparams& y_qparams() const { return ranges[row.slot]; }
 };
 
+struct operator_description;
+/// y = (x - mean[channel]) / deviation[channel]: an operator that a convolution behind it can take into its weights. Where the
+/// convolution pads, the border is put around the image before.
+struct channel_map {
+    std::span<const float> mean, deviation;
+    const operator_description* border;
+    const operator_steps* border_steps;
+};
+
 /// An operator, as a row points to it: made by describe<Layer> (layer/operation.hpp) from the static members of a type.
 struct operator_description {
     const char* kind;              // its name, for people and for the signature of a file
@@ -88,6 +97,7 @@ struct operator_description {
     const char* (*problem)(const preparation&);  // a sentence where scales make no sense together, else null
     qparams (*derive)(const qparams& input);     // where the range is derived
     std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
+    const channel_map* map = nullptr;            // where it is one
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.

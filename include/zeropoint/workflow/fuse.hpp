@@ -3,8 +3,8 @@
 
 #include <cmath>
 #include <cstddef>
-#include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include <zeropoint/workflow/stages.hpp>
 
@@ -27,6 +27,23 @@ inline void fold_batch_norm(const node& row, const float* weights, const float* 
     }
 }
 
+/// Folds y = conv((x - mean) / deviation) + b into weights and bias, in double: w' = w / deviation[k] and b' = b - sum of
+/// w * mean[k] / deviation[k], k the channel of the input.
+inline void fold_channel_map(const node& row, const channel_map& map, float* weights, float* bias) {
+    const int group_in = row.window.group_in(), taps = row.window.taps(), group_out = row.window.group_out();
+    for (int c = 0; c != row.channels; ++c) {
+        double sum = 0;
+        for (int tap = 0; tap != taps; ++tap)
+            for (int k = 0; k != group_in; ++k) {
+                const auto channel = static_cast<std::size_t>(c / group_out * group_in + k);
+                const double weight = double{*weights} / double{map.deviation[channel]};
+                sum += weight * double{map.mean[channel]};
+                *weights++ = static_cast<float>(weight);
+            }
+        bias[c] = static_cast<float>(double{bias[c]} - sum);
+    }
+}
+
 /// The run-time half for all models: parameters of `from` become those of `to`.
 inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
                             std::byte* target) {
@@ -35,12 +52,15 @@ inline void fuse_parameters(std::span<const node> from, const std::byte* source,
         const node& old = from[static_cast<std::size_t>(row.origin)];
         const auto* block = reinterpret_cast<const float*>(source + old.parameter_offset);
         auto* fused_block = reinterpret_cast<float*>(target + row.parameter_offset);
-        if (row.folded < 0) {
-            std::memcpy(fused_block, block, static_cast<std::size_t>(row.parameter_bytes));
-            continue;
-        }
+        std::memcpy(fused_block, block, static_cast<std::size_t>(row.parameter_bytes));
+        if (row.normalized >= 0)
+            fold_channel_map(row, *from[static_cast<std::size_t>(row.normalized)].described->map, fused_block,
+                             fused_block + bias_offset(row));
+        if (row.folded < 0) continue;
         const node& norm = from[static_cast<std::size_t>(row.folded)];
-        fold_batch_norm(row, block, block + bias_offset(old), norm,
+        const std::vector<float> weights(fused_block, fused_block + row.weights),
+            bias(fused_block + bias_offset(row), fused_block + bias_offset(row) + row.channels);
+        fold_batch_norm(row, weights.data(), bias.data(), norm,
                         reinterpret_cast<const float*>(source + norm.parameter_offset), fused_block,
                         fused_block + bias_offset(row));
     }

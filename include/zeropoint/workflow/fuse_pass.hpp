@@ -54,6 +54,30 @@ template <int N> constexpr graph<N> remove_identities(const graph<N>& g) {
     return r;
 }
 
+/// Takes the channel_map that is the last row of `r` into the convolution that alone reads it: the row goes, or becomes the
+/// border that the convolution then need not pad.
+template <int N> constexpr void fold_channel_map(graph<N>& r, node& convolution, const node& map) {
+    convolution.normalized = map.origin;
+    convolution.bias = true;
+    kernel::conv2d_geometry& window = convolution.window;
+    if (window.padding_top == 0 && window.padding_left == 0) {
+        convolution.inputs[0] = map.inputs[0];
+        --r.size;
+        return;
+    }
+    node border = map;
+    border.kind = op::pad;
+    border.described = map.described->map->border;
+    border.steps = map.described->map->border_steps;
+    border.out.height += 2 * window.padding_top;
+    border.out.width += 2 * window.padding_left;
+    border.window.padding_top = window.padding_top;
+    border.window.padding_left = window.padding_left;
+    window.padding_top = window.padding_left = 0;
+    convolution.in = window.in = border.window.out = border.out;
+    r.nodes[r.size - 1] = border;
+}
+
 /// Fusion by type, through branches and whatever the names are. A value that more than one row reads is never fused away.
 template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
     const graph<N> g = remove_identities(source);
@@ -84,6 +108,14 @@ template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
         }
         r.nodes[r.size] = row;
         for (int k = 0; k != row.input_count; ++k) r.nodes[r.size].inputs[k] = static_cast<short>(moved[row.inputs[k]]);
+        if (row.kind == op::conv2d && uses[row.inputs[0]] == 1 && moved[row.inputs[0]] == r.size - 1) {
+            node convolution = r.nodes[r.size];
+            const node map = r.nodes[r.size - 1];
+            if (map.described != nullptr && map.described->map != nullptr && map.keep_float == row.keep_float) {
+                fold_channel_map(r, convolution, map);
+                r.nodes[r.size] = convolution;
+            }
+        }
         moved[i] = r.size++;
     }
     return r;
