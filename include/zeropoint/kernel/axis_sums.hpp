@@ -54,7 +54,7 @@ template <class Arch>
 
 /// Sum of code - lowest code of T over `count` codes one after the other.
 template <class Arch, code8 T>
-[[gnu::always_inline]] inline std::int64_t sum_codes(const T* x, std::size_t count) noexcept {
+[[gnu::always_inline]] inline std::int64_t sum_of_run(const T* x, std::size_t count) noexcept {
     std::int64_t sum = 0;
     std::size_t i = 0;
     if constexpr (has_vectors<Arch>) {
@@ -134,7 +134,7 @@ void sum_axes(const shape& in, const shape& out, const X* x, const axis_sum_para
     if (e.out.channels != e.in.channels) {
         for_each_fold(e, x, y, [&](const pool_window<X>& window, Y* to) {
             std::int64_t sum = -offset * window.size() * e.in.channels;
-            window.for_each_position([&](const X* from) { sum += sum_codes<Arch>(from, channels); });
+            window.for_each_position([&](const X* from) { sum += sum_of_run<Arch>(from, channels); });
             *to = static_cast<Y>(code_of_sum<Arch>(sum, p));
         });
         return;
