@@ -472,29 +472,25 @@ class ShuffleNetV2(nn.Module):
 
 class UNet(nn.Module):
     class DoubleConv(nn.Module):
-        def __init__(self, inputs, outputs):
+        def __init__(self, inputs, inner, outputs):
             super().__init__()
-            first, second = conv_norm(inputs, outputs, 3), conv_norm(outputs, outputs, 3)
+            first, second = conv_norm(inputs, inner, 3), conv_norm(inner, outputs, 3)
             self.double_conv = nn.Sequential(*first, nn.ReLU(), *second, nn.ReLU())
 
         def forward(self, x):
             return self.double_conv(x)
 
-    class Up(nn.Module):
-        def __init__(self, inputs):
-            super().__init__()
-            self.up = nn.ConvTranspose2d(inputs, inputs // 2, 2, 2)
-            self.conv = UNet.DoubleConv(inputs, inputs // 2)
-
     def __init__(self, inputs, classes, width=64):
         super().__init__()
-        self.inc = self.DoubleConv(inputs, width)
-        for level in range(4):
-            down = nn.Module()
-            down.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), self.DoubleConv(width << level, width << (level + 1)))
-            setattr(self, f"down{level + 1}", down)
-        for level in range(4):
-            setattr(self, f"up{level + 1}", self.Up(width << (4 - level)))
+        self.inc = self.DoubleConv(inputs, width, width)
+        for level in range(1, 5):
+            before, after = width << (level - 1), width << min(level, 3)
+            down, up = nn.Module(), nn.Module()
+            down.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), self.DoubleConv(before, after, after))
+            setattr(self, f"down{level}", down)
+            before, after = width << (5 - level), width << max(3 - level, 0)
+            up.conv = self.DoubleConv(before, before // 2, after)
+            setattr(self, f"up{level}", up)
         self.outc = nn.Module()
         self.outc.conv = nn.Conv2d(width, classes, 1)
 
@@ -504,7 +500,8 @@ class UNet(nn.Module):
             levels.append(down.maxpool_conv(levels[-1]))
         x = levels.pop()
         for up in (self.up1, self.up2, self.up3, self.up4):
-            x = up.conv(torch.cat([levels.pop(), up.up(x)], 1))
+            x = nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            x = up.conv(torch.cat([levels.pop(), x], 1))
         return self.outc.conv(x)
 
 
@@ -553,7 +550,7 @@ NETWORKS = {
     "mobilenet_v2": (lambda: MobileNetV2(), (3, 64, 64), {}),
     "mobilenet_v2_035": (lambda: MobileNetV2(0.35, 10), (3, 32, 48), {"width_mult": 0.35, "num_classes": 10}),
     "googlenet": (lambda: GoogLeNet(), (3, 64, 64), {"aux_logits": False, "init_weights": False}),
-    "inception_v3": (lambda: InceptionV3(), (3, 75, 75), {"aux_logits": False, "init_weights": False}),
+    "inception_v3": (lambda: InceptionV3(), (3, 107, 107), {"aux_logits": False, "init_weights": False}),
     "mobilenet_v3_large": (lambda: MobileNetV3(MobileNetV3.LARGE, 1280), (3, 64, 64), {}),
     "mobilenet_v3_small": (lambda: MobileNetV3(MobileNetV3.SMALL, 1024), (3, 64, 64), {}),
     "shufflenet_v2_x1_0": (lambda: ShuffleNetV2(116, 1024), (3, 64, 64), {}),

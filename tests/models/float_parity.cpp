@@ -40,7 +40,7 @@ TEST_CASE("GoogLeNet: parameters, statistics and logits are PyTorch's") {
     compare_with_pytorch<zp::models::googlenet<small_image>>("googlenet");
 }
 TEST_CASE("Inception-v3: parameters, statistics and logits are PyTorch's") {
-    compare_with_pytorch<zp::models::inception_v3<zp::input<75, 75, 3>>>("inception_v3");
+    compare_with_pytorch<zp::models::inception_v3<zp::input<107, 107, 3>>>("inception_v3");
 }
 TEST_CASE("DS-CNN: parameters, statistics and logits are PyTorch's") {
     compare_with_pytorch<zp::models::ds_cnn<>>("ds_cnn");
