@@ -157,19 +157,20 @@ def add_means(file: GoldenFile, generator, dtype: str) -> None:
         file.add_codes(f"mean/{number}_{dtype}", [grid], tensors, codes, expected.astype(x.dtype))
 
 
-def bilinear(x: np.ndarray, out, align_corners: bool) -> np.ndarray:
-    """In double, over the last two axes."""
+def bilinear(x: np.ndarray, out, align_corners: bool) -> tuple[np.ndarray, int]:
+    """Of integers, over the last two axes: exact numerators, and the denominator of all."""
+    denominator = 1
     for axis, size in zip((2, 3), out):
         extent = x.shape[axis]
-        if align_corners:
-            source = np.arange(size) * ((extent - 1) / (size - 1) if size > 1 else 0)
-        else:
-            source = np.maximum((np.arange(size) + 0.5) * extent / size - 0.5, 0)
-        first = np.minimum(source.astype(int), extent - 1)
-        second, weight = np.minimum(first + 1, extent - 1), source - first
-        weight = weight.reshape([-1 if a == axis else 1 for a in range(4)])
-        x = np.take(x, first, axis) * (1 - weight) + np.take(x, second, axis) * weight
-    return x
+        first, step, each = (
+            (0, extent - 1, max(size - 1, 1)) if align_corners else (extent - size, 2 * extent, 2 * size)
+        )
+        source = np.maximum(first + step * np.arange(size), 0)
+        lower = np.minimum(source // each, extent - 1)
+        weight = (source - lower * each).reshape([-1 if a == axis else 1 for a in range(4)])
+        x = np.take(x, lower, axis) * (each - weight) + np.take(x, np.minimum(lower + 1, extent - 1), axis) * weight
+        denominator *= each
+    return x, denominator
 
 
 def add_interpolation_and_copies(file: GoldenFile, generator, dtype: str) -> None:
@@ -190,7 +191,9 @@ def add_interpolation_and_copies(file: GoldenFile, generator, dtype: str) -> Non
         )
         for align_corners in (False, True):
             result = F.interpolate(grid.torch(x), size=out, mode="bilinear", align_corners=align_corners)
-            expected = grid.exact(bilinear(grid.real(x), out, align_corners))
+            sums, n = bilinear(x.astype(np.int64) - grid.zero_point, out, align_corners)
+            expected = np.reshape([round(Fraction(int(s), n)) for s in sums.flat], sums.shape) + grid.zero_point
+            expected = expected.astype(x.dtype)
             add(f"upsample_bilinear2d/{number}_{int(align_corners)}", x, (*out, align_corners), result, expected, 1)
     grid = Grid.random(generator, dtype)
     x, pads = grid.codes(generator, (1, 3, 4, 5)), (1, 2, 2, 0)

@@ -54,8 +54,8 @@ TEST_CASE("argmax: every number of channels, the first of equal values") {
 }
 
 TEST_CASE("argmax: a NaN is the largest, the first of several") {
-    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    const std::vector<float> x = {1, nan, 7, nan, zp::infinity, 2, 3, zp::infinity};
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> x = {1, nan, 7, nan, infinity, 2, 3, infinity};
     std::vector<std::int32_t> y(2);
     kernel::argmax<zp::default_architecture>(x.data(), 2, 4, 0, y.data());
     CHECK(y == std::vector<std::int32_t>{1, 0});

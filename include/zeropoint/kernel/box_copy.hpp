@@ -95,21 +95,31 @@ void copy_runs(const T* x, std::ptrdiff_t x_pitch, int rows, std::size_t length,
     });
 }
 
+/// The architecture within `Arch` that interleaves: vectors of 16 bytes, because xsimd 14.3 has no such operation on bytes
+/// for some of the wider ones.
+template <class Arch>
+using interleaving_architecture = std::conditional_t<
+    vector_size<std::uint8_t, Arch> <= 16, Arch,
+    std::conditional_t<std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>, xsimd::sse4_2,
+                       portable>>;
+
 /// y[2 * i] = x[i], y[2 * i + 1] = x[distance + i] for i < count.
 template <class Arch, class T>
-void interleave_two(const T* x, std::ptrdiff_t distance, std::size_t count, T* y) noexcept {
-    std::size_t i = 0;
+[[gnu::always_inline]] inline void interleave_two(const T* x, std::ptrdiff_t distance, std::ptrdiff_t count,
+                                                  T* y) noexcept {
+    std::ptrdiff_t i = 0;
     if constexpr (has_vectors<Arch>) {
         using values = xsimd::batch<T, Arch>;
-        for (; i + values::size <= count; i += values::size) {
+        constexpr auto size = static_cast<std::ptrdiff_t>(values::size);
+        for (; i + size <= count; i += size) {
             const values first = values::load_unaligned(x + i), second = values::load_unaligned(x + distance + i);
             xsimd::zip_lo(first, second).store_unaligned(y + 2 * i);
-            xsimd::zip_hi(first, second).store_unaligned(y + 2 * i + values::size);
+            xsimd::zip_hi(first, second).store_unaligned(y + 2 * i + size);
         }
     }
     for (; i != count; ++i) {
         y[2 * i] = x[i];
-        y[2 * i + 1] = x[distance + static_cast<std::ptrdiff_t>(i)];
+        y[2 * i + 1] = x[distance + i];
     }
 }
 
@@ -155,10 +165,11 @@ template <class Arch, class T> void copy_box(const box_copy& plan, const T* x, T
             for (int i = columns_at + 1; i != box.count; ++i) box.axes[i - 1] = box.axes[i];
             --box.count;
             outermost([&](std::ptrdiff_t from, std::ptrdiff_t to) {
-                const auto width = static_cast<std::size_t>(columns.extent);
-                if (length == 2 && columns.to == 2) interleave_two<Arch>(x + from, inner.from, width, y + to);
+                if (length == 2 && columns.to == 2)
+                    interleave_two<interleaving_architecture<Arch>>(x + from, inner.from, columns.extent, y + to);
                 else
-                    transpose_matrix<T, Arch>(x + from, static_cast<std::size_t>(inner.from), length, width, y + to,
+                    transpose_matrix<T, Arch>(x + from, static_cast<std::size_t>(inner.from), length,
+                                              static_cast<std::size_t>(columns.extent), y + to,
                                               static_cast<std::size_t>(columns.to));
             });
             return;
