@@ -1,0 +1,13 @@
+// expect: group_norm<Name, Groups>: Groups must be at least 1, and divide the input's channels
+#include <zeropoint/layer/operators/group_norm.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+constexpr int groups = 0;
+#else
+constexpr int groups = 1;
+#endif
+struct net : zp::model<zp::input<4, 4, 6>, zp::group_norm<"norm", groups>> {};
+
+zp::float_model<net> model;
