@@ -209,7 +209,7 @@ private:
         };
         // Columns [left, right) have all their pixels inside the row.
         const int reach = g_.in.width + g_.padding_left - (Slots - 1) * g_.dilation_width;
-        const int left = std::min((g_.padding_left + step - 1) / step, columns);
+        const int left = std::clamp((g_.padding_left + step - 1) / step, 0, columns);
         const int right =
             std::max(row == nullptr || reach <= 0 ? left : std::min((reach - 1) / step + 1, columns), left);
         for (int column = 0; column != left; ++column) near_border(column);

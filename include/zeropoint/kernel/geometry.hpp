@@ -11,7 +11,7 @@ namespace kernel {
 
 /// One 2-D convolution over one NHWC image. A linear layer is 1x1: in {1, 1, K}, out {1, 1, N}, and a matrix of M rows
 /// is in {M, 1, K}, out {M, 1, N}. Bottom and right padding follow from `out`; every padded position holds the input
-/// zero point.
+/// zero point. A negative padding in front, as phases of transposed convolutions have it (stride 1), leaves inputs out.
 struct conv2d_geometry {
     shape in, out;
     int kernel_height = 1, kernel_width = 1;

@@ -133,7 +133,8 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         std::memset(copy + first_gap, 0, static_cast<std::size_t>(size - first_gap + 4));
         stage_band<Arch>(g, staged, first, count, call.x, call.codes, signed_bytes{copy, flips});
     } else if (in_place) {
-        band = reinterpret_cast<const Staged*>(call.x + std::ptrdiff_t{first} * layout.row_stride * layout.row_pitch);
+        const std::ptrdiff_t row = std::ptrdiff_t{first} * layout.row_stride - g.padding_top;
+        band = reinterpret_cast<const Staged*>(call.x + row * layout.row_pitch - g.padding_left * layout.pixel_pitch);
     } else {
         stage_band<Arch>(g, staged, first, count, call.x, call.codes, copy);
     }

@@ -165,13 +165,13 @@ template <class Arch, class In, class Staged>
 [[gnu::noinline]] void stage_band(const conv2d_geometry& g, const band_layout& layout, int first, int count,
                                   const In* x, activation_codes codes, Staged band) noexcept {
     // Staged columns left of the input, inside it and right of it.
-    const int left = std::min((g.padding_left + layout.column_step - 1) / layout.column_step, layout.columns);
+    const int left = std::clamp((g.padding_left + layout.column_step - 1) / layout.column_step, 0, layout.columns);
     const int reach = (g.in.width + g.padding_left + layout.column_step - 1) / layout.column_step;
     const int inside = std::max(std::min(reach, layout.columns) - left, 0);
     const int right = layout.columns - left - inside;
     const std::ptrdiff_t channels = g.in.channels;
     const bool dense = layout.column_step == 1 && layout.pixel_pitch == channels;
-    const bool whole_rows = dense && layout.row_step == 1 && layout.columns == g.in.width && left == 0;
+    const bool whole_rows = dense && layout.row_step == 1 && layout.columns == g.in.width && g.padding_left == 0;
 
     const std::ptrdiff_t rows = layout.rows(g, count);
     for (std::ptrdiff_t row = 0, at_once = 1; row != rows; row += at_once, band += at_once * layout.row_pitch) {
