@@ -6,18 +6,23 @@
 #include <vector>
 
 #include <zeropoint/deploy.hpp>
+#include <zeropoint/models/mobilenet_v2.hpp>
+#include <zeropoint/models/resnet.hpp>
 
-#include "../../bench/models/mobilenet_v2.hpp"
-#include "../../bench/models/resnet18.hpp"
 #include "../support/generator.hpp"
+
+namespace resnet = zp::models::resnet_parts;
+namespace mobilenet = zp::models::mobilenet_v2_parts;
 
 /// A block of ResNet-18 that halves the image, with its convolution in the shortcut, and one that does not; a quarter of
 /// the channels.
-struct resnet18_blocks : zp::model<zp::input<14, 14, 16>, models::resnet::downsampling_block<"layer2.0", 32>,
-                                   models::resnet::basic_block<"layer2.1", 32>> {};
+inline constexpr resnet::stage quarter{.channels = 32, .stride = 2};
+struct resnet18_blocks : zp::model<zp::input<14, 14, 16>, resnet::projecting_block<"layer2.0", quarter>,
+                                   resnet::block<"layer2.1", quarter.later_block()>> {};
 
 /// MobileNetV2's first block with a shortcut, on an image that no tile divides.
-struct mobilenet_v2_block : zp::model<zp::input<13, 11, 24>, models::mobilenet::shortcut<"features.3", 24>> {};
+inline constexpr mobilenet::bottleneck third{.in_channels = 24, .expanded = 144, .out_channels = 24};
+struct mobilenet_v2_block : zp::model<zp::input<13, 11, 24>, mobilenet::inverted_residual<"features.3", third>> {};
 
 /// The block under what zeropoint recommends.
 template <class Block> using quantized_block = zp::quantized<Block, zp::default_qconfig>;

@@ -32,6 +32,25 @@ template <std::size_t A, std::size_t B>
 constexpr fixed_string<A + B - 1> operator+(const fixed_string<A>& a, const char (&b)[B]) {
     return a + fixed_string<B>(b);
 }
+template <std::size_t A, std::size_t B>
+constexpr fixed_string<A + B - 1> operator+(const char (&a)[A], const fixed_string<B>& b) {
+    return fixed_string<A>(a) + b;
+}
+
+/// A number of at least 0 in decimal digits, for parts that are numbered: `Name + "." + numeral<3>`.
+template <int Number>
+inline constexpr auto numeral = [] {
+    static_assert(Number >= 0, "numeral<Number>: the number must be at least 0");
+    constexpr std::size_t digits = [] {
+        std::size_t count = 1;
+        for (int rest = Number; rest >= 10; rest /= 10) ++count;
+        return count;
+    }();
+    fixed_string<digits + 1> text;
+    int rest = Number;
+    for (std::size_t i = digits; i != 0; --i, rest /= 10) text.text[i - 1] = static_cast<char>('0' + rest % 10);
+    return text;
+}();
 
 }  // namespace v0
 }  // namespace zp

@@ -1,0 +1,101 @@
+// The encoder of BERT (Devlin 2018), parameters named as in Hugging Face's
+// BertEncoder: `layer.0.attention.self.query`, ...
+#pragma once
+
+#include <cstdint>
+#include <ratio>
+#include <utility>
+
+#include <zeropoint/layer/operators/layer_norm.hpp>
+#include <zeropoint/layer/operators/matmul.hpp>
+#include <zeropoint/layer/operators/mul_scalar.hpp>
+#include <zeropoint/layer/operators/rearrangement.hpp>
+#include <zeropoint/layer/operators/softmax.hpp>
+#include <zeropoint/models/parts.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace models {
+namespace bert_parts {
+
+/// 1 x length x channels to heads x length x channels / heads: a matrix a head.
+template <int Heads> struct split_heads : operators::rearrangement<split_heads<Heads>> {
+    static constexpr const char* kind = "split_heads";
+    static constexpr int options[] = {Heads};
+    static constexpr bool accepts(shape x) { return x.height == 1 && x.channels % Heads == 0; }
+    static constexpr shape output_shape(shape x) { return {Heads, x.width, x.channels / Heads}; }
+    static constexpr kernel::box_copy copy(const shape& x) {
+        const int width = x.channels / Heads;
+        return kernel::box_copy{}
+            .along(Heads, width, x.width * width)
+            .along(x.width, x.channels, width)
+            .along(width, 1, 1);
+    }
+};
+/// And back.
+struct merge_heads : operators::rearrangement<merge_heads> {
+    static constexpr const char* kind = "merge_heads";
+    static constexpr shape output_shape(shape x) { return {1, x.width, x.height * x.channels}; }
+    static constexpr kernel::box_copy copy(const shape& x) {
+        const int width = x.channels, all = x.height * width;
+        return kernel::box_copy{}.along(x.width, width, all).along(x.height, x.width * width, width).along(width, 1, 1);
+    }
+};
+
+/// 1 / sqrt(x) in billionths, rounded down.
+constexpr std::int64_t inverse_root(int x) {
+    std::int64_t low = 0, high = 1'000'000'000;
+    while (low != high) {
+        const std::int64_t middle = (low + high + 1) / 2;
+        if (middle * middle <= 1'000'000'000'000'000'000 / x) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+template <fixed_string Name, int Channels, int Heads>
+struct heads_of : sequential<linear<Name, Channels>, operator_layer<op::permute, "", split_heads<Heads>>> {};
+
+/// softmax(Q K^T / sqrt(width of a head)), a matrix a head.
+template <fixed_string Name, int Channels, int Heads, std::int64_t Scale = inverse_root(Channels / Heads)>
+struct probabilities
+    : sequential<
+          matmul_transposed<heads_of<Name + ".query", Channels, Heads>, heads_of<Name + ".key", Channels, Heads>>,
+          mul_scalar<std::ratio<Scale, 1'000'000'000>>, softmax> {};
+
+template <fixed_string Name, int Channels, int Heads>
+struct self_attention
+    : sequential<matmul<probabilities<Name, Channels, Heads>, heads_of<Name + ".value", Channels, Heads>>,
+                 operator_layer<op::permute, "", merge_heads>> {};
+
+/// Layers(x) + x, normalized, with BERT's epsilon of 1e-12.
+template <fixed_string Norm, class... Layers>
+struct normalized_residual
+    : sequential<residual<Layers...>,
+                 layer_norm<Norm, layer_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 1}>> {};
+
+template <fixed_string Name, int Channels, int Heads, int Inner>
+struct layer : sequential<normalized_residual<Name + ".attention.output.LayerNorm",
+                                              self_attention<Name + ".attention.self", Channels, Heads>,
+                                              linear<Name + ".attention.output.dense", Channels>>,
+                          normalized_residual<Name + ".output.LayerNorm", linear<Name + ".intermediate.dense", Inner>,
+                                              gelu, linear<Name + ".output.dense", Channels>>> {};
+
+template <int Channels, int Heads, int Inner, class Places> struct layers;
+template <int Channels, int Heads, int Inner, int... I>
+struct layers<Channels, Heads, Inner, std::integer_sequence<int, I...>>
+    : sequential<layer<"layer." + numeral<I>, Channels, Heads, Inner>...> {};
+
+}  // namespace bert_parts
+
+/// From the embeddings of Length tokens, 1 x Length x Channels, to as many
+/// vectors. No token is masked. The defaults are the extents of MiniLM-L6 (Wang
+/// 2020); BERT-base has 768 channels, 12 layers, 12 heads and 3072 inner
+/// channels.
+template <int Length = 128, int Channels = 384, int Layers = 6, int Heads = 12, int Inner = 4 * Channels>
+struct bert_encoder : model<input<1, Length, Channels>,
+                            bert_parts::layers<Channels, Heads, Inner, std::make_integer_sequence<int, Layers>>> {};
+
+}  // namespace models
+}  // namespace v0
+}  // namespace zp
