@@ -16,8 +16,8 @@ inline namespace v0 {
 /// One mean and one standard deviation a channel, in thousandths: `zp::means<485, 456, 406>`.
 template <int... Thousandths> struct means {
     static constexpr int count = sizeof...(Thousandths);
-    static constexpr int thousandths[] = {Thousandths...};
-    static constexpr float values[] = {static_cast<float>(Thousandths / 1e3)...};
+    static constexpr int thousandths[count] = {Thousandths...};
+    static constexpr float values[count] = {static_cast<float>(Thousandths / 1e3)...};
 };
 template <int... Thousandths> struct deviations : means<Thousandths...> {
     static_assert(((Thousandths > 0) && ...), "deviations<Thousandths...>: each must be above 0");
