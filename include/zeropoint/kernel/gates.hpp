@@ -113,6 +113,23 @@ template <class Arch> void gru_gates(const float* a, const float* b, std::size_t
         });
 }
 
+/// One step of an Elman cell behind its products: h = tanh(a + b) or max(a + b, 0), which is NaN for NaN.
+template <class Arch> void rnn_tanh_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            store_number(bounded_tanh(Number(load_number<Number>(a + i) + load_number<Number>(b + i))), h + i);
+        });
+}
+template <class Arch> void rnn_relu_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const Number sum = load_number<Number>(a + i) + load_number<Number>(b + i), zero(0.0f);
+            store_number(Number(choose_number(sum < zero, zero, sum)), h + i);
+        });
+}
+
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp
