@@ -6,10 +6,14 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include <zeropoint/layer/recurrent.hpp>
+#include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -152,4 +156,31 @@ TEST_CASE("allocations: a network is one allocation, that of its parameters") {
     const float32 copy = trained;
     CHECK(allocations - before == 1);
     CHECK(copy.parameters() != trained.parameters());
+}
+
+TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an encoder") {
+    const auto weights = made_up::values(3 * 16 * 8, 1), hidden_weights = made_up::values(3 * 16 * 16, 2);
+    using gru = zp::dynamic_gru<8, 16>;
+    const gru layer({weights, hidden_weights, {}, {}, {}});
+    static gru::workspace scratch;
+    gru::state state;
+    std::vector<float> x(8, 0.5f), y(16);
+    constexpr zp::transformer options{.model = 8, .heads = 2, .feed_forward = 16};
+    using encoder_layer = zp::transformer_encoder_layer<options, 3>;
+    const std::vector<float> ones(64 * 8, 0.1f);
+    const zp::transformer_parameters parameters = zp::transformer_parameters_of(
+        [&](const std::string&, int rows, int columns, bool) {
+            const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns);
+            return std::span(ones).first(size);
+        },
+        "", options);
+    const encoder_layer encoder(parameters);
+    static encoder_layer::workspace memory;
+    std::vector<float> rows(24, 0.25f);
+    const long before = allocations;
+    for (int i = 0; i != 3; ++i) {
+        layer(x, state, y, scratch);
+        encoder(rows, rows, memory);
+    }
+    CHECK(allocations == before);
 }

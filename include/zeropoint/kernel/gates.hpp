@@ -62,7 +62,7 @@ template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_nu
     std::size_t i = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
-        for (; i + floats::size <= count; i += floats::size) body(i, floats());
+        for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
     }
     for (; i != count; ++i) body(i, float());
 }
@@ -110,6 +110,23 @@ template <class Arch> void gru_gates(const float* a, const float* b, std::size_t
             const Number fresh = bounded_tanh(Number(from_input(2) + rounded(Number(reset * from_state(2)))));
             const Number old = load_number<Number>(h + i);
             store_number(Number(fresh + rounded(Number(update * (old - fresh)))), h + i);
+        });
+}
+
+/// One step of an Elman cell behind its products: h = tanh(a + b) or max(a + b, 0), which is NaN for NaN.
+template <class Arch> void rnn_tanh_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            store_number(bounded_tanh(Number(load_number<Number>(a + i) + load_number<Number>(b + i))), h + i);
+        });
+}
+template <class Arch> void rnn_relu_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const Number sum = load_number<Number>(a + i) + load_number<Number>(b + i), zero(0.0f);
+            store_number(Number(choose_number(sum < zero, zero, sum)), h + i);
         });
 }
 

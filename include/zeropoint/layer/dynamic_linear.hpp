@@ -14,6 +14,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/layer/linear_arguments.hpp>
 #include <zeropoint/layer/quantize_filters.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
@@ -25,6 +26,8 @@ inline namespace v0 {
 /// Activations with a scale a row, rows being their first axis: what a row becomes depends on nothing but itself.
 using per_row_affine = per_channel_affine;
 using per_row_symmetric = per_channel_symmetric;
+
+template <int Inputs, int Outputs, class Policy, class Arch, int MostRows> class dynamic_linear;
 
 /// What a dynamic layer quantizes its activations and weights to. QScheme is per_row_affine, per_row_symmetric,
 /// per_tensor_affine or per_tensor_symmetric; WeightScheme per_channel_symmetric, per_tensor_symmetric or their affine
@@ -53,6 +56,9 @@ struct dynamic_policy {
     using weight = Weight;
     using weight_storage = typename Weight::storage;
     static constexpr bool is_per_row = !QScheme::is_per_tensor;
+    /// The linear layers that recurrent layers and attention are made of under this policy.
+    template <int Inputs, int Outputs, class Arch, int MostRows>
+    using linear = dynamic_linear<Inputs, Outputs, dynamic_policy, Arch, MostRows>;
     static constexpr bool has_affine_weights = !WeightScheme::is_symmetric || !Weight::is_signed;
     static constexpr kernel::code_limits limits{Input::quant_min, Input::quant_max};
 
@@ -94,8 +100,8 @@ template <class Policy, class Arch> struct dynamic_linear_parts {
     static aligned_buffer pack(const layout_type& layout, bool words, std::span<const float> weights,
                                std::span<const float> bias) {
         const auto inputs = static_cast<std::size_t>(layout.depth), outputs = static_cast<std::size_t>(layout.channels);
-        check_count("weights", inputs * outputs, weights.size());
-        if (!bias.empty()) check_count("bias", outputs, bias.size());
+        detail::check_count("dynamic_linear", "weights", inputs * outputs, weights.size());
+        if (!bias.empty()) detail::check_count("dynamic_linear", "bias", outputs, bias.size());
         std::vector<float> all_bias(bias.begin(), bias.end());
         all_bias.resize(outputs);
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
@@ -109,21 +115,6 @@ template <class Policy, class Arch> struct dynamic_linear_parts {
         kernel::pack_dynamic_linear<Arch>(layout, source, quantized.scales.data(), quantized.float_bias.data(),
                                           Policy::limits, packed.data());
         return packed;
-    }
-
-    static void check_count(const char* what, std::size_t expected, std::size_t found) {
-        if (expected != found)
-            raise<shape_error>(std::string("dynamic_linear: expected ") + std::to_string(expected) + " " + what +
-                               ", found " + std::to_string(found));
-    }
-    /// The rows of `inputs` values in x, for which y must have room.
-    static int rows_of(std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs, std::size_t most) {
-        const std::size_t rows = x / inputs;
-        if (rows * inputs != x || rows == 0 || rows > most)
-            raise<shape_error>("dynamic_linear: expected 1 to " + std::to_string(most) + " rows of " +
-                               std::to_string(inputs) + " values, found " + std::to_string(x) + " values");
-        check_count("outputs", rows * outputs, y);
-        return static_cast<int>(rows);
     }
 };
 
@@ -167,7 +158,8 @@ public:
 
     /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or have more than MostRows rows.
     void operator()(std::span<const float> x, std::span<float> y, workspace& memory) const {
-        run(x.data(), parts::rows_of(x.size(), Inputs, y.size(), Outputs, MostRows), y.data(), memory);
+        const int rows = detail::rows_of("dynamic_linear", x.size(), Inputs, y.size(), Outputs, MostRows);
+        run(x.data(), rows, y.data(), memory);
     }
     /// The same over plain pointers, unchecked.
     void run(const float* x, int rows, float* y, workspace& memory) const noexcept {
@@ -202,8 +194,8 @@ public:
 
     /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or the scratch is too small.
     void operator()(std::span<const float> x, std::span<float> y, std::span<std::byte> scratch) const {
-        const int rows = parts::rows_of(x.size(), static_cast<std::size_t>(inputs()), y.size(),
-                                        static_cast<std::size_t>(outputs()), 0x7fffffff);
+        const int rows = detail::rows_of("runtime_dynamic_linear", x.size(), static_cast<std::size_t>(inputs()),
+                                         y.size(), static_cast<std::size_t>(outputs()), 0x7fffffff);
         const std::size_t needed = kernel::dynamic_linear_scratch<Arch>(layout_.geometry(rows), rows).bytes;
         if (scratch.size() < needed)
             raise<shape_error>("runtime_dynamic_linear: " + std::to_string(rows) + " rows need " +

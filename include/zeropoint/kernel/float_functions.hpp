@@ -1,0 +1,85 @@
+// exp, erf and the activations made of them in float, with the same bits on every architecture.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
+#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/rounded.hpp>
+
+// Libraries differ in the last bits of these functions, and codes are made of what they return. Like those of gates.hpp,
+// functions here are one template for scalars and vectors, and round each operation.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// 2^n for the integer n nearest to x in [-126, 127], halves to even, and that n as a float.
+[[gnu::always_inline]] inline float nearest_power_of_two(float x, float& n) noexcept {
+    n = std::nearbyint(x);
+    return std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+}
+template <class Arch>
+[[gnu::always_inline]] inline xsimd::batch<float, Arch> nearest_power_of_two(const xsimd::batch<float, Arch>& x,
+                                                                             xsimd::batch<float, Arch>& n) noexcept {
+    const xsimd::batch<std::int32_t, Arch> whole = round_to_nearest(x);
+    n = xsimd::to_float(whole);
+    return xsimd::bitwise_cast<float>((whole + 127) << 23);
+}
+
+/// exp(x) within 3e-7 of itself; 0 below -87, infinity above 88, NaN of NaN. 2^n * P(x - n * log(2)) with the log in
+/// two parts, P of degree 6 fitted to [-log(2) / 2, log(2) / 2] (4e-9 in exact arithmetic).
+template <class Number> [[gnu::always_inline]] inline Number bounded_exp(const Number& x) noexcept {
+    constexpr float p[] = {1.0f,
+                           1.0f,
+                           0.4999999403953552f,
+                           0.16666515171527863f,
+                           0.04166845232248306f,
+                           0.00836942158639431f,
+                           0.0013813353143632412f};
+    const Number low(-87.0f), high(88.0f);
+    const Number above = choose_number(x > low, x, low);  // low for NaN
+    const Number bounded = choose_number(above < high, above, high);
+    Number n;
+    const Number power = nearest_power_of_two(rounded(Number(bounded * Number(1.44269504f))), n);
+    const Number coarse = x - rounded(Number(n * Number(0.693359375f)));
+    const Number rest = coarse - rounded(Number(n * Number(-2.12194440e-4f)));
+    const Number y = rounded(Number(polynomial(rest, p) * power));
+    const Number finite = choose_number(x > high, Number(std::numeric_limits<float>::infinity()), y);
+    return choose_number(x < low, Number(0.0f), finite);
+}
+
+/// erf(x) within 4e-7, odd, in [-1, 1]; NaN gives NaN. x * P(x^2) / Q(x^2), fitted to [0, 3.95] by least squares with
+/// weights that even out the relative error (2e-8 in exact arithmetic); erf(3.95) is 1 within a float's last bit.
+template <class Number> [[gnu::always_inline]] inline Number bounded_erf(const Number& x) noexcept {
+    constexpr float p[] = {1.1283791065216064f,   0.19154947996139526f,    0.0528753399848938f,
+                           0.003808126552030444f, 0.00028468709206208587f, 2.025916501224856e-06f};
+    constexpr float q[] = {1.0f,
+                           0.5030889511108398f,
+                           0.11455927789211273f,
+                           0.015055019408464432f,
+                           0.0011707175290212035f,
+                           3.783185456995852e-05f};
+    const Number limit(3.95f), one(1.0f);
+    const Number below = choose_number(x > limit, limit, x);
+    const Number inside = choose_number(below < -limit, Number(-limit), below);
+    const Number square = rounded(Number(inside * inside));
+    const Number y = divide_numbers(rounded(Number(inside * polynomial(square, p))), polynomial(square, q));
+    const Number most = choose_number(y > one, one, y);
+    return choose_number(most < -one, Number(-one), most);
+}
+
+/// x * (1 + erf(x / sqrt(2))) / 2, PyTorch's gelu: within 4e-7 * |x|.
+template <class Number> [[gnu::always_inline]] inline Number bounded_gelu(const Number& x) noexcept {
+    const Number half = Number(0.5f) * x;
+    return half + rounded(Number(half * bounded_erf(rounded(Number(x * Number(0.707106781f))))));
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

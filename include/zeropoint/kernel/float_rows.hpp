@@ -1,0 +1,132 @@
+// What transformers do to a row of floats: softmax, layer normalization, activations; the same bits on every architecture.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/float_functions.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
+#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/rounded.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The partial sums of a row: value i belongs to number i % 16, on every architecture.
+inline constexpr std::size_t row_lanes = 16;
+
+/// term(0) + ... + term(count - 1) in one order: 16 partial sums by index, then halves of them onto one another.
+/// `term(i, number)` returns what numbers_in<decltype(number)> values from i on are, rounded.
+template <class Arch, class Term>
+[[gnu::always_inline]] inline float ordered_sum(std::size_t count, const Term& term) noexcept {
+    float partial[row_lanes] = {};
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        if constexpr (row_lanes % floats::size == 0) {
+            constexpr std::size_t vectors = row_lanes / floats::size;
+            floats sums[vectors];
+            for (floats& sum : sums) sum = floats(0.0f);
+            for (; i + row_lanes <= count; i += row_lanes)
+                for (std::size_t v = 0; v != vectors; ++v) sums[v] = sums[v] + term(i + v * floats::size, floats());
+            for (std::size_t v = 0; v != vectors; ++v) sums[v].store_unaligned(partial + v * floats::size);
+        }
+    }
+    for (; i < count; ++i) partial[i % row_lanes] += term(i, float());
+    for (std::size_t half = row_lanes / 2; half != 0; half /= 2)
+        for (std::size_t j = 0; j != half; ++j) partial[j] += partial[j + half];
+    return partial[0];
+}
+
+/// x[i] = exp(x[i] - max(x)) / sum of those, in place. A NaN or an infinity above makes all of the row NaN.
+template <class Arch> void softmax_row(float* x, std::size_t count) noexcept {
+    float largest = -std::numeric_limits<float>::infinity();
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        if (count >= floats::size) {
+            floats most(largest);
+            for (; i + floats::size <= count; i += floats::size) {
+                const floats value = floats::load_unaligned(x + i);
+                most = xsimd::select(value > most, value, most);
+            }
+            largest = xsimd::reduce_max(most);
+        }
+    }
+    for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+    for_each_number<Arch>(
+        count, [&](std::size_t k, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            store_number(bounded_exp(Number(load_number<Number>(x + k) - Number(largest))), x + k);
+        });
+    const float sum = ordered_sum<Arch>(
+        count, [&](std::size_t k, auto number)
+                   __attribute__((always_inline)) { return load_number<decltype(number)>(x + k); });
+    for_each_number<Arch>(
+        count, [&](std::size_t k, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            store_number(divide_numbers(load_number<Number>(x + k), Number(sum)), x + k);
+        });
+}
+
+/// y[i] = (x[i] - mean) * (1 / sqrt(variance + epsilon)) * weight[i] + bias[i] of one row, with the variance that
+/// divides by `count`; y may be x. torch.nn.LayerNorm over the last axis.
+template <class Arch>
+void layer_norm_row(const float* x, std::size_t count, const float* weight, const float* bias, float epsilon,
+                    float* y) noexcept {
+    const float size = static_cast<float>(count);
+    const float sum = ordered_sum<Arch>(
+        count, [&](std::size_t i, auto number)
+                   __attribute__((always_inline)) { return load_number<decltype(number)>(x + i); });
+    const float mean = sum / size;
+    const float squares = ordered_sum<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const Number off = load_number<Number>(x + i) - Number(mean);
+            return rounded(Number(off * off));
+        });
+    const float variance = squares / size;
+    const float factor = 1.0f / std::sqrt(variance + epsilon);
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const Number off = load_number<Number>(x + i) - Number(mean);
+            const Number scaled =
+                rounded(Number(rounded(Number(off * Number(factor))) * load_number<Number>(weight + i)));
+            store_number(Number(scaled + load_number<Number>(bias + i)), y + i);
+        });
+}
+
+/// y[i] = a[i] + b[i]; y may be either.
+template <class Arch> void add_rows(const float* a, const float* b, std::size_t count, float* y) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            store_number(Number(load_number<Number>(a + i) + load_number<Number>(b + i)), y + i);
+        });
+}
+
+/// x[i] = gelu(x[i]).
+template <class Arch> void gelu_rows(float* x, std::size_t count) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            store_number(bounded_gelu(load_number<decltype(number)>(x + i)), x + i);
+        });
+}
+
+/// x[i] = x[i] > 0 ? x[i] : 0, NaN for NaN.
+template <class Arch> void relu_rows(float* x, std::size_t count) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const Number value = load_number<Number>(x + i), zero(0.0f);
+            store_number(Number(choose_number(value < zero, zero, value)), x + i);
+        });
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

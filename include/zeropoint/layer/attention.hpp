@@ -1,0 +1,83 @@
+// Multi-head self-attention over as many rows as there are, float or with quantized projections.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/attention.hpp>
+#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/float_linear.hpp>
+#include <zeropoint/layer/linear_arguments.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// The parameters of torch.nn.MultiheadAttention under its names and in its order: in_proj_weight is 3 * model x model
+/// (queries, keys, values), out_proj.weight model x model. Biases may be absent.
+struct attention_parameters {
+    std::span<const float> in_proj_weight, in_proj_bias, out_proj_weight, out_proj_bias;
+};
+
+/// Those of a state dict: `find(name, rows, columns, optional)` as zp::state_dict has it, `prefix` such as "self_attn.".
+template <class Find> attention_parameters attention_parameters_of(Find&& find, const std::string& prefix, int model) {
+    return {find(prefix + "in_proj_weight", 3 * model, model, false), find(prefix + "in_proj_bias", 3 * model, 0, true),
+            find(prefix + "out_proj.weight", model, model, false), find(prefix + "out_proj.bias", model, 0, true)};
+}
+
+/// torch.nn.MultiheadAttention of queries, keys and values that are the same rows, 1 to MostRows of them: softmax runs
+/// over the rows that a call brings, so there is no padding and no mask. With per-row ranges a result depends on nothing
+/// but those rows. Scores, softmax and the product with values are float.
+template <int Model, int Heads, int MostRows, class Policy = dynamic_policy<>, class Arch = default_architecture>
+class multi_head_attention {
+    static_assert(Model > 0 && Heads > 0 && MostRows > 0,
+                  "multi_head_attention<Model, Heads, MostRows, ...>: model, heads and rows must be at least 1");
+    static_assert(
+        Heads <= 0 || Model % Heads == 0,
+        "multi_head_attention<Model, Heads, ...>: Heads must divide Model: each head takes Model / Heads values");
+    static constexpr int depth = Model / Heads, padded = kernel::padded_rows(MostRows);
+    using input_product = typename Policy::template linear<Model, 3 * Model, Arch, MostRows>;
+    using output_product = typename Policy::template linear<Model, Model, Arch, MostRows>;
+
+public:
+    static constexpr int inputs = Model, outputs = Model, heads = Heads, most_rows = MostRows;
+    struct workspace {
+        typename input_product::workspace input;
+        typename output_product::workspace output;
+        alignas(buffer_alignment) float projected[std::size_t{MostRows} * 3 * Model];
+        alignas(buffer_alignment) float keys[depth * padded];
+        alignas(buffer_alignment) float scores[kernel::attention_block * padded];
+        alignas(buffer_alignment) float context[std::size_t{MostRows} * Model];
+    };
+
+    /// Raises shape_error for other counts and calibration_error for weights that are not finite.
+    explicit multi_head_attention(const attention_parameters& p)
+        : input_(p.in_proj_weight, p.in_proj_bias), output_(p.out_proj_weight, p.out_proj_bias) {}
+
+    /// x and y: rows x Model. Raises shape_error where they are not, or have more than MostRows rows.
+    void operator()(std::span<const float> x, std::span<float> y, workspace& memory) const {
+        const int rows = detail::rows_of("multi_head_attention", x.size(), Model, y.size(), Model, MostRows);
+        run(x.data(), rows, y.data(), memory);
+    }
+    /// The same over plain pointers, unchecked. y may be x.
+    void run(const float* x, int rows, float* y, workspace& memory) const noexcept {
+        const float scale = 1.0f / std::sqrt(static_cast<float>(depth));
+        input_.run(x, rows, memory.projected, memory.input);
+        for (int head = 0; head != Heads; ++head) {
+            const float* q = memory.projected + head * depth;
+            kernel::attention_head<Arch>(q, q + Model, q + 2 * Model, 3 * Model, rows, depth, scale, memory.keys,
+                                         memory.scores, memory.context + head * depth, Model);
+        }
+        output_.run(memory.context, rows, y, memory.output);
+    }
+
+private:
+    input_product input_;
+    output_product output_;
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,34 @@
+// What linear layers ask of their arguments.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <zeropoint/core/error.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// "layer: expected 24 weights, found 23"
+inline void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
+    if (expected != found)
+        raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
+                           std::to_string(found));
+}
+
+/// The rows of `inputs` values in x, for which y must have room.
+inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
+                   std::size_t most) {
+    const std::size_t rows = x / inputs;
+    if (rows * inputs != x || rows == 0 || rows > most)
+        raise<shape_error>(std::string(layer) + ": expected 1 to " + std::to_string(most) + " rows of " +
+                           std::to_string(inputs) + " values, found " + std::to_string(x) + " values");
+    check_count(layer, "outputs", rows * outputs, y);
+    return static_cast<int>(rows);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

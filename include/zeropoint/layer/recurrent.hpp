@@ -1,0 +1,144 @@
+// Recurrent layers of one direction, float or quantized as their input and state come: whole sequences, or step by step.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/float_linear.hpp>
+#include <zeropoint/layer/recurrent_cells.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// The parameters of a recurrent layer under PyTorch's names (weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0,
+/// weight_hr_l0) and in its order: weight_ih is gates * hidden x inputs, weight_hh gates * hidden x outputs, the biases
+/// gates * hidden or absent, weight_hr outputs x hidden where the cell has a projection. The gates of an LSTM are i, f,
+/// g, o, those of a GRU r, z, n.
+struct recurrent_parameters {
+    std::span<const float> weight_ih{}, weight_hh{}, bias_ih{}, bias_hh{}, weight_hr{};
+};
+
+/// A recurrent layer of one direction. A call takes up to MostSteps steps, whose products with the input are one matrix
+/// product; a sequence may be cut into calls anywhere, and gives the same bits: rows have ranges of their own. Policy says
+/// what its linear layers are: float_policy, dynamic_policy<...>, weight_only_policy<...>.
+///
+///     const zp::dynamic_gru<40, 64> layer({weight_ih, weight_hh, bias_ih, bias_hh});
+///     zp::dynamic_gru<40, 64>::state state;                 // zeros
+///     layer(x, state, y, memory);                           // one step of 40 floats, 64 come out
+template <class Cell, int Inputs, int Hidden, class Policy, class Arch = default_architecture, int MostSteps = 1>
+class recurrent {
+    static_assert(
+        Policy::is_per_row,
+        "recurrent<Cell, Inputs, Hidden, Policy, ...>: a range for several steps together would make a result "
+        "depend on how a sequence is cut: take zp::per_row_affine or zp::per_row_symmetric");
+    static_assert(Cell::projection < Hidden,
+                  "recurrent<Cell, Inputs, Hidden, ...>: a projection has fewer values than the hidden state, as in "
+                  "PyTorch");
+    static constexpr bool is_projected = Cell::projection != 0;
+    static constexpr int sums = Cell::gates * Hidden;
+
+public:
+    static constexpr int inputs = Inputs, hidden = Hidden, most_steps = MostSteps;
+    static constexpr int outputs = is_projected ? Cell::projection : Hidden;
+
+private:
+    template <int From, int To, int Rows> using linear = typename Policy::template linear<From, To, Arch, Rows>;
+    using input_product = linear<Inputs, sums, MostSteps>;
+    using state_product = linear<outputs, sums, 1>;
+    using projection_product = linear<Hidden, outputs, 1>;
+    struct no_projection {
+        struct workspace {};
+        explicit no_projection(std::span<const float>) {}
+    };
+    using projection_type = std::conditional_t<is_projected, projection_product, no_projection>;
+
+public:
+    using state = typename Cell::template state<Hidden>;
+    struct workspace {
+        typename input_product::workspace input;
+        typename state_product::workspace state;
+        typename projection_type::workspace projection;
+        alignas(buffer_alignment) float from_input[MostSteps * sums];
+        alignas(buffer_alignment) float from_state[sums];
+        alignas(buffer_alignment) float unprojected[is_projected ? Hidden : 1];
+    };
+
+    /// Raises shape_error for other counts and calibration_error for weights that are not finite.
+    explicit recurrent(const recurrent_parameters& parameters)
+        : input_(checked(parameters).weight_ih, parameters.bias_ih),
+          state_(parameters.weight_hh, parameters.bias_hh),
+          projection_(parameters.weight_hr) {}
+
+    /// x: steps x Inputs, y: steps x outputs, each row the state's h behind its step. Raises shape_error where they are
+    /// not.
+    void operator()(std::span<const float> x, state& memory, std::span<float> y, workspace& scratch) const {
+        const std::size_t steps = x.size() / Inputs;
+        if (steps * Inputs != x.size() || steps == 0 || steps > MostSteps || y.size() != steps * outputs)
+            raise<shape_error>("recurrent: expected 1 to " + std::to_string(MostSteps) + " steps of " +
+                               std::to_string(Inputs) + " values and as many of " + std::to_string(outputs) +
+                               " to write, found " + std::to_string(x.size()) + " and " + std::to_string(y.size()));
+        run(x.data(), static_cast<int>(steps), memory, y.data(), scratch);
+    }
+    /// The same over plain pointers, unchecked.
+    void run(const float* x, int steps, state& memory, float* y, workspace& scratch) const noexcept {
+        run(x, steps, false, memory, y, outputs, scratch);
+    }
+    /// The same with rows of y `pitch` apart; a `reversed` layer takes the last row first. Row i of y belongs to row i of x.
+    void run(const float* x, int steps, bool reversed, state& memory, float* y, std::ptrdiff_t pitch,
+             workspace& scratch) const noexcept {
+        input_.run(x, steps, scratch.from_input, scratch.input);
+        float* h = memory.h.data();
+        for (int step = 0; step != steps; ++step) {
+            const std::ptrdiff_t row = reversed ? steps - 1 - step : step;
+            const float* from_input = scratch.from_input + row * sums;
+            state_.run(h, 1, scratch.from_state, scratch.state);
+            if constexpr (is_projected) {
+                Cell::template step<Arch, Hidden>(from_input, scratch.from_state, memory, scratch.unprojected);
+                projection_.run(scratch.unprojected, 1, h, scratch.projection);
+            } else {
+                Cell::template step<Arch, Hidden>(from_input, scratch.from_state, memory, h);
+            }
+            std::copy(memory.h.begin(), memory.h.end(), y + row * pitch);
+        }
+    }
+
+private:
+    static const recurrent_parameters& checked(const recurrent_parameters& p) {
+        const auto check = [](const char* name, std::size_t expected, std::size_t found) {
+            if (expected != found)
+                raise<shape_error>(std::string("recurrent: expected ") + std::to_string(expected) + " values of " +
+                                   name + ", found " + std::to_string(found));
+        };
+        check("weight_ih", std::size_t{sums} * Inputs, p.weight_ih.size());
+        check("weight_hh", std::size_t{sums} * outputs, p.weight_hh.size());
+        check("weight_hr", is_projected ? std::size_t{Hidden} * outputs : 0, p.weight_hr.size());
+        if (!p.bias_ih.empty() || !p.bias_hh.empty()) {  // both or neither
+            check("bias_ih", sums, p.bias_ih.size());
+            check("bias_hh", sums, p.bias_hh.size());
+        }
+        return p;
+    }
+
+    input_product input_;
+    state_product state_;
+    [[no_unique_address]] projection_type projection_;
+};
+
+// In float, and with dynamic int8 weights. For other cells: recurrent<rnn_tanh_cell, Inputs, Hidden, float_policy>.
+template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1>
+using lstm = recurrent<lstm_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
+template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1>
+using gru = recurrent<gru_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
+template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1>
+using dynamic_lstm = recurrent<lstm_cell, Inputs, Hidden, Policy, Arch, MostSteps>;
+template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1>
+using dynamic_gru = recurrent<gru_cell, Inputs, Hidden, Policy, Arch, MostSteps>;
+
+}  // namespace v0
+}  // namespace zp

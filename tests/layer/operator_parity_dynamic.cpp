@@ -1,0 +1,207 @@
+// Dynamic and recurrent layers against golden vectors made by PyTorch (scripts/golden/operators_dynamic.py).
+#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/io/state_dict.hpp>
+#include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/scheme/choose_qparams.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace kernel = zp::kernel;
+using arch = zp::default_architecture;
+
+const zp::safetensors_file& golden() {
+    static const auto file =
+        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_dynamic.safetensors");
+    return file;
+}
+template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(golden().expect(name)); }
+std::size_t extent(const std::string& name, std::size_t axis) {
+    return static_cast<std::size_t>(golden().expect(name).shape[axis]);
+}
+/// The groups "<prefix><n>", in order.
+std::vector<std::string> groups(const std::string& prefix) {
+    std::vector<std::string> names;
+    for (const zp::file_tensor& tensor : golden().tensors())
+        if (tensor.name.rfind(prefix, 0) == 0 && tensor.name.substr(tensor.name.rfind('/')) == "/x")
+            names.push_back(tensor.name.substr(0, tensor.name.rfind('/')));
+    return names;
+}
+
+/// Quantized weights as the files hold them, and PyTorch's product with them: one range for all rows.
+struct packed_linear {
+    std::vector<std::int8_t> codes;
+    std::vector<float> scales, bias;
+    std::vector<std::int32_t> zero_points;
+    std::size_t outputs = bias.size(), inputs = codes.size() / outputs;
+
+    void one_each() {
+        scales.resize(outputs, scales.front());
+        zero_points.resize(outputs, zero_points.front());
+    }
+    std::vector<float> operator()(const std::vector<float>& x, bool reduce_range) const {
+        const bool is_affine = std::any_of(zero_points.begin(), zero_points.end(), [](auto z) { return z != 0; });
+        const kernel::dynamic_linear_layout<arch> layout(static_cast<int>(inputs), static_cast<int>(outputs),
+                                                         is_affine);
+        constexpr kernel::code_limits limits{0, 255};
+        const int rows = static_cast<int>(x.size() / inputs);
+        zp::aligned_buffer packed(layout.bytes),
+            scratch(kernel::dynamic_linear_scratch<arch>(layout.geometry(rows), rows).bytes);
+        kernel::pack_dynamic_linear<arch>(
+            layout,
+            kernel::conv2d_weights<std::int8_t>{codes.data(), is_affine ? zero_points.data() : nullptr, nullptr},
+            scales.data(), bias.data(), limits, packed.data());
+        std::vector<float> y(static_cast<std::size_t>(rows) * outputs);
+        const auto choose = [=](float low, float high) {
+            return reduce_range ? zp::fbgemm_rule::choose<zp::quint8_reduced, false>(low, high)
+                                : zp::fbgemm_rule::choose<zp::quint8, false>(low, high);
+        };
+        kernel::dynamic_linear<arch, std::uint8_t, false>(layout, x.data(), rows, limits, choose, packed.data(),
+                                                          y.data(), scratch.data());
+        return y;
+    }
+};
+
+/// weight_ih (which = 0) or weight_hh (1) of a recurrent layer; `suffix` such as "_l0_reverse".
+packed_linear recurrent_linear(const std::string& group, const std::string& suffix, std::size_t which) {
+    const std::string name = which == 0 ? "_ih" : "_hh";
+    packed_linear linear{values<std::int8_t>(group + "/weight" + name + suffix),
+                         {values<float>(group + "/weight_scale" + suffix)[which]},
+                         values<float>(group + "/bias" + name + suffix),
+                         {values<std::int32_t>(group + "/weight_zero_point" + suffix)[which]}};
+    linear.one_each();
+    return linear;
+}
+
+/// The next state of `batch` rows.
+void step(bool lstm, const float* from_input, const std::vector<float>& from_state, std::size_t hidden,
+          std::vector<float>& h, std::vector<float>& c) {
+    const std::size_t gates = lstm ? 4 : 3;
+    for (std::size_t row = 0; row != h.size() / hidden; ++row) {
+        const float *a = from_input + row * gates * hidden, *b = from_state.data() + row * gates * hidden;
+        if (lstm) kernel::lstm_gates<arch>(a, b, hidden, c.data() + row * hidden, h.data() + row * hidden);
+        else kernel::gru_gates<arch>(a, b, hidden, h.data() + row * hidden);
+    }
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+    REQUIRE(a.size() == b.size());
+    double largest = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) largest = std::max(largest, std::abs(double{a[i]} - double{b[i]}));
+    return largest;
+}
+
+/// What float layers may differ by: PyTorch's libm and its order of sums.
+constexpr double tolerance = 4e-6;
+
+template <class Cell, int Inputs, int Hidden, int Layers, bool Bidirectional>
+void compare_float(const std::string& group) {
+    CAPTURE(group);
+    constexpr int steps = 5;
+    using stack = zp::recurrent_stack<Cell, Inputs, Hidden, Layers, Bidirectional, steps, zp::float_policy>;
+    zp::state_dict parameters(golden(), group + "/");
+    const stack layers(parameters);
+    const auto x = values<float>(group + "/x"), expected = values<float>(group + "/y");
+    const std::size_t batch = extent(group + "/x", 1);
+    REQUIRE(extent(group + "/x", 0) == steps);
+    const auto memory = std::make_unique<typename stack::workspace>();
+    std::vector<float> all(expected.size());
+    for (std::size_t image = 0; image != batch; ++image) {
+        std::vector<float> in, out(steps * stack::outputs);
+        for (std::size_t t = 0; t != steps; ++t)
+            in.insert(in.end(), x.begin() + static_cast<std::ptrdiff_t>((t * batch + image) * Inputs),
+                      x.begin() + static_cast<std::ptrdiff_t>((t * batch + image + 1) * Inputs));
+        typename stack::state state;
+        layers(in, state, out, *memory);
+        for (std::size_t t = 0; t != steps; ++t)
+            std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(t * stack::outputs), stack::outputs,
+                        all.begin() + static_cast<std::ptrdiff_t>((t * batch + image) * stack::outputs));
+    }
+    CHECK(largest_difference(all, expected) < tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("dynamic parity: linear is PyTorch's bit for bit") {
+    CHECK(groups("linear/").size() == 7);
+    for (const std::string& group : groups("linear/")) {
+        CAPTURE(group);
+        packed_linear linear{values<std::int8_t>(group + "/weight"), values<float>(group + "/weight_scale"),
+                             values<float>(group + "/bias"), values<std::int32_t>(group + "/weight_zero_point")};
+        linear.one_each();
+        const auto options = values<std::int32_t>(group + "/options");
+        auto y = linear(values<float>(group + "/x"), options[0] != 0);
+        if (options[1] != 0)
+            for (float& value : y) value = std::max(value, 0.0f);
+        CHECK(y == values<float>(group + "/y"));
+    }
+}
+
+TEST_CASE("dynamic parity: LSTM and GRU cells") {
+    for (const std::string name : {"lstm_cell/", "gru_cell/"}) {
+        CHECK(groups(name).size() == 2);
+        for (const std::string& group : groups(name)) {
+            CAPTURE(group);
+            const bool lstm = name[0] == 'l';
+            auto h = values<float>(group + "/h"), c = lstm ? values<float>(group + "/c") : h;
+            const auto a = recurrent_linear(group, "", 0)(values<float>(group + "/x"), true);
+            step(lstm, a.data(), recurrent_linear(group, "", 1)(h, true), extent(group + "/h", 1), h, c);
+            CHECK(largest_difference(h, values<float>(group + "/y")) < tolerance);
+            if (lstm) CHECK(largest_difference(c, values<float>(group + "/y_c")) < tolerance);
+        }
+    }
+}
+
+// PyTorch quantizes the input of a layer with one range for the whole sequence, which zp::recurrent does not.
+TEST_CASE("dynamic parity: LSTM and GRU over sequences") {
+    for (const std::string name : {"lstm/", "gru/"}) {
+        CHECK(groups(name).size() == 2);
+        for (const std::string& group : groups(name)) {
+            CAPTURE(group);
+            const bool lstm = name[0] == 'l';
+            const auto options = values<std::int32_t>(group + "/options");
+            const auto directions = static_cast<std::size_t>(options[1]), hidden = static_cast<std::size_t>(options[2]);
+            const std::size_t steps = extent(group + "/x", 0), batch = extent(group + "/x", 1);
+            auto x = values<float>(group + "/x");
+            for (int layer = 0; layer != options[0]; ++layer) {
+                std::vector<float> y(steps * batch * directions * hidden);
+                for (std::size_t direction = 0; direction != directions; ++direction) {
+                    const std::string suffix = "_l" + std::to_string(layer) + (direction != 0 ? "_reverse" : "");
+                    const packed_linear ih = recurrent_linear(group, suffix, 0),
+                                        hh = recurrent_linear(group, suffix, 1);
+                    const auto from_input = ih(x, true);
+                    std::vector<float> h(batch * hidden), c(batch * hidden);
+                    for (std::size_t i = 0; i != steps; ++i) {
+                        const std::size_t t = direction == 0 ? i : steps - 1 - i;
+                        step(lstm, from_input.data() + t * batch * ih.outputs, hh(h, true), hidden, h, c);
+                        for (std::size_t row = 0; row != batch; ++row)
+                            std::copy_n(h.data() + row * hidden, hidden,
+                                        y.data() + ((t * batch + row) * directions + direction) * hidden);
+                    }
+                }
+                x = y;
+            }
+            CHECK(largest_difference(x, values<float>(group + "/y")) < tolerance);
+        }
+    }
+}
+
+TEST_CASE("dynamic parity: float LSTM and GRU, two layers, both directions, a projection") {
+    compare_float<zp::lstm_cell, 5, 7, 1, false>("float_lstm/0");
+    compare_float<zp::lstm_cell, 4, 6, 2, true>("float_lstm/1");
+    compare_float<zp::projected_lstm_cell<3>, 6, 8, 1, false>("float_lstm/2");
+    compare_float<zp::gru_cell, 5, 7, 1, false>("float_gru/0");
+    compare_float<zp::gru_cell, 4, 6, 2, true>("float_gru/1");
+}
