@@ -47,8 +47,7 @@ constexpr grouping of_one_channel{channels, pixels, [](std::size_t g, std::size_
                                   [](std::size_t g, std::size_t) { return g; }};
 
 template <class Layer, class... More> struct one : zp::model<zp::input<5, 4, 12>, Layer, More...> {};
-template <zp::norm Options>
-using own_batch_norm = zp::operator_layer<zp::op::custom, "norm", zp::operators::batch_norm<Options>>;
+template <zp::norm Options> using own_batch_norm = zp::unfused_batch_norm<"norm", Options>;
 
 using softmax = one<zp::softmax>;
 using log_softmax = one<zp::log_softmax>;

@@ -20,6 +20,7 @@ inline void read_described_parameters(const safetensors_file& file, const node& 
                                       std::vector<std::string>& known) {
     auto* values = reinterpret_cast<float*>(block);
     const parameter_list list = row.described->parameters(row);
+    if (list.unread != nullptr) known.push_back(std::string(row.name) + "." + list.unread);
     for (int i = 0; i != list.count; ++i) {
         const parameter_array& array = list.arrays[i];
         const std::string name = std::string(row.name) + "." + array.name;

@@ -20,7 +20,7 @@ enum class op : std::uint8_t {
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
     normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
     layer_norm, group_norm, instance_norm, matmul, attention, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
-    channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where, embedding
+    unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where, embedding
 };
 
 constexpr const char* name_of(op kind) {
@@ -30,7 +30,7 @@ constexpr const char* name_of(op kind) {
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
         "group_norm", "instance_norm", "matmul", "attention", "slice", "permute", "reshape", "pad", "pixel_shuffle",
-        "pixel_unshuffle", "channel_shuffle", "gather", "expand", "flip", "roll", "stack", "interpolate", "argmax", "where",
+        "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack", "interpolate", "argmax", "where",
         "embedding"};
     return names[static_cast<int>(kind)];
 }

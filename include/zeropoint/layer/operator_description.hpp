@@ -36,8 +36,9 @@ struct parameter_array {
 
 /// The arrays of an operator, in the order in which they lie in its block.
 struct parameter_list {
-    parameter_array arrays[4];
+    parameter_array arrays[8];
     int count = 0;
+    const char* unread = nullptr;  // what a state dict has beside them, and nothing needs
 
     constexpr parameter_list() = default;
     /// One array, "weight", of so many values; none for 0.

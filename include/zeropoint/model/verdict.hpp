@@ -46,10 +46,11 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "this layer sums so many products that an int32 accumulator can overflow with these dtypes (see "
                   "error_in_layer<rule, Layer, input shape, output shape>): split its input channels, take a narrower "
                   "dtype, or leave it in float with zp::keep_float<\"name\">");
-    static_assert(Broken != rule::no_quantized_form,
-                  "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float "
-                  "with zp::keep_float<\"name\"> in the qconfig, or fuse a batch_norm by putting it right behind its "
-                  "conv2d or linear");
+    static_assert(
+        Broken != rule::no_quantized_form,
+        "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float "
+        "with zp::keep_float<\"name\"> in the qconfig; put a batch_norm right behind its conv2d or linear, which it is "
+        "folded into, or take zp::unfused_batch_norm");
     static_assert(Broken != rule::no_input,
                   "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, "
                   "Channels>, the first row that a lower() of your own appends builder::input(shape)");

@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace operators {
 
 template <norm Options> struct batch_norm {
-    static constexpr const char* kind = "batch_norm";
+    static constexpr const char* kind = "unfused_batch_norm";
     static constexpr int options[] = {Options.epsilon_millionths, Options.affine};
     static constexpr bool elementwise = true, fuses_clamps = true;
     static constexpr auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
@@ -34,6 +34,7 @@ template <norm Options> struct batch_norm {
     static constexpr parameter_list parameters(shape x) {
         parameter_list list;
         if (Options.affine) list.add("weight", x.channels).add("bias", x.channels);
+        list.unread = "num_batches_tracked";
         return list.add("running_mean", x.channels).add("running_var", x.channels);
     }
     /// A gain and an offset for each channel: prepared for codes, computed at each call for floats.
@@ -54,8 +55,7 @@ template <norm Options> struct batch_norm {
             const double limit = double{std::numeric_limits<float>::max()};
             if (!(std::abs(gain) < limit && largest / double{p.y_qparams().scale} < limit))
                 return "a channel's factor or offset is beyond a float in steps of the output's scale: calibrate with "
-                       "values "
-                       "that the layer sees in use";
+                       "values that the layer sees in use";
         }
         return nullptr;
     }
@@ -87,5 +87,11 @@ template <norm Options> struct batch_norm {
 };
 
 }  // namespace operators
+
+/// A batch_norm that stands by itself, as in front of a relu and a convolution: it is never folded, and has an int8 form. Its
+/// parameters are those of batch_norm2d; relu, relu6 and clamp behind it are fused into it.
+template <fixed_string Name, norm Options = norm{}>
+struct unfused_batch_norm : operator_layer<op::unfused_batch_norm, Name, operators::batch_norm<Options>> {};
+
 }  // namespace v0
 }  // namespace zp
