@@ -24,7 +24,7 @@ MAY_SEE = {
     "models": BELOW_WORKFLOW,
 }
 EXTERNAL = {"xsimd": {"kernel"}}  # library: the rooms that may include it
-OUTSIDE_ROOMS = {"deploy.hpp", "version.hpp", "zeropoint.hpp"}
+OUTSIDE_ROOMS = {"deploy.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')

@@ -1,2 +1,10 @@
 // A second translation unit with everything in it, linked into every test: a non-inline function would clash here.
+#include <zeropoint/layer/quantized_conv_transpose2d.hpp>
+#include <zeropoint/layer/quantized_embedding.hpp>
+#include <zeropoint/layer/quantized_matmul.hpp>
+#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/static_recurrent.hpp>
+#include <zeropoint/layer/transformer_encoder.hpp>
+#include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

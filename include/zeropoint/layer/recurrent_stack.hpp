@@ -54,7 +54,7 @@ public:
     };
 
     /// `find` as recurrent_parameters_of() says. Raises what recurrent raises.
-    template <class Find> explicit recurrent_stack(Find&& find) {
+    template <class Find> explicit recurrent_stack(const Find& find) {
         for (int layer = 0; layer != Layers; ++layer) {
             for (int direction = 0; direction != directions; ++direction) {
                 const bool reversed = direction != 0;

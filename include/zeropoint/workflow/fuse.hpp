@@ -32,10 +32,11 @@ inline void fold_batch_norm(const node& row, const float* weights, const float* 
 inline void fold_channel_map(const node& row, const channel_map& map, float* weights, float* bias) {
     const int group_in = row.window.group_in(), taps = row.window.taps(), group_out = row.window.group_out();
     for (int c = 0; c != row.channels; ++c) {
+        const int first = c / group_out * group_in;
         double sum = 0;
         for (int tap = 0; tap != taps; ++tap)
             for (int k = 0; k != group_in; ++k) {
-                const auto channel = static_cast<std::size_t>(c / group_out * group_in + k);
+                const auto channel = static_cast<std::size_t>(first + k);
                 const double weight = double{*weights} / double{map.deviation[channel]};
                 sum += weight * double{map.mean[channel]};
                 *weights++ = static_cast<float>(weight);
