@@ -54,7 +54,8 @@ public:
     };
 
     /// `find` as recurrent_parameters_of() says. Raises what recurrent raises.
-    template <class Find> explicit recurrent_stack(const Find& find) {
+    template <class Find>
+    explicit recurrent_stack(Find&& find) {  // NOLINT(bugprone-forwarding-reference-overload): copies have no such call
         for (int layer = 0; layer != Layers; ++layer) {
             for (int direction = 0; direction != directions; ++direction) {
                 const bool reversed = direction != 0;

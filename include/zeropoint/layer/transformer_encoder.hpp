@@ -162,7 +162,9 @@ public:
     using workspace = typename layer_type::workspace;
 
     /// `find(name, rows, columns, optional)` as zp::state_dict has it. Raises what the layers raise.
-    template <class Find> explicit transformer_encoder(const Find& find, float epsilon = 1e-5f) {
+    template <class Find>
+    explicit transformer_encoder(Find&& find,
+                                 float epsilon = 1e-5f) {  // NOLINT(bugprone-forwarding-reference-overload)
         layers_.reserve(Layers);
         for (int i = 0; i != Layers; ++i) {
             transformer_parameters p = transformer_parameters_of(find, "layers." + std::to_string(i) + ".", Options);

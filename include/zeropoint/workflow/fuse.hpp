@@ -30,15 +30,15 @@ inline void fold_batch_norm(const node& row, const float* weights, const float* 
 /// Folds y = conv((x - mean) / deviation) + b into weights and bias, in double: w' = w / deviation[k] and b' = b - sum of
 /// w * mean[k] / deviation[k], k the channel of the input.
 inline void fold_channel_map(const node& row, const channel_map& map, float* weights, float* bias) {
-    const int group_in = row.window.group_in(), taps = row.window.taps(), group_out = row.window.group_out();
+    const int taps = row.window.taps(), group_out = row.window.group_out();
+    const auto group_in = static_cast<std::size_t>(row.window.group_in());
     for (int c = 0; c != row.channels; ++c) {
-        const int first = c / group_out * group_in;
+        const std::size_t first = static_cast<std::size_t>(c / group_out) * group_in;
         double sum = 0;
         for (int tap = 0; tap != taps; ++tap)
-            for (int k = 0; k != group_in; ++k) {
-                const auto channel = static_cast<std::size_t>(first + k);
-                const double weight = double{*weights} / double{map.deviation[channel]};
-                sum += weight * double{map.mean[channel]};
+            for (std::size_t k = first; k != first + group_in; ++k) {
+                const double weight = double{*weights} / double{map.deviation[k]};
+                sum += weight * double{map.mean[k]};
                 *weights++ = static_cast<float>(weight);
             }
         bias[c] = static_cast<float>(double{bias[c]} - sum);
