@@ -163,8 +163,8 @@ public:
 
     /// `find(name, rows, columns, optional)` as zp::state_dict has it. Raises what the layers raise.
     template <class Find>
-    explicit transformer_encoder(Find&& find,
-                                 float epsilon = 1e-5f) {  // NOLINT(bugprone-forwarding-reference-overload)
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): copies have no such call
+    explicit transformer_encoder(Find&& find, float epsilon = 1e-5f) {
         layers_.reserve(Layers);
         for (int i = 0; i != Layers; ++i) {
             transformer_parameters p = transformer_parameters_of(find, "layers." + std::to_string(i) + ".", Options);
