@@ -35,7 +35,7 @@ template <class Arch, class Term>
             for (std::size_t v = 0; v != vectors; ++v) sums[v].store_unaligned(partial + v * floats::size);
         }
     }
-    for (; i != count; ++i) partial[i % row_lanes] += term(i, float());
+    for (; i < count; ++i) partial[i % row_lanes] += term(i, float());
     for (std::size_t half = row_lanes / 2; half != 0; half /= 2)
         for (std::size_t j = 0; j != half; ++j) partial[j] += partial[j + half];
     return partial[0];
@@ -56,7 +56,7 @@ template <class Arch> void softmax_row(float* x, std::size_t count) noexcept {
             largest = xsimd::reduce_max(most);
         }
     }
-    for (; i != count; ++i) largest = x[i] > largest ? x[i] : largest;
+    for (; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
     for_each_number<Arch>(
         count, [&](std::size_t k, auto number) __attribute__((always_inline)) {
             using Number = decltype(number);

@@ -62,7 +62,7 @@ template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_nu
     std::size_t i = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
-        for (; i + floats::size <= count; i += floats::size) body(i, floats());
+        for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
     }
     for (; i != count; ++i) body(i, float());
 }

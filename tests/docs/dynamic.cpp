@@ -1,0 +1,112 @@
+// The code of the page on dynamic quantization, recurrent layers and encoders.
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/io/state_dict.hpp>
+#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/transformer_encoder.hpp>
+#include <zeropoint/layer/weight_only_linear.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+std::vector<float> weights_of(std::size_t outputs, std::size_t inputs) { return made_up::values(outputs * inputs, 3); }
+
+/// What a page reads from a file: a GRU of two layers, and an encoder of one.
+zp::safetensors_file state_dict_file() {
+    zp::safetensors_writer writer;
+    const auto add = [&](const std::string& name, zp::file_shape shape) {
+        std::size_t size = 1;
+        for (const auto extent : shape) size *= static_cast<std::size_t>(extent);
+        writer.add(name, shape, made_up::values(size, size, -0.2f, 0.2f));
+    };
+    for (const std::string layer : {"0", "1"}) {
+        add("rnn.weight_ih_l" + layer, {48, layer == "0" ? 10 : 16});
+        add("rnn.weight_hh_l" + layer, {48, 16});
+        add("rnn.bias_ih_l" + layer, {48});
+        add("rnn.bias_hh_l" + layer, {48});
+    }
+    const std::string layer = "encoder.layers.0.";
+    add(layer + "self_attn.in_proj_weight", {48, 16});
+    add(layer + "self_attn.in_proj_bias", {48});
+    add(layer + "self_attn.out_proj.weight", {16, 16});
+    add(layer + "self_attn.out_proj.bias", {16});
+    add(layer + "linear1.weight", {32, 16});
+    add(layer + "linear1.bias", {32});
+    add(layer + "linear2.weight", {16, 32});
+    add(layer + "linear2.bias", {16});
+    for (const std::string norm : {"norm1", "norm2"}) {
+        add(layer + norm + ".weight", {16});
+        add(layer + norm + ".bias", {16});
+    }
+    return zp::safetensors_file::parse(writer.bytes(), "model.safetensors");
+}
+
+}  // namespace
+
+TEST_CASE("docs: dynamic linear layers") {
+    const std::vector<float> weights = weights_of(21, 64), bias = made_up::values(21, 2), x = made_up::values(64, 4);
+    std::vector<float> y(21);
+    // [linear]
+    using linear = zp::dynamic_linear<64, 21>;
+    const linear layer(weights, bias);  // quantizes and packs, once
+    linear::workspace memory;           // all that calls write to
+    layer(x, y, memory);                // 64 floats in, 21 out: noexcept, nothing is allocated
+    // [/linear]
+    CHECK(y[0] != 0.0f);
+
+    // [policies]
+    using per_row = zp::dynamic_policy<>;                       // quint8 a row, qint8 an output
+    using seven_bits = zp::dynamic_policy<zp::quint8_reduced>;  // as PyTorch's reduce_range; the fastest with AVX2
+    using pytorch = zp::dynamic_policy<zp::quint8_reduced, zp::per_tensor_affine, zp::qint8, zp::per_tensor_symmetric,
+                                       zp::fbgemm_rule>;      // its quantize_dynamic
+    using eight_bits = zp::weight_only_policy<>;              // float activations, int8 weights
+    using four_bits = zp::weight_only_policy<zp::qint4, 32>;  // a scale for 32 inputs of an output
+    // [/policies]
+    static_assert(per_row::is_per_row && seven_bits::is_per_row && !pytorch::is_per_row);
+    static_assert(eight_bits::bits == 8 && four_bits::bits == 4);
+}
+
+TEST_CASE("docs: recurrent layers") {
+    const auto file = state_dict_file();
+    const auto frames = made_up::values(7 * 10, 5);
+    // [stack]
+    zp::state_dict parameters(file, "rnn.");  // rnn.weight_ih_l0, ..., rnn.bias_hh_l1
+    using layers = zp::recurrent_stack<zp::gru_cell, 10, 16, 2, false, 100, zp::dynamic_policy<>>;
+    const layers gru(parameters);
+    const auto memory = std::make_unique<layers::workspace>();  // for up to 100 steps a call
+    layers::state state;                                        // zeros
+    std::vector<float> y(7 * 16);
+    gru(frames, state, y, *memory);  // 7 steps of 10 floats
+    // [/stack]
+    std::vector<float> last(16);
+    layers::state streamed;
+    // [stream]
+    for (std::size_t step = 0; step != 7; ++step)
+        gru(std::span(frames).subspan(step * 10, 10), streamed, last, *memory);
+    CHECK(std::equal(last.begin(), last.end(), y.end() - 16));  // the same bits
+    // [/stream]
+}
+
+TEST_CASE("docs: encoders") {
+    const auto file = state_dict_file();
+    // [encoder]
+    constexpr zp::transformer options{
+        .model = 16, .heads = 4, .feed_forward = 32, .activation = zp::feed_forward_activation::gelu};
+    using encoder = zp::transformer_encoder<options, 1, 128>;  // one layer, up to 128 rows
+    zp::state_dict parameters(file, "encoder.");
+    const encoder layers(parameters);
+    const auto memory = std::make_unique<encoder::workspace>();
+    std::vector<float> tokens = made_up::values(9 * 16, 6);
+    layers(tokens, tokens, *memory);  // 9 rows: attention is over these, no padding, no mask
+    // [/encoder]
+    CHECK(tokens[0] != 0.0f);
+}
