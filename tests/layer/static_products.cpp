@@ -176,6 +176,13 @@ TEST_CASE("static layers: quantized_matmul equals the formula, 30 dB from the fl
           "quantized_matmul: the first operand is 3x9x33, but a tensor of 3x9x21 came");
 }
 
+TEST_CASE("rounded_to_float16: 11 significant bits, ties to even, steps of 2^-24 below 2^-14") {
+    static_assert(zp::rounded_to_float16(1 + 0x1p-11f) == 1 && zp::rounded_to_float16(1 + 0x3p-11f) == 1 + 0x1p-9f);
+    static_assert(zp::rounded_to_float16(-1 - 0x1.8p-11f) == -1 - 0x1p-10f && zp::rounded_to_float16(65504) == 65504);
+    static_assert(zp::rounded_to_float16(0x1p-25f) == 0 && zp::rounded_to_float16(-0x3p-25f) == -0x1p-23f);
+    static_assert(zp::rounded_to_float16(0x1p-14f) == 0x1p-14f && zp::rounded_to_float16(0x1.ffep-15f) == 0x1p-14f);
+}
+
 TEST_CASE_TEMPLATE("static layers: quantized_embedding and its bags", Bits, std::integral_constant<int, 8>,
                    std::integral_constant<int, 4>) {
     constexpr int rows = 13, columns = 21;
