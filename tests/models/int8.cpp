@@ -9,9 +9,7 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/models/googlenet.hpp>
 #include <zeropoint/models/mobilenet_v2.hpp>
-#include <zeropoint/models/mobilenet_v3.hpp>
 #include <zeropoint/models/resnet.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -67,13 +65,5 @@ TEST_CASE("ResNet-18 in int8: cosine of the logits to float at least 0.98") {
 }
 TEST_CASE("MobileNetV2 in int8: cosine of the logits to float at least 0.98") {
     if (zp_test::fewer_problems > 1) return;
-    CHECK(least_cosine<zp::models::mobilenet_v2<small_image>>("mobilenet_v2") >= 0.98);
-}
-TEST_CASE("MobileNetV3 in int8: cosine of the logits to float at least 0.98") {
-    if (zp_test::fewer_problems > 1) return;
-    CHECK(least_cosine<zp::models::mobilenet_v3_large<small_image>>("mobilenet_v3_large") >= 0.98);
-}
-TEST_CASE("GoogLeNet in int8: cosine of the logits to float at least 0.98") {
-    if (zp_test::fewer_problems > 1) return;
-    CHECK(least_cosine<zp::models::googlenet<small_image>>("googlenet") >= 0.98);
+    CHECK(least_cosine<zp::models::mobilenet_v2<>>("mobilenet_v2") >= 0.98);
 }
