@@ -34,29 +34,31 @@ struct inception : concat<conv_norm_relu<Name + ".branch1", conv1x1(C.one)>,
 
 inline constexpr pool halving{.kernel = 3, .stride = 2, .ceil_mode = true};
 
-}  // namespace googlenet_parts
-
 // clang-format off
-template <class Input = imagenet_input, int Classes = imagenet_classes>
-struct googlenet : model<Input,
-    googlenet_parts::conv_norm_relu<"conv1", conv{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false}>,
-    max_pool2d<googlenet_parts::halving>,
-    googlenet_parts::conv_norm_relu<"conv2", conv1x1(64)>,
-    googlenet_parts::conv_norm_relu<"conv3", conv3x3(192)>,
-    max_pool2d<googlenet_parts::halving>,
-    googlenet_parts::inception<"inception3a", {64, 96, 128, 16, 32, 32}>,
-    googlenet_parts::inception<"inception3b", {128, 128, 192, 32, 96, 64}>,
-    max_pool2d<googlenet_parts::halving>,
-    googlenet_parts::inception<"inception4a", {192, 96, 208, 16, 48, 64}>,
-    googlenet_parts::inception<"inception4b", {160, 112, 224, 24, 64, 64}>,
-    googlenet_parts::inception<"inception4c", {128, 128, 256, 24, 64, 64}>,
-    googlenet_parts::inception<"inception4d", {112, 144, 288, 32, 64, 64}>,
-    googlenet_parts::inception<"inception4e", {256, 160, 320, 32, 128, 128}>,
+template <class Input, int Classes> struct network : model<Input,
+    conv_norm_relu<"conv1", conv{.out_channels = 64, .kernel = 7, .stride = 2, .padding = 3, .bias = false}>,
+    max_pool2d<halving>,
+    conv_norm_relu<"conv2", conv1x1(64)>,
+    conv_norm_relu<"conv3", conv3x3(192)>,
+    max_pool2d<halving>,
+    inception<"inception3a", channels{64, 96, 128, 16, 32, 32}>,
+    inception<"inception3b", channels{128, 128, 192, 32, 96, 64}>,
+    max_pool2d<halving>,
+    inception<"inception4a", channels{192, 96, 208, 16, 48, 64}>,
+    inception<"inception4b", channels{160, 112, 224, 24, 64, 64}>,
+    inception<"inception4c", channels{128, 128, 256, 24, 64, 64}>,
+    inception<"inception4d", channels{112, 144, 288, 32, 64, 64}>,
+    inception<"inception4e", channels{256, 160, 320, 32, 128, 128}>,
     max_pool2d<pool{.kernel = 2, .stride = 2, .ceil_mode = true}>,
-    googlenet_parts::inception<"inception5a", {256, 160, 320, 32, 128, 128}>,
-    googlenet_parts::inception<"inception5b", {384, 192, 384, 48, 128, 128}>,
+    inception<"inception5a", channels{256, 160, 320, 32, 128, 128}>,
+    inception<"inception5b", channels{384, 192, 384, 48, 128, 128}>,
     adaptive_avg_pool2d<1>, flatten, dropout, linear<"fc", Classes>> {};
 // clang-format on
+
+}  // namespace googlenet_parts
+
+template <class Input = imagenet_input, int Classes = imagenet_classes>
+struct googlenet : googlenet_parts::network<Input, Classes> {};
 
 }  // namespace models
 }  // namespace v0
