@@ -3,7 +3,9 @@
 #include <zeropoint/model/float_stage.hpp>
 
 struct half {
-#ifndef ZEROPOINT_MUST_FAIL
+#ifdef ZEROPOINT_MUST_FAIL
+    static constexpr const char* name = "half";
+#else
     static constexpr const char* kind = "half";
 #endif
     float operator()(float x) const { return x / 2; }

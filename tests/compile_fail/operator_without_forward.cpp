@@ -5,7 +5,9 @@
 struct copies {
     static constexpr const char* kind = "copies";
     static constexpr zp::shape output_shape(zp::shape x) { return x; }
-#ifndef ZEROPOINT_MUST_FAIL
+#ifdef ZEROPOINT_MUST_FAIL
+    static void forward(const float* x, float* y) { *y = *x; }
+#else
     static void forward(const zp::operands<float>& o) {
         for (int i = 0; i != o.y_shape().size(); ++i) o.y()[i] = o.x()[i];
     }
