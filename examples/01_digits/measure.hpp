@@ -54,7 +54,7 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
             if (rows[i].type == zp::scalar_type::float32) return;
             const bool is_signed = rows[i].type == zp::scalar_type::int8;
             const zp::qparams& range = int8.ranges()[rows[i].slot];
-            const std::vector<float>& reals = expected[static_cast<std::size_t>(rows[i].origin)];
+            const std::vector<float>& reals = expected[static_cast<std::size_t>(zp::value_origin(rows[i]))];
             for (std::size_t k = 0; k != reals.size(); ++k) {
                 const int code =
                     is_signed ? static_cast<const std::int8_t*>(codes)[k] : static_cast<const std::uint8_t*>(codes)[k];
@@ -67,7 +67,8 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
     std::vector<layer_sqnr> layers;
     for (std::size_t i = 0; i != rows.size(); ++i)
         if (rows[i].type != zp::scalar_type::float32)
-            layers.push_back({zp::display_name(float_rows, rows[i].origin), 10 * std::log10(signal[i] / noise[i])});
+            layers.push_back(
+                {zp::display_name(float_rows, zp::value_origin(rows[i])), 10 * std::log10(signal[i] / noise[i])});
     return layers;
 }
 

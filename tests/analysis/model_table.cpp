@@ -24,6 +24,13 @@ struct net
 struct config : zp::qconfig<activations, weights, zp::for_layer<"conv1", zp::algorithm<conv2d_algorithm::direct>>,
                             zp::for_layer<"conv2", zp::algorithm<zp::smallest>>> {};
 
+struct config_of_sums : zp::qconfig<activations, weights> {};
+struct sums
+    : zp::model<
+          zp::input<4, 4, 3>, zp::conv2d<"a", zp::conv{.out_channels = 4}>,
+          zp::residual<zp::conv2d<"b", zp::conv{.out_channels = 4}>, zp::conv2d<"c", zp::conv{.out_channels = 4}>>,
+          zp::relu> {};
+
 struct image_head {
     static constexpr const char* kind = "mean_of_image";
     static constexpr zp::shape output_shape(zp::shape) { return {1, 1, 1}; }
@@ -48,8 +55,8 @@ std::string line_of(const std::string& text, const std::string& part) {
 TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
     const auto model = int8_network();
     const zp::model_table table = zp::table_of(model);
-    REQUIRE(table.rows.size() == 7);
-    const zp::model_table_row &conv1 = table.rows[2], &conv2 = table.rows[3], &add = table.rows[4], &fc = table.rows[5];
+    REQUIRE(table.rows.size() == 6);
+    const zp::model_table_row &conv1 = table.rows[2], &conv2 = table.rows[3], &fc = table.rows[4];
     CHECK(table.rows[0].operation == "input");
     CHECK(table.rows[0].arena_offset == zp::in_user_input);
     CHECK(conv1.operation == "conv2d + relu");
@@ -60,6 +67,8 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
     CHECK(conv1.algorithm == "direct");
     CHECK(conv1.why.substr(0, 7) == "named: ");
     CHECK(conv1.output_bytes == 8 * 8 * 48);
+    CHECK(conv2.operation == "conv2d + add");
+    CHECK(conv2.inputs == std::vector<int>{2, 2});
     CHECK(conv2.algorithm == "implicit_gemm");
     CHECK(conv2.why.substr(0, 10) == "smallest: ");
     CHECK(conv2.why.find("winograd_4x4: ") != std::string::npos);  // faster
@@ -70,9 +79,6 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
         CHECK(row->packed_bytes > 0);
         CHECK(row->packed_bytes < row->parameter_bytes);
     }
-    CHECK(add.inputs == std::vector<int>{3, 2});
-    CHECK(add.algorithm.empty());
-    CHECK(add.arena_offset == conv2.arena_offset);  // in place
     CHECK(table.rows.back().arena_offset == zp::in_user_output);
     CHECK(table.arena_bytes == model.arena_bytes);
     CHECK(conv1.macs == 64 * 48 * 27);
@@ -80,6 +86,27 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
     CHECK(conv1.quantization == model.ranges()[model.rows()[2].slot]);
     CHECK(table.rows[0].quantization.scale == 0);
     CHECK(table.parameter_bytes == model.parameter_bytes);
+}
+
+TEST_CASE("model table: sums with a residual, as a part of a layer and on their own") {
+    struct separate : zp::qconfig<activations, weights, zp::separate_sums> {};
+    const auto calibration = made_up::inputs<sums>(4, 1);
+    const zp::model_table merged =
+        zp::table_of(zp::convert(zp::calibrate(zp::prepare<config_of_sums>(made_up::network<sums>(1)), calibration)));
+    REQUIRE(merged.rows.size() == 6);
+    CHECK(merged.rows[4].operation == "conv2d + add + relu");
+    CHECK(merged.rows[4].inputs == std::vector<int>{3, 2});
+    CHECK(merged.rows[4].arena_offset == merged.rows[2].arena_offset);  // over the residual
+    const zp::model_table apart =
+        zp::table_of(zp::convert(zp::calibrate(zp::prepare<separate>(made_up::network<sums>(1)), calibration)));
+    REQUIRE(apart.rows.size() == 7);
+    CHECK(apart.rows[4].operation == "conv2d");
+    const zp::model_table_row& add = apart.rows[5];
+    CHECK(add.operation == "add + relu");
+    CHECK(add.inputs == std::vector<int>{4, 2});
+    CHECK(add.algorithm.empty());
+    CHECK(add.arena_offset == apart.rows[4].arena_offset);  // in place
+    CHECK(add.quantization == merged.rows[4].quantization);
 }
 
 TEST_CASE("model table: a row is a line, its columns are aligned, and totals are below") {

@@ -192,6 +192,32 @@ TEST_CASE("damaged int8 model: scales whose quotients no kernel can hold") {
         }
 }
 
+TEST_CASE("damaged int8 model: a residual whose scale no sum can take") {
+    struct block
+        : zp::model<zp::input<1, 1, 2>, zp::linear<"a", 2>, zp::residual<zp::linear<"b", 2>, zp::linear<"last", 2>>> {};
+    struct plain : zp::qconfig<activations, weights> {};
+    const auto whole = zp::to_bytes(
+        zp::convert(zp::calibrate(zp::prepare<plain>(made_up::network<block>(1)), made_up::inputs<block>(4, 1))));
+    using network = zp::quantized<block, plain>;
+    REQUIRE(network::rows().size() == 6);  // input, quantize, a, b, last + add, dequantize
+    CHECK(edited_file::error_of<network>(whole) == "");
+    // Each scale is fine beside the layers that make and read it, but not all of them together.
+    const auto with_scales = [&](float of_a, float of_b, float of_weights, float of_sum) {
+        return edited_file::error_of<network>(changed(whole, [&](auto& edited) {
+            const float scales[] = {of_a, of_b, of_sum};
+            for (std::size_t row = 0; row != 3; ++row) {
+                const auto slot = static_cast<std::size_t>(network::rows()[row + 2].slot);
+                edited.tensors["activation.scale"].set(slot, scales[row]);
+            }
+            for (std::size_t c = 0; c != 2; ++c) edited.tensors["last.weight_scale"].set(c, of_weights);
+        }));
+    };
+    const std::string rule = "a residual's scale between 2^-100 and 2^100 times input scale * weight scale at last";
+    says(with_scales(1, 1e-8f, 1e-25f, 1), "activation.scale", rule, "scales 2^109 apart");
+    says(with_scales(1e-11f, 1e10f, 4e9f, 1e11f), "activation.scale", rule, "scales 2^-102 apart");
+    CHECK(with_scales(1, 1e-8f, 1e-20f, 1) == "");
+}
+
 TEST_CASE("damaged int8 model: metadata of another format, version or network") {
     CHECK(error_after([](auto& edited) { edited.metadata.clear(); }) ==
           "m.safetensors: expected metadata \"format\", found none among 0 keys");

@@ -32,8 +32,17 @@ graph<capacity> random_graph(made_up::generator& next) {
         if (i == 0 || next.integer(0, 2) == 0) continue;
         // Operators that may share the place of an input.
         const node& input = g.nodes[row.inputs[0]];
-        const zp::op kinds[] = {zp::op::relu, zp::op::sigmoid, zp::op::flatten, zp::op::dropout, zp::op::add};
-        row.kind = kinds[next.integer(0, 4)];
+        const zp::op kinds[] = {zp::op::relu,    zp::op::sigmoid, zp::op::flatten,
+                                zp::op::dropout, zp::op::add,     zp::op::conv2d};
+        row.kind = kinds[next.integer(0, 5)];
+        if (row.kind == zp::op::conv2d) {  // of the first input, plus the second
+            row.input_count = 2;
+            row.inputs[1] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
+            const node& residual = g.nodes[row.inputs[1]];
+            row.out = residual.out;
+            if (next.integer(0, 4) != 0) row.type = residual.type;
+            continue;
+        }
         row.out = input.out;
         if (next.integer(0, 4) != 0) row.type = input.type;
         row.input_count = row.kind == zp::op::add ? std::int8_t{2} : std::int8_t{1};
@@ -86,7 +95,8 @@ std::string mistake_of(const graph<capacity>& g) {
             for (int b = place.begin; b != place.end; ++b)
                 if (writer[static_cast<std::size_t>(b)] != wrote[row.inputs[k]]) return "input lost" + at;
             if (!in_arena || !place.meets(place_of(row))) continue;
-            const bool elementwise = row.kind == zp::op::relu || row.kind == zp::op::sigmoid || row.kind == zp::op::add;
+            const bool elementwise = row.kind == zp::op::relu || row.kind == zp::op::sigmoid ||
+                                     row.kind == zp::op::add || (row.kind == zp::op::conv2d && k == 1);
             view = row.kind == zp::op::flatten || row.kind == zp::op::dropout;
             if (place != place_of(row) || !(elementwise || view) || row.type != input.type) return "overlap" + at;
             if (view) wrote[i] = wrote[row.inputs[k]];
@@ -174,6 +184,36 @@ TEST_CASE("plan: which rows take the place of an input") {
         CHECK_FALSE(plan(kind, codes, 0));
     CHECK(plan(zp::op::flatten, codes, 0));
     CHECK(plan(zp::op::flatten, codes, 4));  // reading it changes nothing
+}
+
+TEST_CASE("plan: a sum with a residual takes the place of the residual, never that of what its windows read") {
+    graph<5> g;  // input -> a -> b; c = conv2d(windows) + residual -> output
+    g.size = 5;
+    const auto plan = [&](short windows, short residual, zp::op b, zp::scalar_type type, short read_by_output) {
+        for (int i = 0; i != g.size; ++i) {
+            node& row = g.nodes[i] = {};
+            row.kind = i == 0 ? zp::op::input : i == 2 ? b : zp::op::conv2d;
+            row.type = zp::scalar_type::uint8;
+            row.out = {1, 1, 64};
+            row.input_count = i == 0 ? std::int8_t{0} : std::int8_t{1};
+            if (i != 0) row.inputs[0] = static_cast<short>(i - 1);
+        }
+        g.nodes[3].input_count = 2;
+        g.nodes[3].inputs[0] = windows, g.nodes[3].inputs[1] = residual;
+        g.nodes[3].type = type;
+        g.nodes[4].kind = zp::op::add, g.nodes[4].input_count = 2, g.nodes[4].inputs[1] = read_by_output;
+        zp::place_activations(g);
+        const int a_place = g.nodes[1].arena_offset, b_place = g.nodes[2].arena_offset, c = g.nodes[3].arena_offset;
+        return std::string(c == a_place ? "a" : "") + (c == b_place ? "b" : "");
+    };
+    const auto codes = zp::scalar_type::uint8;
+    CHECK(plan(2, 1, zp::op::conv2d, codes, 3) == "a");
+    CHECK(plan(1, 2, zp::op::conv2d, codes, 3) == "b");
+    CHECK(plan(1, 1, zp::op::conv2d, codes, 3) != "a");                 // the windows read it, too
+    CHECK(plan(2, 1, zp::op::flatten, codes, 3) == "");                 // and so they do through a view
+    CHECK(plan(2, 1, zp::op::conv2d, codes, 1) == "");                  // somebody needs it later
+    CHECK(plan(2, 1, zp::op::conv2d, zp::scalar_type::int8, 3) == "");  // other codes
+    CHECK(plan(2, 0, zp::op::conv2d, codes, 3) == "a");                 // free by then, and the input is the caller's
 }
 
 TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's memory") {

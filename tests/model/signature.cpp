@@ -61,6 +61,11 @@ TEST_CASE("signature: every property that gives integers their meaning changes i
     zp::graph<3> swapped = some_graph();
     swapped.nodes[2].inputs[0] = 1, swapped.nodes[2].inputs[1] = 0;
     all.push_back(signature(swapped));
+    zp::graph<3> with_residual = some_graph();  // the convolution adds a value, which may be this one or that
+    with_residual.nodes[1].input_count = 2;
+    all.push_back(signature(with_residual));
+    with_residual.nodes[1].inputs[1] = 2;
+    all.push_back(signature(with_residual));
     zp::graph<3> shorter = some_graph();
     shorter.size = 2;
     all.push_back(signature(shorter));

@@ -85,6 +85,23 @@ TEST_CASE("algorithms: only those that a model takes are in its kernels") {
                   !one.floats);
 }
 
+TEST_CASE("algorithms: kernels for sums with a residual are those of rows that have one") {
+    struct block
+        : zp::model<zp::input<6, 6, 3>, zp::conv2d<"a", zp::conv{.out_channels = 16}>,
+                    zp::residual<zp::conv2d<"b", zp::conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
+                    zp::flatten, zp::linear<"c", 5>> {};
+    constexpr zp::kernel_needs usual =
+        zp::needs_of(zp::quantized<net, panels>::stage::table.nodes, zp::quantized<net, panels>::stage::table.size);
+    static_assert(usual.algorithms != 0 && usual.residual_algorithms == 0);
+    using stage = zp::quantized<block, with<>>::stage;
+    constexpr zp::kernel_needs needs = zp::needs_of(stage::table.nodes, stage::table.size);
+    static_assert(needs.has(conv2d_algorithm::depthwise, true) && !needs.has(conv2d_algorithm::depthwise, false));
+    static_assert(needs.has(conv2d_algorithm::implicit_gemm, false) &&
+                  !needs.has(conv2d_algorithm::implicit_gemm, true));
+    static_assert(needs.has(conv2d_algorithm::depthwise) && !needs.has(conv2d_algorithm::direct));
+    static_assert(!needs.has(op::add));
+}
+
 TEST_CASE("algorithms: all give the same results and the same file, which any of them loads") {
     const auto trained = made_up::network<net>(1);
     const auto calibration = made_up::inputs<net>(16, 1);

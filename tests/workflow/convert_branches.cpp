@@ -13,8 +13,10 @@ using simulation::pooling;
 using simulation::square;
 using zp::conv;
 
-struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
+using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
+using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+struct config : zp::qconfig<activations, weights> {};
+struct separate : zp::qconfig<activations, weights, zp::separate_sums> {};
 
 /// As the demo: convolutions with batch norms and relu, a residual block, a depthwise-separable one, pools, linear layers.
 struct digits
@@ -49,20 +51,23 @@ struct loose
           zp::residual<zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1, .count_include_pad = false}>>> {
 };
 
-}  // namespace
-
-TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and linear layers") {
+template <class Config> void check_digits() {
     const auto trained = made_up::network<digits>(1);
     const auto calibration = made_up::inputs<digits>(6, 1);
-    const auto int8 = simulation::converted<config>(trained, calibration);
-    simulation::script<digits, config> s(trained, calibration);
+    const auto int8 = simulation::converted<Config>(trained, calibration);
+    simulation::script<digits, Config> s(trained, calibration);
     for (const auto& image : made_up::inputs<digits>(3, 77, -1.5f, 1.5f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto stem = s.convolve("conv1", x, square(3, 1, 1), s.range("conv1"), activation::relu, "bn1");
         const auto a = s.convolve("a", stem, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
-        const auto b = s.convolve("b", a, square(3, 1, 1), s.range("b"), activation::none, "bn_b");
-        const auto sum = s.add(b, stem, s.range("add_4"), activation::relu);
-        const auto pooled = s.pool(pooling::max, sum, square(2, 2));
+        const auto b = [&] {
+            const auto range = s.range("add_4");
+            if constexpr (std::is_same_v<Config, separate>)
+                return s.add(s.convolve("b", a, square(3, 1, 1), s.range("b"), activation::none, "bn_b"), stem, range,
+                             activation::relu);
+            else return s.convolve_add("b", a, square(3, 1, 1), stem, range, activation::relu, "bn_b");
+        }();
+        const auto pooled = s.pool(pooling::max, b, square(2, 2));
         const auto depthwise =
             s.convolve("depthwise", pooled, square(3, 1, 1, 1, 10), s.range("depthwise"), activation::relu6, "bn2");
         const auto pointwise = s.convolve("pointwise", depthwise, square(1), s.range("pointwise"), activation::relu);
@@ -73,6 +78,13 @@ TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and l
         CHECK(simulation::differences(int8, s, image) == "");
     }
 }
+
+}  // namespace
+
+TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and linear layers") {
+    check_digits<config>();
+}
+TEST_CASE("convert: the same with an 8-bit intermediate in front of the residual sum") { check_digits<separate>(); }
 
 TEST_CASE("convert: branches that meet in a concat share its scale, pools share their input's") {
     const auto trained = made_up::network<inception>(2);

@@ -89,6 +89,19 @@ inline double requantized(policy how, std::int64_t sum, float float_bias, float 
     return static_cast<double>(high < 0 ? -magnitude : magnitude);
 }
 
+/// The same with a residual, `difference` steps of its scale from its zero point, added to the accumulator before the one
+/// rounding. Its ratio to the accumulator's scale has 16 significant bits.
+inline double requantized_sum(std::int64_t sum, int difference, float residual_scale, float x_scale, float weight_scale,
+                              float y_scale) {
+    int exponent = 0;
+    const double fraction = std::frexp(double{residual_scale} / (double{x_scale} * double{weight_scale}), &exponent);
+    const double ratio = std::ldexp(std::nearbyint(std::ldexp(fraction, 16)), exponent - 16);
+    const auto multiplier = static_cast<float>(double{x_scale} * double{weight_scale} / double{y_scale});
+    const float total = static_cast<float>(sum) + static_cast<float>(difference * ratio);
+    const float real = total * multiplier;
+    return std::nearbyint(double{real});
+}
+
 /// A network that is simulated under one qconfig. `Config` gives dtypes, qschemes and rules; other entries of a qconfig
 /// are named by calls that take one.
 template <class Net, class Config> class script {
@@ -159,11 +172,18 @@ public:
                    activation act = activation::none, const char* norm = nullptr) {
         return push(convolved<C>(name, x, w, range, act, norm));
     }
+    /// convolve(...) + residual, rounded once: `range` is that of the sum.
+    template <class C = Config>
+    value convolve_add(const char* name, const value& x, const window& w, const value& residual,
+                       const zp::qparams& range, activation act = activation::none, const char* norm = nullptr) {
+        return push(convolved<C>(name, x, w, range, act, norm, &residual));
+    }
     /// The same with a function behind it, in one row: the layer's codes go through a table.
     template <class C = Config>
     value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before,
-                        const zp::qparams& after, const std::function<double(double)>& function) {
-        return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr), after, function));
+                        const zp::qparams& after, const std::function<double(double)>& function,
+                        const value* residual = nullptr) {
+        return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr, residual), after, function));
     }
     /// A function of its own, and with the identity the change of scale in front of a concat.
     template <class C = Config>
@@ -184,8 +204,8 @@ public:
     value clamp(value x, float low, float high) { return push(bounded(std::move(x), low, high)); }
     template <class C = Config>
     value convolve_clamped(const char* name, const value& x, const window& w, const zp::qparams& range, float low,
-                           float high) {
-        return push(bounded(convolved<C>(name, x, w, range, activation::none, nullptr), low, high));
+                           float high, const value* residual = nullptr) {
+        return push(bounded(convolved<C>(name, x, w, range, activation::none, nullptr, residual), low, high));
     }
     template <class C = Config>
     value add(const value& a, const value& b, const zp::qparams& range, activation act = activation::none) {
@@ -341,7 +361,7 @@ private:
     }
     template <class C>
     value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act,
-                    const char* norm) const {
+                    const char* norm, const value* residual = nullptr) const {
         using quantizer = typename C::weight;
         using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);
@@ -384,8 +404,12 @@ private:
                            weights[static_cast<std::size_t>(
                                ((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
             });
-            const double steps = requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale,
-                                             scales[static_cast<std::size_t>(c)].scale, range.scale);
+            const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
+            const double steps =
+                residual == nullptr ? requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale,
+                                                  weight_scale, range.scale)
+                                    : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
+                                                      residual->range.scale, x.range.scale, weight_scale, range.scale);
             y.codes.push_back(activated(clamped(steps, y), y, act));
         });
         return y;

@@ -39,6 +39,8 @@ template <class Net, class Config = with<>> std::string rows_of() {
     }
     return text;
 }
+struct separate : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, zp::separate_sums> {};
+
 /// Which entry of the qconfig each fused row has; -1 is float32.
 template <class Net, class Config> std::vector<int> entries_of() {
     std::vector<int> all;
@@ -162,6 +164,67 @@ TEST_CASE("rows: activations that are tables go into the layer in front of them"
           "linear+leaky_relu:u<8 dequantize:f<9");
     CHECK(rows_of<read_twice>() == "input:f quantize:u<0 conv2d:u<1 sigmoid:u<2 add:u<2,3 dequantize:f<4");
 }
+TEST_CASE("rows: an add becomes a part of the layer that makes the later one of its operands") {
+    using a = zp::conv2d<"a", conv{.out_channels = 2}>;
+    using b = zp::conv2d<"b", conv{.out_channels = 2}>;
+    using c = zp::conv2d<"c", conv{.out_channels = 2}>;
+    struct block : zp::model<zp::input<2, 2, 2>, a, zp::relu, zp::residual<b, zp::relu, c>, zp::relu> {};
+    CHECK(rows_of<block>() == "input:f quantize:u<0 conv2d+relu:u<1 conv2d+relu:u<2 conv2d+relu:u<3,2 dequantize:f<4");
+    CHECK(rows_of<block, separate>() ==
+          "input:f quantize:u<0 conv2d+relu:u<1 conv2d+relu:u<2 conv2d:u<3 add+relu:u<4,2 dequantize:f<5");
+    CHECK(rows_of<block, with<zp::requantize_with<zp::float_bias>>>() == rows_of<block, separate>());
+    CHECK(rows_of<block, with<zp::requantize_with<zp::fixed_point_double_rounding>>>() == rows_of<block, separate>());
+    CHECK(rows_of<block, with<zp::requantize_with<zp::fixed_point_single_rounding>>>() == rows_of<block, separate>());
+    CHECK(rows_of<block, with<zp::requantize_with<zp::nearest_even>>>() == rows_of<block>());
+    CHECK(rows_of<block, int8>() ==
+          "input:f quantize:s<0 conv2d+relu:s<1 conv2d+relu:s<2 conv2d+relu:s<3,2 dequantize:f<4");
+    // Of two layers, the later one takes it, on either side of the add; a layer may add what it reads.
+    struct downsampled
+        : zp::model<zp::input<2, 2, 2>, a,
+                    zp::add_relu<zp::sequential<b, zp::relu, c>, zp::conv2d<"d", conv{.out_channels = 2}>>> {};
+    CHECK(rows_of<downsampled>() ==
+          "input:f quantize:u<0 conv2d:u<1 conv2d+relu:u<2 conv2d:u<3 conv2d+relu:u<2,4 dequantize:f<5");
+    struct left : zp::model<zp::input<2, 2, 2>, a, zp::add<zp::identity, b>> {};
+    CHECK(rows_of<left>() == "input:f quantize:u<0 conv2d:u<1 conv2d:u<2,2 dequantize:f<3");
+    struct of_input : zp::model<zp::input<1, 1, 2>, zp::residual<zp::linear<"a", 2>>> {};
+    CHECK(rows_of<of_input>() == "input:f quantize:u<0 linear:u<1,1 dequantize:f<2");
+    // A table behind the add is fused as well; a second add is not.
+    struct gated : zp::model<zp::input<2, 2, 2>, zp::residual<zp::residual<a>>, zp::residual<b>, zp::sigmoid> {};
+    CHECK(rows_of<gated>() == "input:f quantize:u<0 conv2d:u<1,1 add:u<2,1 conv2d+sigmoid:u<3,3 dequantize:f<4");
+    // What it is not fused into: an activation, a value with another reader, one whose other operand comes later.
+    struct active : zp::model<zp::input<2, 2, 2>, zp::residual<a, zp::relu>, zp::residual<b, zp::tanh>> {};
+    CHECK(rows_of<active>() ==
+          "input:f quantize:u<0 conv2d+relu:u<1 add:u<2,1 conv2d+tanh:u<3 add:u<4,3 dequantize:f<5");
+    struct read_again : zp::model<zp::input<2, 2, 2>, a, zp::residual<zp::identity>, zp::residual<zp::max_pool2d<1>>> {
+    };
+    CHECK(rows_of<read_again>() == "input:f quantize:u<0 conv2d:u<1 add:u<2,2 max_pool2d:u<3 add:u<4,3 dequantize:f<5");
+    struct earlier : zp::model<zp::input<2, 2, 2>, zp::add<a, zp::max_pool2d<1>>> {};
+    CHECK(rows_of<earlier>() == "input:f quantize:u<0 conv2d:u<1 max_pool2d:u<1 add:u<2,3 dequantize:f<4");
+    // Nor over float islands, nor between entries of a qconfig.
+    CHECK(rows_of<block, with<zp::keep_float<"c">>>() ==
+          "input:f quantize:u<0 conv2d+relu:u<1 conv2d+relu:u<2 dequantize:f<3 conv2d:f<4 quantize:u<5 add+relu:u<6,2 "
+          "dequantize:f<7");
+    CHECK(rows_of<block, with<zp::for_layer<"c", reduced>>>() == rows_of<block, separate>());
+    CHECK(rows_of<block, with<zp::for_layer<"a", reduced>>>() == rows_of<block>());
+}
+TEST_CASE("rows: the output of a sum with a residual has the scale of the sum, and its bounds") {
+    struct net : zp::model<zp::input<2, 2, 2>, zp::residual<zp::conv2d<"a", conv{.out_channels = 2}>>,
+                           zp::clamp<-500, 750>, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>, zp::tanh> {};
+    const auto& prepared = zp::prepared_stage<net, with<>>::table.nodes;  // input, a, add, b, add, tanh
+    const auto& rows = zp::quantized_stage<net, with<>>::table.nodes;     // input, quantize, a, b, dequantize
+    CHECK(rows[2].slot == prepared[2].slot);
+    CHECK(rows[2].activation == op::clamp);
+    CHECK(rows[2].lowest == -0.5f);
+    CHECK(rows[2].highest == 0.75f);
+    CHECK(rows[2].origin == 1);
+    CHECK(zp::value_origin(rows[2]) == 2);
+    CHECK(std::string(rows[2].name) == "a");
+    CHECK(rows[3].slot == prepared[5].slot);
+    CHECK(rows[3].table_slot == prepared[4].slot);
+    CHECK(rows[3].sum_origin == 4);
+    CHECK(zp::value_origin(rows[3]) == 5);
+    CHECK(zp::value_origin(rows[1]) == 0);
+}
 TEST_CASE("rows: a concat rescales what could not take its scale") {
     struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::sigmoid,
                                                           zp::conv2d<"b", conv{.out_channels = 2}>>> {};
@@ -193,7 +256,7 @@ template <class Net, class Config> zp::rule broken() {
     return zp::quantize_rows<64>(
                zp::assign_slots(zp::fused_stage<Net>::table,
                                 [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }),
-               zp::describe_entry<Config>)
+               zp::describe_entry<Config>, zp::qconfig_entries<Config>::merges_sums)
         .error.broken;
 }
 }  // namespace

@@ -107,6 +107,7 @@ inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
     described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
+    if (has_residual(row)) described.operation += " + add";
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
     described.inputs.assign(row.inputs, row.inputs + row.input_count);

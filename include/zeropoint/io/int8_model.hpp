@@ -95,12 +95,22 @@ public:
     void check_factors(const node& row, float input, float output, const std::vector<float>& weight_scales) const {
         for (const float scale : weight_scales)
             if (!(double{input} * double{scale} < 2147483648.0 * double{output}))
-                fail_factor(row, "input scales that times weight scales are below 2^31 output scales", input, output);
+                fail_factor(row, "input scales that times weight scales are below 2^31 output scales", double{input},
+                            double{output});
+    }
+    /// The residual that a layer adds to its sums: see kernel::residual_ratio.
+    void check_residual(const node& row, float residual, float input, const std::vector<float>& weight_scales) const {
+        for (const float scale : weight_scales) {
+            const double step = double{input} * double{scale};
+            if (!kernel::is_residual_ratio(residual / step))
+                fail_factor(row, "a residual's scale between 2^-100 and 2^100 times input scale * weight scale",
+                            double{residual}, step);
+        }
     }
     /// The operands of an add: see kernel::make_add_parameters.
     void check_operand(const node& row, float input, float output) const {
         if (!(double{input} < 2097152.0 * double{output}))
-            fail_factor(row, "operands' scales below 2^21 output scales", input, output);
+            fail_factor(row, "operands' scales below 2^21 output scales", double{input}, double{output});
     }
     /// What a described operator says of its scales.
     void check_scales(const node& row, const preparation& scales) const {
@@ -142,9 +152,9 @@ private:
     }
 
     static std::string name_of_row(const node& row) { return row.name[0] != 0 ? row.name : kind_of(row); }
-    [[noreturn]] void fail_factor(const node& row, const std::string& rule, float input, float output) const {
+    [[noreturn]] void fail_factor(const node& row, const std::string& rule, double input, double output) const {
         file_.fail(file_.expect(slot_scales), rule + " at " + name_of_row(row),
-                   "scales 2^" + std::to_string(std::ilogb(double{input} / double{output})) + " apart");
+                   "scales 2^" + std::to_string(std::ilogb(input / output)) + " apart");
     }
 
     const safetensors_file& file_;
@@ -198,7 +208,10 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
                 reader.template read_weighted<kernels::needs>(row, kernels::requantization_policy::has_float_bias);
             const int slot = is_table(row.activation) ? row.table_slot : row.slot;
             reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
-            kernels::write_weighted(row, producer, weights, model.ranges(), block);
+            if (has_residual(row))
+                reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
+                                      model.ranges()[producer.slot].scale, weights.scales);
+            kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
         } else if (row.described != nullptr) {

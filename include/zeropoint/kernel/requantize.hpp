@@ -228,12 +228,15 @@ template <class Residual> struct nearest_even_add {
     }
 };
 
+/// What residual_ratio() takes.
+constexpr bool is_residual_ratio(double ratio) { return ratio > 0x1p-100 && ratio < 0x1p100; }
+
 /// nearest_even_add's ratio: residual_scale / accumulator_scale, rounded to 16 significant bits; accumulator_scale =
 /// double(x_scale) * w_scale[c]. The sum is then off by less than 2^-16 of the residual, 1/250 of one of its codes.
 /// Raises value_error where it is not between 2^-100 and 2^100.
 constexpr float residual_ratio(float residual_scale, double accumulator_scale) {
     const double ratio = residual_scale / accumulator_scale;
-    if (!(ratio > 0x1p-100 && ratio < 0x1p100))
+    if (!is_residual_ratio(ratio))
         raise<value_error>("residual sum: the residual's scale is " + std::to_string(ratio) +
                            " times that of the accumulators, and must be between 2^-100 and 2^100 times: "
                            "calibrate the layer and its residual on real data");

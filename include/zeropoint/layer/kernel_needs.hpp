@@ -16,15 +16,16 @@ inline namespace v0 {
 /// Sets of operators (but described ones), algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
 struct kernel_needs {
     std::uint64_t operators = 0;
-    std::uint32_t algorithms = 0;
+    std::uint32_t algorithms = 0, residual_algorithms = 0;  // of rows without a residual, and of those with one
     bool unsigned_codes = false, signed_codes = false, floats = false;
     bool unsigned_weights = false, signed_weights = false;
 
     constexpr bool operator==(const kernel_needs&) const = default;
-    static constexpr kernel_needs everything() { return {~std::uint64_t{0}, ~0u, true, true, true, true, true}; }
+    static constexpr kernel_needs everything() { return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true}; }
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
-    constexpr bool has(conv2d_algorithm algorithm) const {
-        return (algorithms >> static_cast<int>(algorithm) & 1) != 0;
+    constexpr bool has(conv2d_algorithm algorithm) const { return has(algorithm, false) || has(algorithm, true); }
+    constexpr bool has(conv2d_algorithm algorithm, bool with_residual) const {
+        return ((with_residual ? residual_algorithms : algorithms) >> static_cast<int>(algorithm) & 1) != 0;
     }
     /// Adds what a row takes.
     constexpr void add(const node& row) {
@@ -36,7 +37,7 @@ struct kernel_needs {
         unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
         signed_codes = signed_codes || row.type == scalar_type::int8;
         if (!is_weighted(row.kind)) return;
-        algorithms |= std::uint32_t{1} << static_cast<int>(row.algorithm);
+        (has_residual(row) ? residual_algorithms : algorithms) |= std::uint32_t{1} << static_cast<int>(row.algorithm);
         unsigned_weights = unsigned_weights || row.weight_type == scalar_type::uint8;
         signed_weights = signed_weights || row.weight_type == scalar_type::int8;
     }

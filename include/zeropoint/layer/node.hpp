@@ -128,7 +128,8 @@ struct node {
     const activation_function* function = nullptr;    // rows that are a table, or have one fused
     short origin = -1, folded = -1;  // rows of the stage before: the row itself, the batch_norm folded into it,
     short normalized = -1;           // and the normalize in front of it
-    short table_origin = -1;         // quantized: row of the stage before whose activation the table computes
+    short sum_origin = -1;           // quantized: row of the stage before whose sum with a residual is computed here,
+    short table_origin = -1;         // and row whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
     short table_slot = -1;           // of the value before a fused table
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
@@ -151,6 +152,15 @@ struct node {
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
+}
+
+/// A convolution or linear row of an int8 model that adds the codes of inputs[1] to its sums before they are rounded.
+constexpr bool has_residual(const node& row) { return is_weighted(row.kind) && row.input_count == 2; }
+
+/// Which row of the prepared network has the values that a row of the int8 model holds as codes.
+constexpr int value_origin(const node& row) {
+    if (row.table_origin >= 0) return row.table_origin;
+    return row.sum_origin >= 0 ? row.sum_origin : row.origin;
 }
 
 /// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.

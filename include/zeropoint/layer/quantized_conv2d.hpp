@@ -21,7 +21,8 @@ namespace zp {
 inline namespace v0 {
 /// The extents that a row's code is generated for: those of a small matrix product; rows = 0 for all other rows.
 constexpr kernel::linear_extents small_extents(const node& row) {
-    if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights) return {};
+    if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights || has_residual(row))
+        return {};
     if (row.algorithm != conv2d_algorithm::implicit_gemm) return {};
     const kernel::linear_extents extents = kernel::linear_extents_of(row.window);
     return extents.are_small() ? extents : kernel::linear_extents{};
@@ -43,7 +44,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
 
     /// Where the parts lie in the row's block, in bytes.
     struct block {
-        int scales, first, second, real_bias, zero_points, table, bytes;
+        int scales, first, second, real_bias, ratios, zero_points, table, bytes;
         constexpr explicit block(const node& row) {
             const int array = static_cast<int>(align_up(4 * static_cast<std::size_t>(row.channels)));
             scales = static_cast<int>(align_up(
@@ -51,7 +52,8 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             first = scales + array;
             second = first + array;
             real_bias = second + (Requantization::has_second ? array : 0);
-            zero_points = real_bias + (Requantization::has_float_bias ? array : 0);
+            ratios = real_bias + (Requantization::has_float_bias ? array : 0);
+            zero_points = ratios + (has_residual(row) ? array : 0);
             table = zero_points + (row.affine_weights ? array : 0);
             bytes = table + (is_table(row.activation) ? 256 : 0);
         }
@@ -62,9 +64,10 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
     }
 
     /// Fills the block. `input` and `output` are the ranges around the layer; `output` is that before a fused table.
+    /// Raises what kernel::residual_ratio raises.
     template <kernel_needs Needs>
     static void write(const node& row, const node& producer, const quantized_weights& weights, const qparams& input,
-                      const qparams& output, std::byte* memory) {
+                      const qparams& output, std::byte* memory, float residual_scale = 0) {
         const block at(row);
         // Weights that have zero points are packed as words, also where all are 0.
         const std::vector<std::int32_t> zeros(row.word_weights ? weights.scales.size() : 0);
@@ -87,6 +90,11 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             std::memcpy(memory + at.first + 4 * c, &first, 4);
             if constexpr (Requantization::has_second) std::memcpy(memory + at.second + 4 * c, &second, 4);
             if (Requantization::has_float_bias) std::memcpy(memory + at.real_bias + 4 * c, &weights.float_bias[i], 4);
+            if (has_residual(row)) {
+                const float ratio =
+                    kernel::residual_ratio(residual_scale, double{input.scale} * double{weights.scales[i]});
+                std::memcpy(memory + at.ratios + 4 * c, &ratio, 4);
+            }
             if (row.affine_weights) std::memcpy(memory + at.zero_points + 4 * c, &weights.zero_points[i], 4);
         }
         if (is_table(row.activation))
@@ -127,11 +135,11 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
         return weights;
     }
 
-    template <class In, class Out, conv2d_algorithm Algorithm>
+    template <class In, class Out, conv2d_algorithm Algorithm, bool HasResidual = false>
     static void run(const node& row, const context& c) noexcept {
-        kernel::conv2d_kernels<Arch, Algorithm>::run(row.window, c.in<In>(row), codes_of(c, row),
-                                                     c.block<std::byte>(row), epilogue_of(c, row, block(row)),
-                                                     c.out<Out>(row), c.scratch<std::byte>(row));
+        kernel::conv2d_kernels<Arch, Algorithm>::run(
+            row.window, c.in<In>(row), codes_of(c, row), c.block<std::byte>(row),
+            epilogue_of<Out, HasResidual>(c, row, block(row)), c.out<Out>(row), c.scratch<std::byte>(row));
     }
     /// The same for a row of these small_extents.
     template <class In, class Out, int Rows, int Depth, int Channels, bool Words>
@@ -146,18 +154,26 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             return block(like);
         }();
         if (!product::supports(c.block<std::byte>(row))) return run<In, Out, conv2d_algorithm::implicit_gemm>(row, c);
-        product::run(c.in<In>(row), codes_of(c, row), c.block<std::byte>(row), epilogue_of(c, row, parts),
+        product::run(c.in<In>(row), codes_of(c, row), c.block<std::byte>(row), epilogue_of<Out, false>(c, row, parts),
                      c.out<Out>(row), c.scratch<std::byte>(row));
     }
 
 private:
+    template <class Out, bool HasResidual>
     [[gnu::always_inline]] static auto epilogue_of(const context& c, const node& row, const block& parts) noexcept {
         const bool fused_table = is_table(row.activation);
         const qparams& range = fused_table ? c.ranges[row.table_slot] : c.range(row);
         kernel::output_codes codes = clamped_codes(row, row.activation, range);
         if (fused_table) codes.table = c.block<std::uint8_t>(row, parts.table);
-        return Requantization::epilogue(c.block<first_type>(row, parts.first), c.block<second_type>(row, parts.second),
-                                        codes);
+        const first_type* first = c.block<first_type>(row, parts.first);
+        if constexpr (HasResidual)  // whose codes have the type of the output's
+            return typename Requantization::template residual_epilogue<Out>{first,
+                                                                            c.block<float>(row, parts.ratios),
+                                                                            codes,
+                                                                            c.in<Out>(row, 1),
+                                                                            c.range_in(row, 1).zero_point,
+                                                                            c.out<Out>(row)};
+        else return Requantization::epilogue(first, c.block<second_type>(row, parts.second), codes);
     }
     static kernel::activation_codes codes_of(const context& c, const node& row) {
         return codes_of(c.rows[row.inputs[0]], c.range_in(row));

@@ -94,10 +94,12 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     }
 
     /// Filling a row's block from what a conversion or a file gives.
-    static void write_weighted(const node& row, const node& producer, const quantized_weights& weights,
+    static void write_weighted(const node& row, const node* rows, const quantized_weights& weights,
                                const qparams* ranges, std::byte* block) {
+        const node& producer = rows[row.inputs[0]];
         convolution::template write<Needs>(row, producer, weights, ranges[producer.slot],
-                                           ranges[is_table(row.activation) ? row.table_slot : row.slot], block);
+                                           ranges[is_table(row.activation) ? row.table_slot : row.slot], block,
+                                           has_residual(row) ? ranges[rows[row.inputs[1]].slot].scale : 0);
     }
     static quantized_weights read_weighted(const node& row, const node& producer, const qparams* ranges,
                                            const std::byte* block) {
@@ -173,8 +175,12 @@ private:
     }
     template <class In, class Out> static constexpr step_function weighted_step(const node& row) {
         step_function step = nullptr;
-        with_algorithm<Needs>(row.algorithm,
-                              [&](auto algorithm) { step = convolution::template run<In, Out, algorithm>; });
+        with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
+            if constexpr (Needs.has(algorithm, false))
+                if (!has_residual(row)) step = convolution::template run<In, Out, algorithm>;
+            if constexpr (Requantization::adds_residuals && Needs.has(algorithm, true))
+                if (has_residual(row)) step = convolution::template run<In, Out, algorithm, true>;
+        });
         return step;
     }
     static constexpr bool needs_tables = Needs.has(op::leaky_relu) || Needs.has(op::sigmoid) || Needs.has(op::tanh) ||

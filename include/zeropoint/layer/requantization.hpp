@@ -12,7 +12,12 @@ inline namespace v0 {
 
 /// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/requantize.hpp, and says
 /// what the epilogue's arrays of one value a channel hold: `first`, and `second` where there is one (4 bytes each).
-struct requantization_tag {};
+///
+/// `adds_residuals` says whether a policy can add a residual before it rounds, by its residual_epilogue. Those that
+/// reproduce other systems cannot: there a sum has 8-bit operands.
+struct requantization_tag {
+    static constexpr bool adds_residuals = false;
+};
 template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
 
 /// The scales around one output channel.
@@ -25,7 +30,8 @@ struct nearest_even : requantization_tag {
     static constexpr const char* name = "nearest_even";
     using first_type = float;
     using second_type = float;
-    static constexpr bool has_second = false, has_float_bias = false;
+    static constexpr bool has_second = false, has_float_bias = false, adds_residuals = true;
+    template <class Residual> using residual_epilogue = kernel::nearest_even_add<Residual>;
     static void prepare(const channel_scales& s, float, float& first, float&) {
         first = requantize_multiplier(s.input, s.weight, s.output);
     }

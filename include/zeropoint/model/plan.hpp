@@ -19,13 +19,15 @@ template <int N> constexpr void place_parameters(graph<N>& g) {
 }
 
 /// Whether a row's kernel may write its values over those of `input`: each output depends on the input at its place alone,
-/// and has as many bytes.
+/// as on a residual, and has as many bytes. What windows read is for the caller to exclude.
 constexpr bool may_overwrite(const node& row, const node& input) {
-    return is_elementwise(row) && row.type == input.type && row.out.size() == input.out.size();
+    const bool in_place = is_elementwise(row) || has_residual(row);
+    return in_place && row.type == input.type && row.out.size() == input.out.size();
 }
 
 /// Which values lie in one place: owners[i] is the first row of those that row i shares its memory with. A view shares its
-/// input's, an elementwise row that of an input which nothing reads after it. The user's memory is never shared.
+/// input's, an elementwise row that of an input which nothing reads after it, a row with a residual that of the residual
+/// where it is not what the windows read as well. The user's memory is never shared.
 /// last_uses[i] becomes the last row that reads what lies in the place of owner i.
 template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N], int (&last_uses)[N]) {
     int reads[N] = {};  // the last reader of each row's values
@@ -39,6 +41,7 @@ template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N]
         for (int k = 0; k != row.input_count && owners[i] == i && row.arena_offset != in_user_output; ++k) {
             const int owner = owners[row.inputs[k]];
             if (g.nodes[owner].kind == op::input) continue;
+            if (has_residual(row) && owner == owners[row.inputs[0]]) continue;  // its windows read it
             if (is_view(row) || (may_overwrite(row, g.nodes[row.inputs[k]]) && last_uses[owner] == i))
                 owners[i] = owner;
         }
@@ -55,7 +58,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         offsets[blocks] = {}, owners[N] = {}, last_uses[N] = {};
     const int output = g.size - 1;
     const bool in_user_memory = g.nodes[output].type == scalar_type::float32 && output != 0;
-    g.nodes[output].arena_offset = in_user_memory ? in_user_output : 0;
+    for (int i = 0; i != g.size; ++i) g.nodes[i].arena_offset = 0;  // where an earlier stage had its row means nothing
+    if (in_user_memory) g.nodes[output].arena_offset = in_user_output;
     share_places(g, owners, last_uses);
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <span>
 #include <string>
@@ -73,7 +74,7 @@ public:
     void run() {
         for (const node& row : Quantized::rows()) {
             if (row.type == scalar_type::float32) continue;
-            choose_range(row.origin);
+            choose_range(row.sum_origin >= 0 ? row.sum_origin : row.origin);
             if (row.table_origin >= 0) choose_range(row.table_origin);
         }
         for (const node& row : Quantized::rows()) write_parameters(row);
@@ -113,7 +114,8 @@ private:
                 filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
             if (is_table(row.activation))
                 weights.table = make_activation_table(row, row.type, range(row.table_slot), range(row.slot));
-            kernels::write_weighted(row, producer, weights, target_.ranges(), block);
+            check_residual(row, weights);
+            kernels::write_weighted(row, target_stage::table.nodes, weights, target_.ranges(), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
                                  block);
@@ -122,6 +124,20 @@ private:
                         sizeof(float) * static_cast<std::size_t>(row.described == nullptr ? 0 : row.weights));
             check_scales(row, block);
             kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
+        }
+    }
+    void check_residual(const node& row, const quantized_weights& weights) const {
+        if (!has_residual(row)) return;
+        const node* rows = target_stage::table.nodes;
+        const double residual{range(rows[row.inputs[1]].slot).scale}, x{range(rows[row.inputs[0]].slot).scale};
+        for (const float scale : weights.scales) {
+            const double ratio = residual / (x * double{scale});
+            if (!kernel::is_residual_ratio(ratio))
+                raise<value_error>(
+                    "convert: " + display_name(Calibrated::rows(), row.origin) + " adds a residual whose scale is 2^" +
+                    std::to_string(std::ilogb(ratio)) +
+                    " times that of its sums, and must be between 2^-100 and 2^100 times: calibrate both "
+                    "on real data, or take zp::separate_sums");
         }
     }
     void check_scales(const node& row, std::byte* block) const {

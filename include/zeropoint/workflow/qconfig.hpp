@@ -141,6 +141,12 @@ template <class Policy> struct requantize_with : qconfig_option {
     using requantization_policy = Policy;
 };
 
+/// Every sum of two values is a row of its own, over 8-bit operands, as in other systems. Without it, and under
+/// zp::nearest_even, an add of a conv2d's or linear's output, which nothing else reads, and of a value that is computed before
+/// it becomes a part of that layer: the residual is added to the int32 sums, and the result is rounded once. For the
+/// whole model.
+struct separate_sums : qconfig_option {};
+
 /// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
 /// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
 template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
@@ -150,7 +156,8 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
-        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy> or requantize_with<policy>");
+        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy> or "
+        "separate_sums");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
@@ -198,6 +205,9 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     template <int I>
     using entry = std::tuple_element_t<I, std::tuple<Config, typename entry_of<Options, Config>::type...>>;
     using requantization = typename requantization_of<nearest_even, Options...>::type;
+    /// Whether adds become parts of the layers in front of them.
+    static constexpr bool merges_sums =
+        requantization::adds_residuals && !(std::is_same_v<Options, separate_sums> || ...);
     static constexpr int float_entry = -1;
     /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
     static constexpr int choose(const node& row) {

@@ -68,9 +68,11 @@ template <int N> constexpr int most_quantized_rows(const graph<N>& g) {
 }
 
 /// The rows of the int8 model: 8-bit rows, quantize and dequantize where a float island meets them and at both ends,
-/// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them.
+/// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them, and with
+/// `merges_sums` adds into the layer that makes the later one of their operands.
 /// `describe(entry)` gives the entry_description of an entry.
-template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe) {
+template <int M, int N, class Describe>
+constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merges_sums) {
     graph<M> r;
     r.error = g.error;
     r.slots = g.slots;
@@ -130,6 +132,24 @@ template <int M, int N, class Describe> constexpr graph<M> quantize_rows(const g
                 weighted.slot = row.slot;
                 weighted.table_origin = static_cast<short>(i);
                 as_codes[i] = as_codes[producer];
+                continue;
+            }
+        }
+        if (row.kind == op::add && merges_sums) {
+            const int operands[] = {codes(row.inputs[0]), codes(row.inputs[1])};
+            const int later = operands[0] > operands[1] ? 0 : 1;
+            node& weighted = r.nodes[operands[later]];
+            const bool is_whole = weighted.input_count == 1 && weighted.activation == op::none;
+            if (is_weighted(weighted.kind) && is_whole && uses[row.inputs[later]] == 1 &&
+                weighted.config == row.config && r.nodes[operands[1 - later]].type == weighted.type) {
+                weighted.inputs[1] = static_cast<short>(operands[1 - later]);  // y = requantize(accumulator + residual)
+                weighted.input_count = 2;
+                weighted.activation = row.activation;
+                weighted.lowest = row.lowest;
+                weighted.highest = row.highest;
+                weighted.slot = row.slot;
+                weighted.sum_origin = static_cast<short>(i);
+                as_codes[i] = operands[later];
                 continue;
             }
         }

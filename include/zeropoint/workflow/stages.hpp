@@ -154,7 +154,8 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
     static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table,
                                                   [](const node& row) { return qconfig_entries<Config>::choose(row); });
     static constexpr auto loose =
-        choose_algorithms<Arch>(quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>),
+        choose_algorithms<Arch>(quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>,
+                                                                             qconfig_entries<Config>::merges_sums),
                                 [](const node& row) { return qconfig_entries<Config>::algorithm_of(row); });
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
