@@ -1,4 +1,4 @@
-// expect: activation<F>: F must be a stateless type with .float operator..float. const. and a name
+// expect: activation<F>: F must be a stateless type with .float operator...float. const. and a name
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -18,10 +18,10 @@ template <int N> constexpr void place_parameters(graph<N>& g) {
     g.parameter_bytes = offset;
 }
 
-/// Whether a row's kernel may write its values over those of its k-th input, `input`: each output depends on that input
-/// at its place alone, and has as many bytes.
-constexpr bool may_overwrite(const node& row, int k, const node& input) {
-    const bool in_place = is_elementwise(row) || (has_residual(row) && k == 1);
+/// Whether a row's kernel may write its values over those of `input`: each output depends on the input at its place alone,
+/// as on a residual, and has as many bytes. What windows read is for the caller to exclude.
+constexpr bool may_overwrite(const node& row, const node& input) {
+    const bool in_place = is_elementwise(row) || has_residual(row);
     return in_place && row.type == input.type && row.out.size() == input.out.size();
 }
 
@@ -41,8 +41,8 @@ template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N]
         for (int k = 0; k != row.input_count && owners[i] == i && row.arena_offset != in_user_output; ++k) {
             const int owner = owners[row.inputs[k]];
             if (g.nodes[owner].kind == op::input) continue;
-            if (has_residual(row) && owner == owners[row.inputs[0]]) continue;
-            if (is_view(row) || (may_overwrite(row, k, g.nodes[row.inputs[k]]) && last_uses[owner] == i))
+            if (has_residual(row) && owner == owners[row.inputs[0]]) continue;  // its windows read it
+            if (is_view(row) || (may_overwrite(row, g.nodes[row.inputs[k]]) && last_uses[owner] == i))
                 owners[i] = owner;
         }
         const int owner = owners[i];
