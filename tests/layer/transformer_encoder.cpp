@@ -136,8 +136,9 @@ template <zp::transformer Options, class Policy> void compare(double least_sqnr)
     made_up_parameters parameters;
     parameters.has_norm = Options.norm_first;
     const encoder layers(parameters);
-    for (const std::size_t rows : {1, 7, most}) {
-        const auto x = made_up::values(rows * model, 50 + rows, -2, 2);
+    for (const int count : {1, 7, most}) {
+        const auto rows = static_cast<std::size_t>(count);
+        const auto x = made_up::values(rows * std::size_t{model}, 50 + rows, -2, 2);
         matrix expected = rows_of(x);
         for (const char* prefix : {"layers.0.", "layers.1."}) expected = parameters.layer(expected, prefix, Options);
         if (Options.norm_first) expected = parameters.norm(expected, "norm");
@@ -164,18 +165,19 @@ TEST_CASE("transformer_encoder: the rows of a call alone decide, in place too, a
     const zp::transformer_encoder_layer<post, 64> roomy(zp::transformer_parameters_of(parameters, "", post));
     const auto x = made_up::values(most * model, 1);
     const auto memory = std::make_unique<layer_type::workspace>();
-    for (const std::size_t rows : {1, 2, 15, 16, 17, 18}) {
-        const auto some = std::span(x).first(rows * model);
+    for (const int count : {1, 2, 15, 16, 17, 18}) {
+        const auto rows = static_cast<std::size_t>(count);
+        const auto some = std::span(x).first(rows * std::size_t{model});
         const auto alone = run(layer, some);
         CHECK(run(roomy, some) == alone);
         // A workspace in which more rows were before, rows behind that are NaN, and y = x.
         std::vector<float> y = x;
         layer.run(x.data(), most, y.data(), *memory);
         y = x;
-        std::fill(y.begin() + static_cast<std::ptrdiff_t>(rows * model), y.end(), -1e30f);
+        std::fill(y.begin() + static_cast<std::ptrdiff_t>(rows * std::size_t{model}), y.end(), -1e30f);
         layer.run(y.data(), static_cast<int>(rows), y.data(), *memory);
         CHECK(std::equal(alone.begin(), alone.end(), y.begin()));
-        CHECK(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(rows * model), y.end(),
+        CHECK(std::all_of(y.begin() + static_cast<std::ptrdiff_t>(rows * std::size_t{model}), y.end(),
                           [](float v) { return v == -1e30f; }));
     }
 }
