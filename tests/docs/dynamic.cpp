@@ -7,14 +7,22 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/io/state_dict.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
+
+// [model]
+struct classifier : zp::model<zp::input<1, 1, 64>, zp::linear<"hidden", 128>, zp::relu, zp::linear<"scores", 10>> {};
+// [/model]
 
 namespace {
 
@@ -94,6 +102,28 @@ TEST_CASE("docs: recurrent layers") {
         gru(std::span(frames).subspan(step * 10, 10), streamed, last, *memory);
     CHECK(std::equal(last.begin(), last.end(), y.end() - 16));  // the same bits
     // [/stream]
+}
+
+TEST_CASE("docs: models that are quantized dynamically") {
+    const auto trained = made_up::network<classifier>();
+    // [quantize-dynamic]
+    const auto model = zp::quantize_dynamic(trained);  // int8 weights of "hidden"; "scores" has too few of them
+    const std::vector<std::byte> bytes = zp::to_bytes(model);
+    const auto again = zp::load<zp::dynamically_quantized<classifier>>(bytes);
+    // [/quantize-dynamic]
+    CHECK(zp::to_bytes(again) == bytes);
+    CHECK(model.rows()[1].dynamic);
+    CHECK_FALSE(model.rows()[2].dynamic);
+    // [cost-rule]
+    struct large_layers {
+        static constexpr const char* why_float(const zp::node& row) {
+            return row.weights < 100000 ? "stays float32: fewer than 100 000 weights" : nullptr;
+        }
+    };
+    using config = zp::dynamic_qconfig<zp::dynamic_policy<>, large_layers, zp::keep_float<"scores">>;
+    std::string table = zp::to_string(zp::quantize_dynamic<config>(trained));  // says what stays float32, and why
+    // [/cost-rule]
+    CHECK(table.find("stays float32: fewer than 100 000 weights") != table.npos);
 }
 
 TEST_CASE("docs: encoders") {
