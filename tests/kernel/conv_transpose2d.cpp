@@ -99,8 +99,10 @@ template <class In, class Weight> void check_random(int count, unsigned seed) {
 }  // namespace
 
 TEST_CASE("conv_transpose2d: random problems, uint8 activations") { check_random<std::uint8_t, std::int8_t>(500, 31); }
+#if !ZEROPOINT_TEST_ONE_ARCHITECTURE  // of other storage types conv2d's own tests tell
 TEST_CASE("conv_transpose2d: random problems, int8 activations") { check_random<std::int8_t, std::int8_t>(300, 32); }
 TEST_CASE("conv_transpose2d: random problems, uint8 weights") { check_random<std::int8_t, std::uint8_t>(150, 33); }
+#endif
 
 TEST_CASE("conv_transpose2d: codes through an epilogue, a table, and beside a residual") {
     random_engine random(34);
