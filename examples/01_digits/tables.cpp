@@ -27,9 +27,17 @@ void print_layers(std::span<const outcome> int8) {
     std::printf("%-22s", "activation");
     for (std::size_t i = 0; i != int8.size(); ++i) std::printf("     #%zu", i + 1);
     std::puts("");
-    for (std::size_t row = 0; row != int8.front().layers.size(); ++row) {
-        std::printf("%-22s", int8.front().layers[row].layer.c_str());
-        for (const outcome& one : int8) std::printf(" %6.1f", one.layers[row].decibel);
+    // A qconfig that merges a convolution with the sum behind it has no activation between them.
+    const auto& most = *std::max_element(
+        int8.begin(), int8.end(), [](const outcome& a, const outcome& b) { return a.layers.size() < b.layers.size(); });
+    for (const layer_sqnr& row : most.layers) {
+        std::printf("%-22s", row.layer.c_str());
+        for (const outcome& one : int8) {
+            const auto found = std::find_if(one.layers.begin(), one.layers.end(),
+                                            [&](const layer_sqnr& other) { return other.layer == row.layer; });
+            if (found == one.layers.end()) std::printf(" %6s", "-");
+            else std::printf(" %6.1f", found->decibel);
+        }
         std::puts("");
     }
 }
