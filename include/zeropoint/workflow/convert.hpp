@@ -120,8 +120,8 @@ private:
             kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
                                  block);
         } else {
-            std::memcpy(block, floats,
-                        sizeof(float) * static_cast<std::size_t>(row.described == nullptr ? 0 : row.weights));
+            if (row.described != nullptr && row.weights != 0)
+                std::memcpy(block, floats, sizeof(float) * static_cast<std::size_t>(row.weights));
             check_scales(row, block);
             kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
         }

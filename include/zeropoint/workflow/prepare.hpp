@@ -1,8 +1,8 @@
 // prepare: the fused float network with an observer for every activation.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -128,7 +128,7 @@ private:
 /// Observers for every activation, as QConfig says. Next: zp::calibrate(prepared, batches).
 template <class QConfig, class Net, class Arch> prepared<Net, QConfig, Arch> prepare(const fused<Net, Arch>& floats) {
     prepared<Net, QConfig, Arch> result;
-    std::memcpy(result.parameters(), floats.parameters(), static_cast<std::size_t>(floats.parameter_bytes));
+    std::copy_n(floats.parameters(), floats.parameter_bytes, result.parameters());  // perhaps none, and no memory
     return result;
 }
 /// An unfused network is fused first: no qconfig quantizes a batch norm of its own.
