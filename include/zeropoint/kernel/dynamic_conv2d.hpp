@@ -12,9 +12,6 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The largest depth of a dynamic convolution: its codes lie in [-128, 127], its weights within 255 of their zero point.
-inline constexpr int largest_dynamic_conv2d_depth = 0x7fffffff / (128 * 255);
-
 /// The codes of an image.
 inline constexpr code_limits dynamic_conv2d_limits{-128, 127};
 inline constexpr activation_codes dynamic_conv2d_codes{0, dynamic_conv2d_limits.min, dynamic_conv2d_limits.max};

@@ -19,8 +19,8 @@ enum class op : std::uint8_t {
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
     normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
-    layer_norm, group_norm, instance_norm, matmul, attention, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
-    unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where, embedding
+    layer_norm, group_norm, instance_norm, matmul, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
+    unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where
 };
 
 constexpr const char* name_of(op kind) {
@@ -29,9 +29,9 @@ constexpr const char* name_of(op kind) {
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
-        "group_norm", "instance_norm", "matmul", "attention", "slice", "permute", "reshape", "pad", "pixel_shuffle",
-        "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack", "interpolate", "argmax", "where",
-        "embedding"};
+        "group_norm", "instance_norm", "matmul", "slice", "permute", "reshape", "pad", "pixel_shuffle",
+        "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
+        "interpolate", "argmax", "where"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
