@@ -53,6 +53,15 @@ TEST_CASE("argmax: every number of channels, the first of equal values") {
     }
 }
 
+TEST_CASE("argmax: the largest stands anywhere, alone") {
+    for (std::size_t channels = 1; channels <= 140; ++channels) {
+        std::vector<std::uint8_t> x(channels * channels, 7);
+        for (std::size_t p = 0; p != channels; ++p) x[p * channels + p] = 8;
+        compare(x, channels);
+        compare(std::vector<std::int8_t>(x.begin(), x.end()), channels);
+    }
+}
+
 TEST_CASE("argmax: a NaN is the largest, the first of several") {
     constexpr float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
     const std::vector<float> x = {1, nan, 7, nan, infinity, 2, 3, infinity};

@@ -1,7 +1,7 @@
 // The channel with the largest value, in every pixel.
 #pragma once
 
-#include <bit>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -13,6 +13,14 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
+// 0, 1, 2, ...
+template <class T, std::size_t N>
+inline constexpr std::array<T, N> lane_numbers = [] {
+    std::array<T, N> numbers{};
+    for (std::size_t i = 0; i != N; ++i) numbers[i] = static_cast<T>(i);
+    return numbers;
+}();
+
 /// The first of `channels` values that no other exceeds; a NaN exceeds every number, as in PyTorch.
 template <class Arch, class T>
 [[gnu::always_inline]] inline std::size_t index_of_largest(const T* x, std::size_t channels) noexcept {
@@ -21,11 +29,12 @@ template <class Arch, class T>
         codes best = codes::load_unaligned(x);
         for_each_overlapping(channels, codes::size,
                              [&](std::size_t c) { best = xsimd::max(best, codes::load_unaligned(x + c)); });
-        const codes largest(xsimd::reduce_max(best));
+        const codes largest(largest_lane(best)), nowhere(static_cast<T>(codes::size));
+        const codes lanes = codes::load_unaligned(lane_numbers<T, codes::size>.data());
         for (std::size_t c = 0;; c += codes::size) {
             if (c + codes::size > channels) c = channels - codes::size;
-            const std::uint64_t equal = (codes::load_unaligned(x + c) == largest).mask();
-            if (equal != 0) return c + static_cast<std::size_t>(std::countr_zero(equal));
+            const T lane = smallest_lane(xsimd::select(codes::load_unaligned(x + c) == largest, lanes, nowhere));
+            if (lane != static_cast<T>(codes::size)) return c + static_cast<std::size_t>(lane);
         }
     } else {
         std::size_t best = 0;

@@ -77,6 +77,23 @@ template <class T, class Arch> [[gnu::always_inline]] inline auto widened(const 
     return halves;
 }
 
+/// The smallest code of a vector. With AVX-512 xsimd 14.3's reduce_min and reduce_max leave out eight of the 64.
+template <code8 T, class Arch> [[gnu::always_inline]] inline T smallest_lane(const xsimd::batch<T, Arch>& x) noexcept {
+    if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+        using half = xsimd::batch<T, narrower_architecture<Arch>>;
+        alignas(64) std::array<T, 64> lanes;
+        x.store_aligned(lanes.data());
+        return xsimd::reduce_min(xsimd::min(half::load_aligned(lanes.data()), half::load_aligned(lanes.data() + 32)));
+    } else {
+        return xsimd::reduce_min(x);
+    }
+}
+
+/// The largest code of a vector: complements are in the opposite order, signed or not.
+template <code8 T, class Arch> [[gnu::always_inline]] inline T largest_lane(const xsimd::batch<T, Arch>& x) noexcept {
+    return static_cast<T>(~smallest_lane(~x));
+}
+
 /// Vector at `x` of 4 * size codes, of which lane i of part t gets code t * size + i.
 template <class Arch, code8 T>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> load_consecutive(const T* x) noexcept {
