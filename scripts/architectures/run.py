@@ -29,9 +29,8 @@ from unity import unity  # noqa: E402
 EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
 IDENTITY = "tests/identity/checksum.cpp"
 MAIN = "tests/main.cpp"
-# Kernels as they are meant to run, and the rest, which calls few of them, as it compiles fastest. What both hold the linker
-# takes from the first.
-ROOMS = {"kernel": "-O1", "rest": "-O0"}
+# Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from the first.
+ROOMS = ("kernel", "rest")
 REST = ("core", "scheme", "io", "model")
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
 FEWER_PROBLEMS = 17  # no divisor of any loop's period: what is left is spread evenly
@@ -77,16 +76,16 @@ class Build:
         self.stopwatch = Stopwatch()
         self.objects: dict[str, pathlib.Path] = {}
 
-    def flags(self, optimization: str = "-O1") -> list[str]:
-        return ["-std=c++20", optimization, "-w", *self.compiler.flags, *self.target.flags, "-DZEROPOINT_TEST_ONE_ARCHITECTURE",
+    def flags(self, optimization: tuple[str, ...]) -> list[str]:
+        return ["-std=c++20", *optimization, "-w", *self.compiler.flags, *self.target.flags, "-DZEROPOINT_TEST_ONE_ARCHITECTURE",
                 f"-DZEROPOINT_TEST_FEWER={FEWER_PROBLEMS}", '-DZEROPOINT_SOURCE_DIR="."']
 
     def compile(self, source: str) -> str:
         """What went wrong, or nothing."""
         target = self.folder / (pathlib.Path(source).stem + ".o")
         # Without optimization Emscripten passes 64-bit integers through JavaScript where a call may throw, and fails.
-        web = "em++" in self.command[-1]
-        flags = self.flags("-O1" if web else ROOMS.get(pathlib.Path(source).stem, "-O1"))
+        plain = pathlib.Path(source).stem == "rest" and "em++" not in self.command[-1]
+        flags = self.flags(("-O0",) if plain else self.compiler.optimization)
         done = self.stopwatch.run([*self.command, *flags, *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)
         if done.status == 0:
             self.objects[source] = target
@@ -99,8 +98,8 @@ class Build:
                               (self.identity, [self.objects[IDENTITY]])):
             if not objects:
                 continue
-            done = self.stopwatch.run([*self.command, *self.flags(), *self.compiler.link, *map(str, objects), "-o", str(name)],
-                                      cwd=ROOT)
+            flags = [*self.flags(self.compiler.optimization), *self.compiler.link]
+            done = self.stopwatch.run([*self.command, *flags, *map(str, objects), "-o", str(name)], cwd=ROOT)
             if done.status != 0:
                 return f"{name.name} does not link: " + " | ".join(done.errors.splitlines()[-3:])
         return ""

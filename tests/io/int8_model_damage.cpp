@@ -12,6 +12,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
+#include "../support/extent.hpp"
 #include "../support/made_up.hpp"
 #include "edited_file.hpp"
 
@@ -63,20 +64,20 @@ void says(const std::string& message, const std::string& tensor, const std::stri
 TEST_CASE("damaged int8 model: a file that ends early is refused wherever it ends") {
     const auto& whole = usual_file();
     REQUIRE(error_of(whole) == "");
-    std::size_t refused = 0;
-    for (std::size_t size = 0; size != whole.size(); ++size) {
+    std::size_t refused = 0, tried = 0;
+    for (std::size_t size = 0; size < whole.size(); size += zp_test::fewer_problems, ++tried) {
         const std::vector<std::byte> part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
         const std::string message = error_of(part);
         refused += message.find("m.safetensors: ") == 0 && message.find("expected") != std::string::npos &&
                    message.find("found") != std::string::npos;
     }
-    CHECK(refused == whole.size());
+    CHECK(refused == tried);
 }
 
 TEST_CASE("damaged int8 model: no byte of the file can be anything without an error or another valid network") {
     const auto& whole = usual_file();
-    std::size_t refused = 0;
-    for (std::size_t i = 0; i != whole.size(); ++i)
+    std::size_t refused = 0, tried = 0;
+    for (std::size_t i = 0; i < whole.size(); i += zp_test::fewer_problems, ++tried)
         for (const unsigned flip : {0x01u, 0x80u, 0xffu}) {
             auto bytes = whole;
             bytes[i] ^= static_cast<std::byte>(flip);
@@ -85,7 +86,7 @@ TEST_CASE("damaged int8 model: no byte of the file can be anything without an er
             CHECK(message.find("not a file_error") == std::string::npos);
             refused += !message.empty();
         }
-    CHECK(refused > whole.size());
+    CHECK(refused > tried);
 }
 
 TEST_CASE("damaged int8 model: missing and unexpected tensors") {
