@@ -121,23 +121,24 @@ def operands(index: int):
     return [*weights, *biases, *states], draw(hidden), hidden
 
 
-def build(options: argparse.Namespace) -> pathlib.Path:
+def build(options: argparse.Namespace, name: str) -> pathlib.Path:
     """Compiles what has changed since the last time."""
-    source = instruction_set.HERE / "zeropoint_dynamic.cpp"
+    source = instruction_set.HERE / f"{name}.cpp"
     command = [options.compiler, "-std=c++20", "-O3", zeropoint_peer.FLAGS[options.peers_isa], "-fPIC", "-shared",
                *zeropoint_peer.include_flags(options.include_flags), str(source)]
     state = hashlib.sha256(" ".join(command).encode())
     for file in [source, *sorted((zeropoint_peer.ROOT / "include").rglob("*.hpp"))]:
         state.update(file.read_bytes())
-    library = instruction_set.path_of_cache() / f"libzeropoint_dynamic-{state.hexdigest()[:16]}.so"
+    library = instruction_set.path_of_cache() / f"lib{name}-{state.hexdigest()[:16]}.so"
     if not library.exists():
         subprocess.run([*command, "-o", str(library)], check=True)
     return library
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, help="folder for dynamic.md")
+def arguments(description: str) -> argparse.Namespace:
+    """Those of the command line, and a process that runs on one processor, whose peers see AVX2 where that is asked for."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, help="folder for the report")
     parser.add_argument("--peers-isa", choices=["avx2", "native"], default="avx2")
     parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
@@ -146,15 +147,25 @@ def main() -> None:
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
     options = parser.parse_args()
     if options.peers_isa == "avx2" and compare.MASKED not in os.environ:
-        torch_library = compare.package_folder("torch") / "lib"
-        objects = [torch_library / name for name in ("libtorch_cpu.so", "libc10.so", "libtorch_python.so")]
-        environment = instruction_set.masked_environment(objects, os.environ.get("CC", "cc"))
-        os.execve(sys.executable, [sys.executable, *sys.argv], environment | {compare.MASKED: "1"})
+        compare.restart_masked()
     for name in instruction_set.OF_THE_MASK:
         os.environ.pop(name, None)
     os.sched_setaffinity(0, {options.cpu})
+    return options
 
-    library = ctypes.CDLL(str(build(options)))
+
+def heading(title: str, options: argparse.Namespace) -> list[str]:
+    import torch
+    machine, _ = compare.processor()
+    return [f"# {title}", "",
+            f"{machine}; {'everyone restricted to AVX2' if options.peers_isa == 'avx2' else 'native'}, one thread; "
+            f"PyTorch {torch.__version__} sees {torch.backends.cpu.get_cpu_capability()}.", "",
+            "| | best, us | median, us | SQNR to float32, dB |", "|---|---|---|---|"]
+
+
+def main() -> None:
+    options = arguments(__doc__)
+    library = ctypes.CDLL(str(build(options, "zeropoint_dynamic")))
     if options.build_only:
         return
     import numpy as np
@@ -163,11 +174,7 @@ def main() -> None:
     torch.set_num_threads(1)
     library.zp_dynamic_new.restype = ctypes.c_void_p
     engines = [one for one in ("fbgemm", "onednn") if one in torch.backends.quantized.supported_engines]
-    machine, _ = compare.processor()
-    lines = ["# Dynamic quantization beside PyTorch's", "",
-             f"{machine}; {'everyone restricted to AVX2' if options.peers_isa == 'avx2' else 'native'}, one thread; "
-             f"PyTorch {torch.__version__} sees {torch.backends.cpu.get_cpu_capability()}.", "",
-             "| | best, us | median, us | SQNR to float32, dB |", "|---|---|---|---|"]
+    lines = heading("Dynamic quantization beside PyTorch's", options)
     for index, case in enumerate(CASES):
         parameters, x, outputs = operands(index)
         ours = [Zeropoint(library, index, bits, parameters, x, outputs) for bits in (8, 7)]

@@ -35,7 +35,8 @@ template <class Arch, class Term>
             for (std::size_t v = 0; v != vectors; ++v) sums[v].store_unaligned(partial + v * floats::size);
         }
     }
-    for (; i < count; ++i) partial[i % row_lanes] += term(i, float());
+    const std::size_t rest = count - i;
+    for (std::size_t j = 0; j != rest; ++j) partial[j % row_lanes] += term(i + j, float());
     for (std::size_t half = row_lanes / 2; half != 0; half /= 2)
         for (std::size_t j = 0; j != half; ++j) partial[j] += partial[j + half];
     return partial[0];

@@ -119,7 +119,7 @@ template <class Arch, code8 X, code8 Y, class Sum, class Factor>
             store_consecutive<Arch>(y + i, parts);
         }
     }
-    for (; i != channels; ++i) {
+    for (; i < channels; ++i) {
         const auto distance = static_cast<float>(x[i] * count - number_at(sum, i));
         const float gain = number_at(factor, i) * gains[i];
         const float result = rounded(distance * gain) + offsets[i];
