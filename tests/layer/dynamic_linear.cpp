@@ -101,6 +101,24 @@ TEST_CASE("dynamic_linear: close to the float layer") {
     CHECK(10 * std::log10(signal / error) > 35);
 }
 
+TEST_CASE("dynamic_linear: the deepest product of the largest codes fits, and no deeper one is taken") {
+    using affine = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_affine>;
+    const auto all_ones = [&]<class Policy>(int depth) {
+        const std::vector<float> ones(static_cast<std::size_t>(depth), 1.0f);
+        const zp::runtime_dynamic_linear<Policy> layer(ones, {}, depth, 1);
+        zp::aligned_buffer scratch(layer.scratch_bytes(1));
+        float y = 0;
+        layer(ones, {&y, 1}, {scratch.data(), scratch.size()});
+        return y;
+    };
+    CHECK(all_ones.operator()<affine>(33025) == doctest::Approx(33025).epsilon(1e-5));
+    CHECK(error_of([&] { all_ones.operator()<affine>(33026); }).find("expected 1 to 33025 inputs") !=
+          std::string::npos);
+    CHECK(all_ones.operator()<zp::dynamic_policy<>>(65793) == doctest::Approx(65793).epsilon(1e-2));
+    CHECK(error_of([&] { all_ones.operator()<zp::dynamic_policy<>>(65794); }).find("expected 1 to 65793 inputs") !=
+          std::string::npos);
+}
+
 TEST_CASE("dynamic_linear: what does not fit is refused") {
     using layer_type = zp::dynamic_linear<8, 3>;
     const auto weights = made_up::values(24, 1);

@@ -27,8 +27,9 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The largest depth of a dynamic product: 255 * 128 * depth is an int32.
-inline constexpr int largest_dynamic_depth = 0x7fffffff / (255 * 128);
+/// The largest depth of a dynamic product: 255 * 128 * depth is an int32, and 255 * 255 * depth where weights have a zero
+/// point.
+constexpr int largest_dynamic_depth(bool affine_weights) { return 0x7fffffff / (255 * (affine_weights ? 255 : 128)); }
 
 /// y = float(sum - x.zero_point * weight_sum[c]) * (x.scale * weight_scale[c]) + bias[c]: an epilogue for rows that share
 /// a range. Each operation is rounded to float, in this order, whatever -ffp-contract says.

@@ -128,10 +128,11 @@ class dynamic_linear {
     static_assert(
         Inputs > 0 && Outputs > 0 && MostRows > 0,
         "dynamic_linear<Inputs, Outputs, Policy, Arch, MostRows>: inputs, outputs and rows must be at least 1");
-    static_assert(
-        Inputs <= kernel::largest_dynamic_depth,
-        "dynamic_linear<Inputs, Outputs, ...>: an int32 accumulator can overflow with more than 65793 inputs: "
-        "split them, and add the outputs");
+    static_assert(Inputs <= kernel::largest_dynamic_depth(Policy::has_affine_weights),
+                  "dynamic_linear<Inputs, Outputs, ...>: an int32 accumulator can overflow with more than 65793 "
+                  "inputs, and with more "
+                  "than 33025 where weights are affine: "
+                  "split them, and add the outputs");
     using parts = dynamic_linear_parts<Policy, Arch>;
     static constexpr kernel::linear_extents extents{1, Inputs, Outputs};
     /// Code of its own for one row of few products, and words where they are faster.
@@ -210,10 +211,11 @@ public:
 
 private:
     static typename parts::layout_type checked(int inputs, int outputs) {
-        if (inputs < 1 || outputs < 1 || inputs > kernel::largest_dynamic_depth)
-            raise<shape_error>("runtime_dynamic_linear: expected 1 to " +
-                               std::to_string(kernel::largest_dynamic_depth) + " inputs and at least 1 output, found " +
-                               std::to_string(inputs) + " and " + std::to_string(outputs));
+        constexpr int most = kernel::largest_dynamic_depth(Policy::has_affine_weights);
+        if (inputs < 1 || outputs < 1 || inputs > most)
+            raise<shape_error>("runtime_dynamic_linear: expected 1 to " + std::to_string(most) +
+                               " inputs and at least 1 output, found " + std::to_string(inputs) + " and " +
+                               std::to_string(outputs));
         return {inputs, outputs, Policy::has_affine_weights};
     }
 

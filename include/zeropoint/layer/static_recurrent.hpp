@@ -78,7 +78,7 @@ template <class Cell, int Inputs, int Hidden, class Arch = default_architecture>
                   "static_recurrent<Cell, Inputs, Hidden>: Cell must be zp::lstm_cell or zp::gru_cell; the others have "
                   "no form in integers");
     static_assert(
-        Inputs <= kernel::largest_dynamic_depth && Hidden <= kernel::largest_dynamic_depth,
+        Inputs <= kernel::largest_dynamic_depth(false) && Hidden <= kernel::largest_dynamic_depth(false),
         "static_recurrent<Cell, Inputs, Hidden>: an int32 accumulator can overflow with more than 65793 inputs");
     static constexpr std::size_t sums = std::size_t{Cell::gates} * Hidden;
     using input_product = integer_product<Inputs, Cell::gates * Hidden, std::uint8_t, Arch>;

@@ -57,7 +57,7 @@ template <class Config> constexpr const char* why_float(const node& row) {
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
-    constexpr int most = Config::policy::has_affine_weights ? 0x7fffffff / (255 * 255) : kernel::largest_dynamic_depth;
+    constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
     if (row.window.depth() > most) return "stays float32: int32 sums could overflow";
     return Config::cost_rule::why_float(row);
 }
