@@ -27,9 +27,9 @@ struct signed_config
 template <class Config> using code = std::conditional_t<std::is_same_v<Config, config>, std::uint8_t, std::int8_t>;
 
 struct pools
-    : zp::model<zp::input<5, 6, 7, 19>,
+    : zp::model<zp::input<7, 6, 7, 19>,
                 zp::max_pool3d<volume_pool{
-                    .kernel = {3, 2, 3}, .stride = {2, 1, 2}, .padding = {1, 1, 0}, .dilation = {1, 1, 2}}>,
+                    .kernel = {3, 2, 3}, .stride = {2, 1, 2}, .padding = {1, 1, 0}, .dilation = {2, 1, 2}}>,
                 zp::avg_pool3d<volume_pool{
                     .kernel = 3, .stride = {1, 2, 1}, .padding = 1, .ceil_mode = true, .count_include_pad = false}>,
                 zp::adaptive_avg_pool3d<2, 1, 2>> {};
@@ -40,10 +40,10 @@ struct halved : zp::model<zp::input<4, 4, 6, 3>, zp::avg_pool3d<2>, zp::max_pool
 zp::kernel::conv3d_geometry first_windows() {
     zp::kernel::conv3d_geometry g;
     g.plane.in = {6, 7, 19}, g.plane.out = {7, 2, 19};
-    g.in_depth = 5, g.out_depth = 3;
+    g.in_depth = 7, g.out_depth = 3;
     g.kernel_depth = 3, g.plane.kernel_height = 2, g.plane.kernel_width = 3;
     g.stride_depth = 2, g.plane.stride_width = 2;
-    g.padding_front = g.plane.padding_top = 1, g.plane.dilation_width = 2;
+    g.padding_front = g.plane.padding_top = 1, g.dilation_depth = g.plane.dilation_width = 2;
     return g;
 }
 zp::kernel::conv3d_geometry second_windows() {
