@@ -20,4 +20,5 @@
 #include <zeropoint/layer/operators/slice.hpp>
 #include <zeropoint/layer/operators/softmax.hpp>
 #include <zeropoint/layer/operators/sum.hpp>
+#include <zeropoint/layer/operators/volume_pooling.hpp>
 #include <zeropoint/layer/operators/where.hpp>

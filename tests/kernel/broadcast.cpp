@@ -21,8 +21,9 @@ using namespace binary_problem;
 template <class T> T value_at(const std::vector<T>& x, const zp::shape& own, const zp::shape& full, int position) {
     const int c = position % full.channels, column = position / full.channels % full.width,
               row = position / full.channels / full.width;
-    const int from = ((own.height == 1 ? 0 : row) * own.width + (own.width == 1 ? 0 : column)) * own.channels +
-                     (own.channels == 1 ? 0 : c);
+    const int from =
+        ((own.depth * own.height == 1 ? 0 : row) * own.width + (own.width == 1 ? 0 : column)) * own.channels +
+        (own.channels == 1 ? 0 : c);
     return x[static_cast<std::size_t>(from)];
 }
 
@@ -38,11 +39,13 @@ zp::shape random_extents(zp_test::generator& next) {
     return {next.integer(1, 7), next.integer(1, 7),
             kind == 0   ? next.integer(500, 600)
             : kind == 1 ? next.integer(60, 130)
-                        : next.integer(1, 40)};
+                        : next.integer(1, 40),
+            next.integer(0, 2) == 0 ? next.integer(2, 4) : 1};
 }
-/// Some axes of `full`, the others 1: each of the eight kinds.
+/// Some axes of `full`, the others 1: each of the eight kinds. Depth goes with height.
 zp::shape part_of(const zp::shape& full, int kind) {
-    return {(kind & 1) != 0 ? full.height : 1, (kind & 2) != 0 ? full.width : 1, (kind & 4) != 0 ? full.channels : 1};
+    return {(kind & 1) != 0 ? full.height : 1, (kind & 2) != 0 ? full.width : 1, (kind & 4) != 0 ? full.channels : 1,
+            (kind & 1) != 0 ? full.depth : 1};
 }
 std::size_t size_of(const zp::shape& s) { return static_cast<std::size_t>(s.size()); }
 
@@ -92,6 +95,10 @@ TEST_CASE("broadcast: which extents spread over which") {
     static_assert(!kernel::broadcasts({1, 1, 4}, {4, 5, 8}));
     static_assert(!kernel::broadcasts({4, 2, 8}, {4, 5, 8}));
     static_assert(!kernel::broadcasts({2, 5, 8}, {1, 5, 8}));
+    static_assert(kernel::broadcasts({1, 5, 8}, {4, 5, 8, 3}));
+    static_assert(kernel::broadcasts({4, 5, 1, 3}, {4, 5, 8, 3}));
+    static_assert(!kernel::broadcasts({4, 5, 8}, {4, 5, 8, 3}));
+    static_assert(!kernel::broadcasts({1, 5, 8, 3}, {4, 5, 8, 3}));
 }
 
 TEST_CASE("broadcast: codes, either operand smaller along any axes") {

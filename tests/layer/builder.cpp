@@ -221,3 +221,35 @@ TEST_CASE(
               b.linear(b.concat(xs), "l", 2);
           }) == rule::none);
 }
+
+TEST_CASE("builder: what looks at height and width refuses a volume, what sees pixels alone takes it") {
+    using zp::rule;
+    const auto broken_by = [](zp::shape in, auto make) {
+        workbench bench;
+        make(bench.b, bench.b.input(in));
+        return bench.broken();
+    };
+    const zp::shape volume{4, 4, 8, 3}, planes_of_one_row{1, 4, 8, 3};
+    CHECK(broken_by(volume, [](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 4}); }) == rule::image_expected);
+    CHECK(broken_by(planes_of_one_row, [](auto& b, int x) { b.conv1d(x, "c", {.out_channels = 4}); }) ==
+          rule::image_expected);
+    CHECK(broken_by(planes_of_one_row, [](auto& b, int x) { b.linear(x, "l", 4); }) == rule::image_expected);
+    CHECK(broken_by(volume, [](auto& b, int x) { b.pool2d(zp::op::max_pool2d, x, "", {}); }) == rule::image_expected);
+    CHECK(broken_by(volume, [](auto& b, int x) { b.adaptive_avg_pool2d(x, "", 1); }) == rule::image_expected);
+    CHECK(broken_by({4, 4, 8, 0}, [](auto&, int) {}) == rule::empty_output);
+
+    workbench bench;
+    const int x = bench.b.input(volume);
+    const int y = bench.b.clamp(bench.b.batch_norm(bench.b.elementwise(zp::op::relu, x), "n", 1e-5f, true), "", 0, 1);
+    const int xs[] = {x, bench.b.add(x, y)};
+    bench.b.concat(xs);
+    CHECK(bench.last().out == zp::shape{4, 4, 16, 3});
+    bench.b.flatten(y);
+    CHECK(bench.last().out == zp::shape{1, 1, 384});
+    CHECK(bench.last().flattened == volume);
+    CHECK(bench.last().flattened_image());
+    CHECK(bench.broken() == rule::none);
+    const int others[] = {x, bench.b.input({4, 4, 8})};
+    bench.b.concat(others);
+    CHECK(bench.broken() == rule::branch_shapes_differ);
+}

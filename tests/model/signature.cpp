@@ -35,6 +35,7 @@ TEST_CASE("signature: every property that gives integers their meaning changes i
         [](zp::node& n) { n.name = "conw"; },
         [](zp::node& n) { n.name = "con"; },
         [](zp::node& n) { n.out.channels = 9; },
+        [](zp::node& n) { n.out.depth = 2; },
         [](zp::node& n) { n.window.kernel_height = 3; },
         [](zp::node& n) { n.window.stride_width = 2; },
         [](zp::node& n) { n.window.padding_top = 1; },

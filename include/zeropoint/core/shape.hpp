@@ -6,18 +6,22 @@
 namespace zp {
 inline namespace v0 {
 
-/// Height x width x channels of one image, channels innermost (NHWC without N). A vector is 1 x 1 x channels.
+/// Height x width x channels of one image, channels innermost (NHWC without N). A vector is 1 x 1 x channels. A volume has
+/// `depth` such planes one behind the other (NDHWC).
 struct shape {
-    int height = 1, width = 1, channels = 1;
+    int height = 1, width = 1, channels = 1, depth = 1;
 
-    constexpr int size() const { return height * width * channels; }
-    constexpr int pixels() const { return height * width; }
+    constexpr int size() const { return pixels() * channels; }
+    /// Of all planes.
+    constexpr int pixels() const { return depth * height * width; }
+    constexpr bool is_volume() const { return depth != 1; }
     constexpr bool operator==(const shape&) const = default;
 };
 
-/// "8x8x16": height, width, channels.
+/// "8x8x16": height, width, channels; of a volume "4x8x8x16", depth first.
 inline std::string to_string(const shape& s) {
-    return std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.channels);
+    return (s.is_volume() ? std::to_string(s.depth) + "x" : std::string()) + std::to_string(s.height) + "x" +
+           std::to_string(s.width) + "x" + std::to_string(s.channels);
 }
 
 }  // namespace v0

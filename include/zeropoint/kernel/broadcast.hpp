@@ -10,10 +10,12 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Whether an operand of extents `own` spreads over `full`: each of its extents is that of `full`, or 1.
+/// Whether an operand of extents `own` spreads over `full`: each of its extents is that of `full`, or 1; depth and height
+/// are one extent.
 constexpr bool broadcasts(const shape& own, const shape& full) {
     const auto fits = [](int extent, int whole) { return extent == whole || extent == 1; };
-    return fits(own.height, full.height) && fits(own.width, full.width) && fits(own.channels, full.channels);
+    const bool rows = (own.depth == full.depth && own.height == full.height) || own.depth * own.height == 1;
+    return rows && fits(own.width, full.width) && fits(own.channels, full.channels);
 }
 
 /// The values of an NHWC operand as if it had the extents of the result. Those of a vector over channels, and of all
@@ -29,7 +31,7 @@ public:
           whole_(own == full),
           width_(static_cast<std::size_t>(full.width)),
           channels_(static_cast<std::size_t>(full.channels)),
-          row_step_(own.height == 1 ? 0 : static_cast<std::size_t>(own.width * own.channels)),
+          row_step_(own.depth * own.height == 1 ? 0 : static_cast<std::size_t>(own.width * own.channels)),
           pixel_step_(own.width == 1 ? 0 : static_cast<std::size_t>(own.channels)),
           channel_step_(own.channels == 1 ? 0 : 1) {
         if (whole_ || row_step_ != 0) return;

@@ -173,8 +173,8 @@ template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T
 }
 
 /// Sums over a window of code - lowest code of T, for the channels of one vector, in the order of load_interleaved.
-template <class Arch, code8 T>
-[[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const pool_window<T>& window,
+template <class Arch, code8 T, class Window>
+[[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const Window& window,
                                                                         std::size_t channel) noexcept {
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     using words = xsimd::batch<std::uint16_t, Arch>;
@@ -209,22 +209,23 @@ template <class Arch, code8 T>
     return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
 }
 
-/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel.
+/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel. A Window is
+/// a pool_window, or one of several planes.
 ///
 /// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
 /// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
 /// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
 /// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
-template <class Arch, code8 T>
-[[gnu::always_inline]] inline void average_window(const pool_window<T>& window, std::int32_t divisor,
-                                                  std::int32_t zero_point, std::size_t channels, T* y) noexcept {
+template <class Arch, class Window, code8 T>
+[[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t zero_point,
+                                                  std::size_t channels, T* y) noexcept {
     if constexpr (has_ieee_vectors<Arch>) {
         if (divisor < 1 << 16) {
             using ints = xsimd::batch<std::int32_t, Arch>;
             const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);
             const xsimd::batch<float, Arch> divisors(static_cast<float>(divisor));
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
-                auto codes = sum_window<Arch>(window, c);
+                auto codes = sum_window<Arch, T>(window, c);
                 unroll<4>([&](auto part) __attribute__((always_inline)) {
                     codes[part] =
                         round_to_nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;
@@ -242,8 +243,8 @@ template <class Arch, code8 T>
 }
 
 /// The same for floats, summed row by row; there is no zero point.
-template <class Arch>
-[[gnu::always_inline]] inline void average_window(const pool_window<float>& window, std::int32_t divisor, std::int32_t,
+template <class Arch, class Window>
+[[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t,
                                                   std::size_t channels, float* y) noexcept {
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;

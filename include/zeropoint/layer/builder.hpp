@@ -42,6 +42,15 @@ struct pool {
     bool count_include_pad = true;  // avg_pool2d
 };
 
+/// How many windows there are along an axis.
+constexpr int output_extent(int in, int kernel, int stride, int padding, int dilation, bool ceil_mode) {
+    const int room = in + 2 * padding - dilation * (kernel - 1) - 1;
+    if (room < 0) return 0;
+    int out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (ceil_mode && (out - 1) * stride >= in + padding) --out;  // PyTorch: the last window must start inside
+    return out;
+}
+
 /// The rows so far. One function per operator, each returning the row's number, which later rows name as their input.
 /// It records the first broken rule and goes on, so that one mistake is one message.
 class builder {
@@ -174,8 +183,9 @@ public:
                 fail(rule::too_many_inputs, row.in);
                 break;
             }
-            if (nodes[x].out.height != row.in.height || nodes[x].out.width != row.in.width)
-                fail(rule::branch_shapes_differ, row.in, nodes[x].out);
+            shape as_first = nodes[x].out;
+            as_first.channels = row.in.channels;
+            if (as_first != row.in) fail(rule::branch_shapes_differ, row.in, nodes[x].out);
             if (nodes[x].flattened_image()) fail(rule::flattened_image, nodes[x].flattened);
             row.inputs[row.input_count++] = static_cast<short>(x);
             row.out.channels += nodes[x].out.channels;
@@ -245,15 +255,11 @@ private:
         row.window.dilation_height = dilation.height;
         row.window.dilation_width = dilation.width;
     }
-    static constexpr int output_extent(int in, int kernel, int stride, int padding, int dilation, bool ceil_mode) {
-        const int room = in + 2 * padding - dilation * (kernel - 1) - 1;
-        if (room < 0) return 0;
-        int out = (room + (ceil_mode ? stride - 1 : 0)) / stride + 1;
-        if (ceil_mode && (out - 1) * stride >= in + padding) --out;  // PyTorch: the last window must start inside
-        return out;
-    }
     constexpr int append(node row) {
-        if (row.out.height <= 0 || row.out.width <= 0) fail(rule::empty_output, row.in, row.out);
+        for (int k = 0; k != row.input_count; ++k)
+            if (nodes[row.inputs[k]].out.is_volume() && !takes_volumes(row))
+                fail(rule::image_expected, nodes[row.inputs[k]].out);
+        if (row.out.height <= 0 || row.out.width <= 0 || row.out.depth <= 0) fail(rule::empty_output, row.in, row.out);
         if (size == capacity_) {
             fail(rule::too_many_nodes);
             return size - 1;

@@ -19,7 +19,8 @@ enum class op : std::uint8_t {
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
     normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
-    layer_norm, group_norm, instance_norm, matmul, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
+    layer_norm, group_norm, instance_norm, max_pool3d, avg_pool3d, adaptive_avg_pool3d, matmul, slice, permute, reshape,
+    pad, pixel_shuffle, pixel_unshuffle,
     unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where
 };
 
@@ -29,7 +30,8 @@ constexpr const char* name_of(op kind) {
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
-        "group_norm", "instance_norm", "matmul", "slice", "permute", "reshape", "pad", "pixel_shuffle",
+        "group_norm", "instance_norm", "max_pool3d", "avg_pool3d", "adaptive_avg_pool3d", "matmul", "slice", "permute",
+        "reshape", "pad", "pixel_shuffle",
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where"};
     return names[static_cast<int>(kind)];
@@ -166,7 +168,8 @@ constexpr int value_origin(const node& row) {
 /// The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.
 // clang-format off
 enum class rule : std::uint8_t {
-    none, duplicate_name, branch_shapes_differ, channels_not_divisible, out_channels_missing, empty_output,
+    none, duplicate_name, image_expected, branch_shapes_differ, channels_not_divisible, out_channels_missing,
+    empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected

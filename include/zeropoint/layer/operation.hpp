@@ -19,7 +19,7 @@ template <class T> class operands {
 public:
     operands(const node& row, const context& c) : row_(row), context_(c) {}
 
-    /// The k-th input: height x width x channels values. May be y() where the operator is `elementwise`.
+    /// The k-th input: height x width x channels values, depth times. May be y() where the operator is `elementwise`.
     const T* x(int k = 0) const { return context_.in<T>(row_, k); }
     T* y() const { return context_.out<T>(row_); }
     int inputs() const { return row_.input_count; }
@@ -97,6 +97,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     if constexpr (requires { Operator::elementwise; }) d.elementwise = Operator::elementwise;
     if constexpr (requires { Operator::moves_nothing; }) d.moves_nothing = Operator::moves_nothing;
     if constexpr (requires { Operator::on_one_grid; }) d.on_one_grid = Operator::on_one_grid;
+    if constexpr (requires { Operator::takes_volumes; }) d.takes_volumes = Operator::takes_volumes;
     if constexpr (requires { Operator::fuses_clamps; }) d.fuses_clamps = Operator::fuses_clamps;
     d.has_codes = has_form<Operator, Arch, std::uint8_t> && has_form<Operator, Arch, std::int8_t>;
     d.parameters = [](const node& row) { return parameters_of<Operator>(row.in); };
@@ -189,7 +190,7 @@ template <op Kind, fixed_string Name, class Operator, class... Branches> struct 
 /// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.
 /// - `scratch_bytes(const node&)`; row.type tells the float form from that of codes.
 /// - `macs(const node&)`: its multiply-accumulates, for tables and budgets.
-/// - `elementwise`, `moves_nothing`, `on_one_grid`, `fuses_clamps`, `derive`: see operator_description.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `on_one_grid`, `fuses_clamps`, `derive`: see operator_description.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
     static_assert(describes_operator<Operator>,

@@ -88,6 +88,7 @@ struct operator_description {
     bool elementwise = false;  // an output depends on the inputs at its place alone: it may be written over one of them
     bool moves_nothing = false;  // codes of the output are those of the input, at their places: a view in int8 stages
     bool on_one_grid = false;    // every input has the output's scale and zero point, as in a concat
+    bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image
     bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
     bool has_codes = false;      // has an int8 form
 
@@ -141,6 +142,12 @@ constexpr bool is_elementwise(const node& row) {
     if (row.described != nullptr) return row.described->elementwise;
     return is_clamp(row.kind) || is_table(row.kind) || row.kind == op::add || row.kind == op::batch_norm ||
            row.kind == op::requantize;
+}
+/// Whether inputs may have a depth.
+constexpr bool takes_volumes(const node& row) {
+    if (is_elementwise(row) || is_identity(row.kind)) return true;
+    if (row.described != nullptr) return row.described->takes_volumes;
+    return row.kind == op::concat || row.kind == op::flatten;
 }
 /// Whether the values that a row writes are those it reads: only their extents or their scale differ.
 constexpr bool is_view(const node& row) {

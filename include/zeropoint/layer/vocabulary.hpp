@@ -49,6 +49,8 @@ template <fixed_string Name, norm Options = norm{}> struct batch_norm2d {
 };
 /// The same arithmetic on a vector, after a linear layer.
 template <fixed_string Name, norm Options = norm{}> struct batch_norm1d : batch_norm2d<Name, Options> {};
+/// And on a volume.
+template <fixed_string Name, norm Options = norm{}> struct batch_norm3d : batch_norm2d<Name, Options> {};
 
 /// A pooling layer over a window given as `pool{...}`, or as an int for a square window with a stride of the same size.
 template <op Kind, auto Options> struct pool2d {

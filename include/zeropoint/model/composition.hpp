@@ -42,12 +42,18 @@ template <fixed_string Name, class Layer> struct named {
     }
 };
 
-/// The extents of what goes in.
-template <int Height, int Width, int Channels> struct input {
+/// The extents of what goes in: input<Height, Width, Channels>, or of a volume input<Depth, Height, Width, Channels>, whose
+/// planes lie one behind the other.
+template <int... Extents> struct input {
+    static constexpr int count = sizeof...(Extents);
     static_assert(
-        Height > 0 && Width > 0 && Channels > 0,
-        "input<Height, Width, Channels>: each extent must be at least 1; a vector of K values is input<1, 1, K>");
-    static constexpr shape extents{Height, Width, Channels};
+        (count == 3 || count == 4) && ((Extents > 0) && ...),
+        "input<Height, Width, Channels>, or input<Depth, Height, Width, Channels>: each extent must be at least "
+        "1; a vector of K values is input<1, 1, K>");
+    static constexpr shape extents = [] {
+        const int given[] = {Extents..., 1, 1, 1};
+        return count == 4 ? shape{given[1], given[2], given[3], given[0]} : shape{given[0], given[1], given[2]};
+    }();
 };
 
 /// A network. Derive a struct of your own from it, so that its short name and not its layers enter every symbol:

@@ -24,7 +24,7 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(
         Broken != rule::branch_shapes_differ,
         "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, "
-        "shape{height, width, channels}, ...>): check stride, padding and out_channels of the branches");
+        "shape{height, width, channels, depth}, ...>): check stride, padding and out_channels of the branches");
     static_assert(Broken != rule::channels_not_divisible,
                   "the input channels and out_channels of this convolution must be divisible by groups (see "
                   "error_in_layer<rule, Layer, input shape, shape{1, 1, out_channels}>)");
@@ -82,6 +82,12 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "the algorithm that the qconfig names for this layer cannot compute its window and groups (see "
                   "error_in_layer<rule, Layer, input shape, output shape>): name another for it, or take zp::balanced, "
                   "zp::fastest or zp::smallest, which choose among those that can");
+    static_assert(
+        Broken != rule::image_expected,
+        "this layer takes images, and is given a volume, whose planes it would not tell from rows (see "
+        "error_in_layer<rule, Layer, input shape{height, width, channels, depth}, ...>): take a layer of three "
+        "dimensions, such as max_pool3d, or put zp::flatten in front of a linear layer; a custom operator that "
+        "reads all pixels alike says so with `static constexpr bool takes_volumes = true`");
     static_assert(Broken != rule::clamp_bounds,
                   "the lower bound of this clamp or hardtanh lies above its upper one (see Layer in "
                   "error_in_layer<rule, Layer, ...>): the first argument is the lower bound");

@@ -129,7 +129,7 @@ public:
 
 private:
     static std::size_t bytes(const zp::shape& extents) {
-        if (extents.height < 1 || extents.width < 1 || extents.channels < 1)
+        if (extents.height < 1 || extents.width < 1 || extents.channels < 1 || extents.depth < 1)
             raise<shape_error>("tensor: expected positive extents, got " + to_string(extents));
         return static_cast<std::size_t>(extents.size()) * sizeof(storage);
     }

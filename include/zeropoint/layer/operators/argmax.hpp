@@ -13,9 +13,10 @@ struct argmax {
     static constexpr const char* kind = "argmax";
     static constexpr output_range range = output_range::derived;
     static constexpr int most_channels = 128;
+    static constexpr bool takes_volumes = true;
 
     static constexpr qparams derive(const qparams&) { return {1.0f, 0}; }
-    static constexpr shape output_shape(shape x) { return {x.height, x.width, 1}; }
+    static constexpr shape output_shape(shape x) { return {x.height, x.width, 1, x.depth}; }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::argmax<Arch>(o.x(), static_cast<std::size_t>(o.x_shape().pixels()),
                              static_cast<std::size_t>(o.x_shape().channels), T{0}, o.y());
@@ -24,6 +25,7 @@ struct argmax {
 /// More classes than codes: floats hold their indices, up to 2^24.
 struct float_argmax {
     static constexpr const char* kind = "argmax";
+    static constexpr bool takes_volumes = true;
     static constexpr shape output_shape(shape x) { return argmax::output_shape(x); }
     template <class Arch> static void forward(const operands<float>& o) noexcept { argmax::forward<Arch>(o); }
 };

@@ -32,7 +32,8 @@ template <class Function> struct binary {
 
     static constexpr shape output_shape(std::span<const shape> xs) {
         const shape &a = xs.front(), &b = xs.back();
-        return {std::max(a.height, b.height), std::max(a.width, b.width), std::max(a.channels, b.channels)};
+        return {std::max(a.height, b.height), std::max(a.width, b.width), std::max(a.channels, b.channels),
+                std::max(a.depth, b.depth)};
     }
     static constexpr bool accepts(std::span<const shape> xs) {
         const shape full = output_shape(xs);
@@ -180,7 +181,8 @@ struct binary_layer : operator_layer<Kind, "", binary<Function>, A, B> {};
 }  // namespace operators
 
 // Of two branches that both read what goes in. Along each axis their extents are equal, or one of them is 1: its values
-// then count for the whole axis, as in mul<identity, squeeze_and_excite>, where a 1 x 1 x C vector scales an image. A
+// then count for the whole axis, as in mul<identity, squeeze_and_excite>, where a 1 x 1 x C vector scales an image. Depth
+// and height of volumes agree both or are both 1 of one of them. A
 // relu, relu6 or clamp behind them is fused. In int8 an output is the real result of both operands, rounded once.
 
 /// A(x) * B(x).

@@ -15,7 +15,7 @@ namespace operators {
 template <int Groups, norm Options> struct group_norm {
     static constexpr const char* kind = Groups == 0 ? "instance_norm" : "group_norm";
     static constexpr int options[] = {Groups, Options.epsilon_millionths, Options.affine};
-    static constexpr bool fuses_clamps = true;
+    static constexpr bool fuses_clamps = true, takes_volumes = true;
     static constexpr auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
 
     static constexpr int groups(shape x) { return Groups == 0 ? x.channels : Groups; }
@@ -68,9 +68,12 @@ struct group_norm : operator_layer<op::group_norm, Name, operators::group_norm<G
     static_assert(Groups > 0, "group_norm<Name, Groups>: Groups must be at least 1, and divide the input's channels");
 };
 
-/// The same with each channel as a group: PyTorch's InstanceNorm1d and InstanceNorm2d, without parameters by default.
+/// The same with each channel as a group: PyTorch's InstanceNorm1d, InstanceNorm2d and InstanceNorm3d, without parameters by
+/// default.
 template <fixed_string Name = "", norm Options = norm{.affine = false}>
 struct instance_norm : operator_layer<op::instance_norm, Name, operators::group_norm<0, Options>> {};
+template <fixed_string Name = "", norm Options = norm{.affine = false}>
+struct instance_norm3d : instance_norm<Name, Options> {};
 
 }  // namespace v0
 }  // namespace zp

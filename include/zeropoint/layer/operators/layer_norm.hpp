@@ -32,7 +32,7 @@ template <layer_norm_options Options> struct layer_norm {
     static constexpr const char* kind = "layer_norm";
     static constexpr int options[] = {static_cast<int>(Options.over), Options.epsilon_millionths,
                                       Options.epsilon_trillionths, Options.affine, Options.bias};
-    static constexpr bool fuses_clamps = true;
+    static constexpr bool fuses_clamps = true, takes_volumes = Options.over == normalized::channels;
     static constexpr auto epsilon =
         static_cast<float>(Options.epsilon_millionths / 1e6 + Options.epsilon_trillionths / 1e12);
     static constexpr bool has_weight = Options.affine, has_bias = Options.affine && Options.bias;

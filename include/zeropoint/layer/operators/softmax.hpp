@@ -15,6 +15,7 @@ namespace operators {
 struct softmax {
     static constexpr const char* kind = "softmax";
     static constexpr float output_min = 0, output_max = 1;
+    static constexpr bool takes_volumes = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr int prepared_bytes(const node&) {
@@ -37,6 +38,7 @@ struct softmax {
 struct log_softmax {
     static constexpr const char* kind = "log_softmax";
     static constexpr float output_min = -16, output_max = 0;
+    static constexpr bool takes_volumes = true;
 
     struct tables {
         kernel::log_softmax_parameters parameters;

@@ -13,9 +13,10 @@ namespace operators {
 
 struct where {
     static constexpr const char* kind = "where";
+    static constexpr bool takes_volumes = true;
     static constexpr bool accepts(std::span<const shape> xs) {
-        return xs.size() == 3 && xs[1] == xs[2] && xs[0].height == xs[1].height && xs[0].width == xs[1].width &&
-               (xs[0].channels == xs[1].channels || xs[0].channels == 1);
+        return xs.size() == 3 && xs[1] == xs[2] && xs[0].pixels() == xs[1].pixels() && xs[0].height == xs[1].height &&
+               xs[0].width == xs[1].width && (xs[0].channels == xs[1].channels || xs[0].channels == 1);
     }
     static constexpr shape output_shape(std::span<const shape> xs) { return xs.size() == 3 ? xs[1] : xs[0]; }
 

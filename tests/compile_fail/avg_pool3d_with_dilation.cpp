@@ -1,0 +1,12 @@
+// expect: avg_pool3d<Options>: its windows have no dilation
+#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::avg_pool3d<zp::volume_pool{.dilation = {1, 1, 2}}>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<zp::volume_pool{.dilation = {1, 1, 2}}>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,12 @@
+// expect: max_pool3d / avg_pool3d<Options>: Options must be an int such as 2
+#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<zp::pool{.kernel = 2}>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<zp::volume_pool{.kernel = 2}>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,13 @@
+// expect: max_pool3d / avg_pool3d<Options>: the padding may be at most half of the kernel
+#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<zp::volume_pool{.kernel = {1, 2, 2}, .padding = 1}>> {};
+#else
+struct net
+    : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<zp::volume_pool{.kernel = {1, 2, 2}, .padding = {0, 1, 1}}>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,12 @@
+// expect: this layer takes images, and is given a volume
+#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool2d<2>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 6, 8>, zp::max_pool3d<2>> {};
+#endif
+
+zp::float_model<net> model;
