@@ -20,8 +20,9 @@ enum class op : std::uint8_t {
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
     normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
     layer_norm, group_norm, instance_norm, max_pool3d, avg_pool3d, adaptive_avg_pool3d, matmul, slice, permute, reshape,
-    pad, pixel_shuffle, pixel_unshuffle,
-    unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where
+    pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
+    interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
+    variance, standard_deviation, l2_normalization, tile, sort, requantize_to
 };
 
 constexpr const char* name_of(op kind) {
@@ -33,7 +34,9 @@ constexpr const char* name_of(op kind) {
         "group_norm", "instance_norm", "max_pool3d", "avg_pool3d", "adaptive_avg_pool3d", "matmul", "slice", "permute",
         "reshape", "pad", "pixel_shuffle",
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
-        "interpolate", "argmax", "where"};
+        "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "reduce_max", "reduce_min", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
+        "requantize_to"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
