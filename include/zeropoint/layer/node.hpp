@@ -21,7 +21,7 @@ enum class op : std::uint8_t {
     normalize, mul_scalar, mul, sub, div, maximum, minimum, squared_difference, prelu, mean, sum, softmax, log_softmax,
     layer_norm, group_norm, instance_norm, matmul, slice, permute, reshape, pad, pixel_shuffle, pixel_unshuffle,
     unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack, interpolate, argmax, where,
-    equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min, variance, standard_deviation,
+    equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min, reduce_prod, variance, standard_deviation,
     l2_normalization, tile, sort, requantize_to
 };
 
@@ -34,7 +34,7 @@ constexpr const char* name_of(op kind) {
         "group_norm", "instance_norm", "matmul", "slice", "permute", "reshape", "pad", "pixel_shuffle",
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
-        "reduce_max", "reduce_min", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
+        "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
         "requantize_to"};
     return names[static_cast<int>(kind)];
 }
