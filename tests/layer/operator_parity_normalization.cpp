@@ -1,4 +1,5 @@
 // Softmax and normalizations of codes against golden vectors of PyTorch, LiteRT and ONNX Runtime (scripts/golden).
+#include <zeropoint/kernel/l2_normalize.hpp>
 #include <zeropoint/kernel/normalize.hpp>
 #include <zeropoint/kernel/softmax.hpp>
 
@@ -87,6 +88,18 @@ TEST_CASE_TEMPLATE("operator parity: softmax is LiteRT's and ONNX Runtime's", T,
             CHECK(softmax_of<T>(golden, group, l) == golden.exact<T>(group));
         }
     }
+}
+
+TEST_CASE("operator parity: l2_normalization is LiteRT's") {
+    const golden_file golden("operators_litert");
+    const std::string group = "L2_NORMALIZATION/int8";
+    const zp::qparams x_range = golden.range(group, 0), y_range = golden.range(group, 1);
+    const auto x = golden.values<std::int8_t>(group + "/x");
+    std::vector<std::int8_t> y(x.size());
+    zp::kernel::l2_normalize<arch>(x.data(), 3, x.size() / 3, x_range.zero_point, 1 / y_range.scale,
+                                   codes_of<std::int8_t>(y_range), y.data());
+    CHECK(y_range.scale == 1.0f / 128);
+    CHECK(y == golden.exact<std::int8_t>(group));
 }
 
 TEST_CASE_TEMPLATE("operator parity: layer_norm, group_norm and instance_norm are PyTorch's", T, std::uint8_t,

@@ -71,6 +71,23 @@ constexpr box_copy expand_copy(const shape& in, const shape& out) {
     return segment_copy(in, out, {segment(0), segment(1), segment(2)});
 }
 
+/// The image `height` times below itself, `width` times beside itself, each pixel's channels `channels` times: PyTorch's
+/// tile and repeat.
+constexpr shape tiled_shape(const shape& in, int height, int width, int channels) {
+    return {in.height * height, in.width * width, in.channels * channels};
+}
+template <class Arch, class T>
+void tile(const shape& in, int height, int width, int channels, const T* x, T* y) noexcept {
+    const shape out = tiled_shape(in, height, width, channels);
+    box_copy box = box_copy()
+                       .along(in.height, stride_of(in, 0), stride_of(out, 0))
+                       .along(width, 0, std::ptrdiff_t{in.width} * out.channels)
+                       .along(in.width, in.channels, out.channels)
+                       .along(channels, 0, in.channels)
+                       .along(in.channels, 1, 1);
+    for (int i = 0; i != height; ++i, box.to += in.height * stride_of(out, 0)) copy_box<Arch>(box, x, y);
+}
+
 /// The shape of a permuted image: axis i of the output is axis order[i] of the input.
 constexpr shape permuted_shape(const shape& in, const int (&order)[3]) {
     return {extent_of(in, order[0]), extent_of(in, order[1]), extent_of(in, order[2])};

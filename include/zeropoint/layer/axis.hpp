@@ -1,4 +1,4 @@
-// The axes of an image, by name: what operators along an axis take as a template argument.
+// The axes of an image, by name, one of them or a set: what operators along axes take as a template argument.
 #pragma once
 
 #include <zeropoint/core/shape.hpp>
@@ -15,6 +15,16 @@ constexpr int extent_along(const shape& s, axis along) {
 }
 constexpr int& extent_along(shape& s, axis along) {
     return along == axis::height ? s.height : along == axis::width ? s.width : s.channels;
+}
+
+/// Axes of an activation; `axes::height | axes::channels` are both.
+enum class axes : int { height = 1, width = 2, channels = 4, image = height | width, all = image | channels };
+constexpr axes operator|(axes a, axes b) { return static_cast<axes>(static_cast<int>(a) | static_cast<int>(b)); }
+constexpr bool holds(axes set, axes one) { return (static_cast<int>(set) & static_cast<int>(one)) != 0; }
+/// `x` with the extent 1 along these axes.
+constexpr shape folded(const shape& x, axes over) {
+    return {holds(over, axes::height) ? 1 : x.height, holds(over, axes::width) ? 1 : x.width,
+            holds(over, axes::channels) ? 1 : x.channels, holds(over, axes::height) ? 1 : x.depth};
 }
 
 }  // namespace v0

@@ -1,4 +1,5 @@
-// The same values along other axes, or in another order along their own: permute, transpose, flip, roll, expand.
+// The same values along other axes, in another order along their own, or more than once: permute, transpose, flip, roll,
+// tile, expand.
 #pragma once
 
 #include <zeropoint/layer/operators/rearrangement.hpp>
@@ -37,6 +38,17 @@ template <int Height, int Width, int Channels> struct roll {
     static constexpr shape output_shape(shape x) { return x; }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::roll<Arch>(o.x_shape(), {Height, Width, Channels}, o.x(), o.y());
+    }
+};
+
+template <int Height, int Width, int Channels> struct tile {
+    static constexpr const char* kind = "tile";
+    static constexpr output_range range = output_range::of_input;
+    static constexpr int options[] = {Height, Width, Channels};
+
+    static constexpr shape output_shape(shape x) { return kernel::tiled_shape(x, Height, Width, Channels); }
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::tile<Arch>(o.x_shape(), Height, Width, Channels, o.x(), o.y());
     }
 };
 
@@ -84,6 +96,15 @@ template <axis... Along> struct flip : operator_layer<op::flip, "", operators::f
 /// Every value moves by so many places, and what leaves an axis comes in at its other end: PyTorch's roll.
 template <int Height, int Width, int Channels = 0>
 struct roll : operator_layer<op::roll, "", operators::roll<Height, Width, Channels>> {};
+
+/// All of what goes in, so many times along each axis: PyTorch's tile(Channels, Height, Width) and repeat.
+template <int Height, int Width, int Channels = 1>
+struct tile : operator_layer<op::tile, "",
+                             operators::tile<operators::at_least_one(Height), operators::at_least_one(Width),
+                                             operators::at_least_one(Channels)>> {
+    static_assert(Height >= 1 && Width >= 1 && Channels >= 1,
+                  "tile<Height, Width, Channels>: each says how many times, and must be at least 1");
+};
 
 /// Axes of extent 1 repeat their value up to these extents; the others must have them already: PyTorch's expand.
 template <int Height, int Width, int Channels>

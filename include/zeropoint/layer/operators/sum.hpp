@@ -4,15 +4,11 @@
 #include <cstring>
 
 #include <zeropoint/kernel/axis_sums.hpp>
+#include <zeropoint/layer/axis.hpp>
 #include <zeropoint/layer/operation.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-/// Axes of an activation; `axes::height | axes::channels` are both.
-enum class axes : int { height = 1, width = 2, channels = 4, image = height | width, all = image | channels };
-constexpr axes operator|(axes a, axes b) { return static_cast<axes>(static_cast<int>(a) | static_cast<int>(b)); }
-constexpr bool holds(axes set, axes axis) { return (static_cast<int>(set) & static_cast<int>(axis)) != 0; }
 
 namespace operators {
 
@@ -24,10 +20,7 @@ template <axes Over, bool Mean> struct sum {
     static constexpr bool takes_volumes = holds(Over, axes::height) == holds(Over, axes::width);
     using prepared = kernel::axis_sum_parameters;
 
-    static constexpr shape output_shape(shape x) {
-        return {holds(Over, axes::height) ? 1 : x.height, holds(Over, axes::width) ? 1 : x.width,
-                holds(Over, axes::channels) ? 1 : x.channels, holds(Over, axes::height) ? 1 : x.depth};
-    }
+    static constexpr shape output_shape(shape x) { return folded(x, Over); }
     static constexpr int divisor(const node& row) { return Mean ? row.in.size() / row.out.size() : 1; }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         kernel::sum_axes<Arch>(o.x_shape().as_image(), o.y_shape().as_image(), divisor(o.row()), o.lowest(),

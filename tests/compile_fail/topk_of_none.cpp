@@ -1,0 +1,12 @@
+// expect: topk<K, Order>: K must be at least 1
+#include <zeropoint/layer/operators/topk.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<4, 6, 8>, zp::topk<0>> {};
+#else
+struct net : zp::model<zp::input<4, 6, 8>, zp::topk<8>> {};
+#endif
+
+zp::float_model<net> model;

@@ -1,0 +1,12 @@
+// expect: this operator cannot take inputs of these shapes
+#include <zeropoint/layer/operators/variance.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<1, 6, 8>, zp::variance<zp::axes::height>> {};
+#else
+struct net : zp::model<zp::input<1, 6, 8>, zp::variance<zp::axes::width>> {};
+#endif
+
+zp::float_model<net> model;
