@@ -43,6 +43,20 @@ TEST_CASE("weight layout: a grouped convolution is out x in x height x width in 
     });
 }
 
+TEST_CASE(
+    "weight layout: a transposed convolution is in x out x height x width in files, its groups along the inputs") {
+    rows r;
+    r.b.conv_transpose2d(r.b.input({5, 5, 6}), "c", {.out_channels = 4, .kernel = {2, 3}, .groups = 2});
+    r.b.conv_transpose1d(r.b.input({1, 5, 6}), "d", {.out_channels = 4, .kernel = 3, .groups = 2});
+    const zp::node& row = r.all[1];
+    CHECK(zp::weight_shape(row) == std::vector<std::int64_t>{6, 2, 2, 3});
+    CHECK(zp::weight_shape(r.all[3]) == std::vector<std::int64_t>{6, 2, 3});
+    check(row, [](int i) {
+        const int c = i % 3, tap = i / 3 % 6, out = i / 18, group = out / 2;
+        return ((group * 3 + c) * 2 + out % 2) * 6 + tap;
+    });
+}
+
 TEST_CASE("weight layout: a linear layer's columns are permuted behind a flattened image, and nowhere else") {
     rows r;
     r.b.linear(r.b.flatten(r.b.input({2, 3, 4})), "l", 5);

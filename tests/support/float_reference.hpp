@@ -48,6 +48,24 @@ inline double convolved(const zp::node& row, const row_values& in, const float* 
     return sum;
 }
 
+inline double transposed(const zp::node& row, const row_values& in, const float* weights, int y, int x, int c) {
+    const auto& w = row.window;
+    const int group_in = row.in.channels / w.groups, group_out = row.out.channels / w.groups;
+    double sum = double{weights[zp::bias_offset(row) + c]};
+    for (int iy = 0; iy != row.in.height; ++iy)
+        for (int ix = 0; ix != row.in.width; ++ix)
+            for (int ky = 0; ky != w.kernel_height; ++ky)
+                for (int kx = 0; kx != w.kernel_width; ++kx) {
+                    if (iy * w.stride_height - w.padding_top + ky * w.dilation_height != y) continue;
+                    if (ix * w.stride_width - w.padding_left + kx * w.dilation_width != x) continue;
+                    for (int i = 0; i != group_in; ++i)
+                        sum += in[static_cast<std::size_t>((iy * row.in.width + ix) * row.in.channels +
+                                                           c / group_out * group_in + i)] *
+                               double{weights[((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i]};
+                }
+    return sum;
+}
+
 inline double pooled(const zp::node& row, const row_values& in, int y, int x, int c) {
     const auto& w = row.window;
     double sum = 0, largest = -std::numeric_limits<double>::infinity();
@@ -96,6 +114,7 @@ inline row_values row_output(const zp::node& row, const std::vector<row_values>&
                 switch (row.kind) {
                     case zp::op::conv2d:
                     case zp::op::linear: value = convolved(row, input(0), block, y, x, c); break;
+                    case zp::op::conv_transpose2d: value = transposed(row, input(0), block, y, x, c); break;
                     case zp::op::batch_norm: {
                         const auto bn = zp::view_of_batch_norm(row, block);
                         const auto k = static_cast<std::size_t>(c);

@@ -38,6 +38,8 @@ struct value {
 struct window {
     int kernel_height = 1, kernel_width = 1, stride_height = 1, stride_width = 1;
     int padding_height = 0, padding_width = 0, dilation_height = 1, dilation_width = 1, groups = 1;
+    bool transposed = false;
+    int output_padding_height = 0, output_padding_width = 0;
 };
 inline window square(int kernel, int stride = 1, int padding = 0, int dilation = 1, int groups = 1) {
     return {kernel, kernel, stride, stride, padding, padding, dilation, dilation, groups};
@@ -312,9 +314,17 @@ private:
     }
     template <class F> static void for_each_tap(const window& w, int row, int column, F f) {
         for (int ky = 0; ky != w.kernel_height; ++ky)
-            for (int kx = 0; kx != w.kernel_width; ++kx)
-                f(row * w.stride_height - w.padding_height + ky * w.dilation_height,
-                  column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
+            for (int kx = 0; kx != w.kernel_width; ++kx) {
+                if (!w.transposed) {
+                    f(row * w.stride_height - w.padding_height + ky * w.dilation_height,
+                      column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
+                    continue;
+                }
+                const int y = row + w.padding_height - ky * w.dilation_height,
+                          x = column + w.padding_width - kx * w.dilation_width;
+                if (y % w.stride_height == 0 && x % w.stride_width == 0)
+                    f(y / w.stride_height, x / w.stride_width, ky, kx);
+            }
     }
     template <class F> static void for_each_output(const value& y, F f) {
         for (int row = 0; row != y.extents.height; ++row)
@@ -330,6 +340,12 @@ private:
         y.extents.width =
             (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
         y.extents.channels = channels;
+        if (w.transposed) {
+            y.extents.height = (x.extents.height - 1) * w.stride_height - 2 * w.padding_height +
+                               w.dilation_height * (w.kernel_height - 1) + w.output_padding_height + 1;
+            y.extents.width = (x.extents.width - 1) * w.stride_width - 2 * w.padding_width +
+                              w.dilation_width * (w.kernel_width - 1) + w.output_padding_width + 1;
+        }
         return y;
     }
     template <class C>

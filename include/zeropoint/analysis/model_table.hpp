@@ -24,7 +24,7 @@ struct model_table_row {
     std::vector<int> inputs;  // numbers of rows
     shape out;
     scalar_type type = scalar_type::float32;
-    std::string algorithm;  // of conv2d and linear in int8
+    std::string algorithm;  // of convolutions and linear layers in int8
     std::string why;        // that one: its estimated time and packed bytes, and those that are faster or smaller
     std::string panels;     // how many panels of output channels take which kernel; of Winograd's, how many are split
     std::int64_t packed_bytes = 0, parameter_bytes = 0, scratch_bytes = 0;
@@ -69,8 +69,7 @@ template <class Arch> std::string why_text(const node& row) {
     const kernel::conv2d_cost own = cost_of<Arch>(row, row.algorithm);
     std::string text = std::string(name_of(row.policy.goal)) + ": " + cost_text(own);
     for (const conv2d_algorithm other : kernel::conv2d_algorithms) {
-        if (other == row.algorithm || other == conv2d_algorithm::direct || !kernel::supports(row.window, other))
-            continue;
+        if (other == row.algorithm || other == conv2d_algorithm::direct || !supports(row, other)) continue;
         const kernel::conv2d_cost cost = cost_of<Arch>(row, other);
         if (cost.nanoseconds >= own.nanoseconds && cost.packed_bytes >= own.packed_bytes) continue;
         text += std::string("; ") + kernel::name_of(other) + ": " + cost_text(cost);
@@ -186,8 +185,8 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
             described.algorithm = kernel::name_of(row.algorithm);
             described.why = detail::why_text<Arch>(row);
             described.packed_bytes = static_cast<std::int64_t>(cost_of<Arch>(row, row.algorithm).packed_bytes);
-            described.panels = detail::panels_text(
-                kernel::describe_conv2d<Arch>(row.window, row.algorithm, model.parameters() + row.parameter_offset));
+            described.panels =
+                detail::panels_text(describe_row_kernels<Arch>(row, model.parameters() + row.parameter_offset));
         }
         all.rows.push_back(std::move(described));
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <type_traits>
 #include <vector>
 
@@ -43,9 +44,21 @@ template <class Epilogue, class Out> struct interleaved_outputs {
     }
 };
 
+/// The algorithms that phases are computed by, whose paddings may be negative.
+constexpr bool computes_phases(conv2d_algorithm algorithm) {
+    return algorithm == conv2d_algorithm::implicit_gemm || algorithm == conv2d_algorithm::depthwise;
+}
+
+/// Whether an algorithm can compute a transposed convolution.
+constexpr bool supports(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
+    conv2d_geometry window;  // of which only channels and groups matter
+    window.in = g.in, window.out = g.out, window.groups = g.groups;
+    return computes_phases(algorithm) && supports(window, algorithm);
+}
+
 /// A transposed convolution by one algorithm for its phases: implicit_gemm, or depthwise where that supports the groups.
 template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernels {
-    static_assert(Algorithm == conv2d_algorithm::implicit_gemm || Algorithm == conv2d_algorithm::depthwise,
+    static_assert(computes_phases(Algorithm),
                   "conv_transpose2d_kernels<Arch, Algorithm>: phases are computed by implicit_gemm or depthwise");
     using kernels = conv2d_kernels<Arch, Algorithm>;
 
@@ -130,6 +143,21 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernel
         });
     }
 
+    /// The panels of all phases.
+    static conv2d_description describe(const conv_transpose2d_geometry& g, bool affine_weights,
+                                       const std::byte* packed) {
+        conv2d_description description{Algorithm, operations<Arch>::name, {}, 0};
+        packed += bias_bytes(g);
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (!phase.has_taps()) return;
+            const conv2d_description one = kernels::describe(phase.window, packed);
+            for (std::size_t kind = 0; kind != std::size(one.panels); ++kind)
+                description.panels[kind] += one.panels[kind];
+            packed += kernels::packed_bytes(phase.window, affine_weights);
+        });
+        return description;
+    }
+
 private:
     /// Calls visit(index of the first input channel in the whole filters) for each filter and tap of a phase, in order.
     template <class Visit>
@@ -164,12 +192,31 @@ template <class Arch> constexpr conv2d_algorithm choose_conv_transpose2d_algorit
                                                                                 : conv2d_algorithm::implicit_gemm;
 }
 
-/// visit(conv_transpose2d_kernels<Arch, A>()) for the algorithm A that was chosen.
+/// visit(conv_transpose2d_kernels<Arch, A>()) for the algorithm A that `algorithm` is, which supports the geometry.
 template <class Arch, class Visit>
-constexpr decltype(auto) with_conv_transpose2d_kernels(const conv_transpose2d_geometry& g, Visit&& visit) {
-    if (choose_conv_transpose2d_algorithm<Arch>(g) == conv2d_algorithm::depthwise)
+constexpr decltype(auto) with_conv_transpose2d_kernels(conv2d_algorithm algorithm, Visit&& visit) {
+    if (algorithm == conv2d_algorithm::depthwise)
         return visit(conv_transpose2d_kernels<Arch, conv2d_algorithm::depthwise>());
     return visit(conv_transpose2d_kernels<Arch, conv2d_algorithm::implicit_gemm>());
+}
+/// The same for the algorithm that was chosen.
+template <class Arch, class Visit>
+constexpr decltype(auto) with_conv_transpose2d_kernels(const conv_transpose2d_geometry& g, Visit&& visit) {
+    return with_conv_transpose2d_kernels<Arch>(choose_conv_transpose2d_algorithm<Arch>(g), visit);
+}
+
+/// The cost of an algorithm that supports the geometry: as many convolutions as there are phases.
+template <class Arch>
+constexpr conv2d_cost cost_of_conv_transpose2d(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm,
+                                               bool affine_weights) {
+    conv2d_cost cost;
+    for_each_phase(g, [&](const transposed_phase& phase) {
+        if (phase.has_taps() && phase.has_outputs())
+            cost.nanoseconds += cost_of_conv2d<Arch>(phase.window, algorithm, affine_weights).nanoseconds;
+    });
+    cost.packed_bytes = with_conv_transpose2d_kernels<Arch>(
+        algorithm, [&](auto kernels) { return kernels.packed_bytes(g, affine_weights); });
+    return cost;
 }
 
 /// Bytes of packed weights and bias, a multiple of 64. `affine_weights` as conv2d_weights::affine says.

@@ -4,8 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/row_kernels.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -17,29 +16,24 @@ constexpr double nanoseconds_per_packed_byte(algorithm_goal goal) {
     return goal == algorithm_goal::balanced ? kernel::nanoseconds_per_byte_from_memory : 0;
 }
 
-/// What an algorithm that can compute a row costs it.
-template <class Arch> constexpr kernel::conv2d_cost cost_of(const node& row, conv2d_algorithm algorithm) {
-    return kernel::cost_of_conv2d<Arch>(row.window, algorithm, row.affine_weights || row.word_weights);
-}
-
 /// By what the algorithms of a row are compared: time, and what its bytes are worth. Scratch counts as packed weights do, or
 /// zp::balanced would make the arena of a small network many times as large for a microsecond.
 template <class Arch> constexpr double weight_of(const node& row, conv2d_algorithm algorithm) {
     const kernel::conv2d_cost cost = cost_of<Arch>(row, algorithm);
-    const std::size_t bytes = cost.packed_bytes + kernel::conv2d_scratch_bytes<Arch>(row.window, algorithm);
+    const std::size_t bytes = cost.packed_bytes + scratch_bytes_of<Arch>(row, algorithm);
     return cost.nanoseconds + nanoseconds_per_packed_byte(row.policy.goal) * static_cast<double>(bytes);
 }
 
-/// The algorithm of a conv2d or linear row under its policy: among those that can compute its geometry the one of least
+/// The algorithm of a weighted row under its policy: among those that can compute its geometry the one of least
 /// weight. `automatic` where the policy names one that cannot. Plain loops are taken by name only: for a few bytes less they
 /// cost ten times the time and more.
 template <class Arch> constexpr conv2d_algorithm choose_algorithm(const node& row) {
     if (row.policy.goal == algorithm_goal::named)
-        return kernel::supports(row.window, row.policy.algorithm) ? row.policy.algorithm : conv2d_algorithm::automatic;
+        return supports(row, row.policy.algorithm) ? row.policy.algorithm : conv2d_algorithm::automatic;
     conv2d_algorithm best = conv2d_algorithm::automatic;
     double least = 0;
     for (const conv2d_algorithm algorithm : kernel::conv2d_algorithms) {
-        if (algorithm == conv2d_algorithm::direct || !kernel::supports(row.window, algorithm)) continue;
+        if (algorithm == conv2d_algorithm::direct || !supports(row, algorithm)) continue;
         const double weight = weight_of<Arch>(row, algorithm);
         if (best != conv2d_algorithm::automatic && weight >= least) continue;
         best = algorithm;

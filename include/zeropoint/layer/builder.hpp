@@ -4,22 +4,11 @@
 #include <span>
 
 #include <zeropoint/layer/activation_function.hpp>
+#include <zeropoint/layer/conv_transpose_options.hpp>
 #include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-/// Height and width of a window; `3` means 3 x 3, `{1, 7}` one row of seven.
-struct extent {
-    int height = 1, width = 1;
-    constexpr extent() = default;
-    constexpr extent(int both) : height(both), width(both) {}  // NOLINT(google-explicit-constructor): .kernel = 3
-    constexpr extent(int rows, int columns) : height(rows), width(columns) {}
-    constexpr bool operator==(const extent&) const = default;
-};
-
-/// `.groups = zp::depthwise`: one group per input channel.
-inline constexpr int depthwise = 0;
 
 /// Options of a convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one (multiplier 1).
 struct conv {
@@ -90,6 +79,31 @@ public:
         options.kernel.height = options.stride.height = options.dilation.height = 1;
         options.padding.height = 0;
         const int before = size, y = conv2d(x, name, options);
+        if (size != before) nodes[y].one_dimensional = true;
+        return y;
+    }
+    /// PyTorch's ConvTranspose2d.
+    constexpr int conv_transpose2d(int x, const char* name, const conv_transpose& options) {
+        node row = unary(op::conv_transpose2d, x, name);
+        const conv_transpose o = with_channels(options, row.in);
+        if (nodes[x].flattened_image()) fail(rule::flattened_image, nodes[x].flattened);
+        if (o.out_channels <= 0) fail(rule::out_channels_missing, row.in);
+        if (!divides_channels(o, row.in)) fail(rule::channels_not_divisible, row.in, {1, 1, o.out_channels});
+        if (!fits(o, row.in)) fail(rule::conv_transpose_options, row.in, extents_of(o, row.in));
+        const kernel::conv_transpose2d_geometry g = geometry_of(o, row.in);
+        row.window = kernel::as_window(g);
+        row.out = g.out;
+        row.channels = g.out.channels;
+        row.bias = o.bias;
+        row.weights = row.channels * g.depth();
+        return append(row);
+    }
+    /// conv_transpose2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
+    constexpr int conv_transpose1d(int x, const char* name, conv_transpose options) {
+        if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);
+        options.kernel.height = options.stride.height = options.dilation.height = 1;
+        options.padding.height = options.output_padding.height = 0;
+        const int before = size, y = conv_transpose2d(x, name, options);
         if (size != before) nodes[y].one_dimensional = true;
         return y;
     }

@@ -1,15 +1,13 @@
 // Options of a transposed convolution, and what they come to for an input.
 #pragma once
 
-#include <algorithm>
-
 #include <zeropoint/kernel/transposed_geometry.hpp>
-#include <zeropoint/layer/builder.hpp>
+#include <zeropoint/layer/extent.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// Options of a transposed convolution, with PyTorch's defaults. The output has (in - 1) * stride - 2 * padding + dilation *
+/// Options of a transposed convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one. The output has (in - 1) * stride - 2 * padding + dilation *
 /// (kernel - 1) + output_padding + 1 rows and columns.
 struct conv_transpose {
     int out_channels = 0;
@@ -22,19 +20,40 @@ struct conv_transpose {
     bool bias = true;
 };
 
+/// The options with their groups counted: of `depthwise` one an input channel, and as many output channels if none are given.
+constexpr conv_transpose with_channels(conv_transpose options, const shape& in) {
+    if (options.groups != depthwise) return options;
+    options.groups = in.channels;
+    if (options.out_channels == 0) options.out_channels = in.channels;
+    return options;
+}
+
+constexpr bool divides_channels(const conv_transpose& options, const shape& in) {
+    const int groups = with_channels(options, in).groups;
+    return groups > 0 && in.channels % groups == 0 && with_channels(options, in).out_channels % groups == 0;
+}
+
+/// The extents of the output, which are none where the padding leaves nothing of it.
+constexpr shape extents_of(const conv_transpose& o, const shape& in) {
+    return {kernel::conv_transpose_extent(in.height, o.kernel.height, o.stride.height, o.padding.height,
+                                          o.dilation.height, o.output_padding.height),
+            kernel::conv_transpose_extent(in.width, o.kernel.width, o.stride.width, o.padding.width, o.dilation.width,
+                                          o.output_padding.width),
+            with_channels(o, in).out_channels};
+}
+
 /// Whether options make sense for an input: groups divide both channel counts, output_padding is below the stride or the
 /// dilation, and the padding leaves something of the output.
 constexpr bool fits(const conv_transpose& options, const shape& in) {
-    const auto axis = [](int extent_in, int taps, int stride, int padding, int extra, int dilation) {
+    const auto axis = [](int taps, int stride, int padding, int extra, int dilation) {
         return taps > 0 && stride > 0 && padding >= 0 && dilation > 0 && extra >= 0 &&
-               (extra < stride || extra < dilation) &&
-               kernel::conv_transpose_extent(extent_in, taps, stride, padding, dilation, extra) > 0;
+               (extra < stride || extra < dilation);
     };
     const conv_transpose& o = options;
-    return o.out_channels > 0 && o.groups > 0 && in.channels % o.groups == 0 && o.out_channels % o.groups == 0 &&
-           axis(in.height, o.kernel.height, o.stride.height, o.padding.height, o.output_padding.height,
-                o.dilation.height) &&
-           axis(in.width, o.kernel.width, o.stride.width, o.padding.width, o.output_padding.width, o.dilation.width);
+    const shape out = extents_of(o, in);
+    return out.height > 0 && out.width > 0 && out.channels > 0 && divides_channels(o, in) &&
+           axis(o.kernel.height, o.stride.height, o.padding.height, o.output_padding.height, o.dilation.height) &&
+           axis(o.kernel.width, o.stride.width, o.padding.width, o.output_padding.width, o.dilation.width);
 }
 
 /// The geometry of options that fit; else one of a single value, so that one error is not followed by others.
@@ -42,17 +61,12 @@ constexpr kernel::conv_transpose2d_geometry geometry_of(const conv_transpose& op
     if (!fits(options, in)) return {};
     kernel::conv_transpose2d_geometry g;
     g.in = in;
-    g.out = {
-        kernel::conv_transpose_extent(in.height, options.kernel.height, options.stride.height, options.padding.height,
-                                      options.dilation.height, options.output_padding.height),
-        kernel::conv_transpose_extent(in.width, options.kernel.width, options.stride.width, options.padding.width,
-                                      options.dilation.width, options.output_padding.width),
-        options.out_channels};
+    g.out = extents_of(options, in);
     g.kernel_height = options.kernel.height, g.kernel_width = options.kernel.width;
     g.stride_height = options.stride.height, g.stride_width = options.stride.width;
     g.padding_top = options.padding.height, g.padding_left = options.padding.width;
     g.dilation_height = options.dilation.height, g.dilation_width = options.dilation.width;
-    g.groups = options.groups;
+    g.groups = with_channels(options, in).groups;
     return g;
 }
 

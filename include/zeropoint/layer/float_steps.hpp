@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/float_conv2d.hpp>
+#include <zeropoint/kernel/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/float_elementwise.hpp>
 #include <zeropoint/kernel/pooling.hpp>
 #include <zeropoint/layer/context.hpp>
@@ -20,7 +21,7 @@
 namespace zp {
 inline namespace v0 {
 
-/// conv2d, linear and described rows: `weights` floats (out, height, width, in), then from here on one bias an output channel.
+/// Weighted and described rows: `weights` floats (out, height, width, in), then from here on one bias an output channel.
 constexpr int bias_offset(const node& row) {
     return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)) / sizeof(float));
 }
@@ -43,6 +44,8 @@ template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (row.kind == op::batch_norm) return size * 2 * row.channels;
     if (row.described != nullptr) return row.described->scratch_bytes(row);
+    if (row.kind == op::conv_transpose2d)
+        return size * static_cast<int>(kernel::conv_transpose2d_float_scratch<Arch>(transposed_window(row)));
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
 }
 
@@ -54,6 +57,13 @@ template <class Arch> struct float_steps {
         kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row),
                                    lower_bound(row, row.activation), upper_bound(row, row.activation),
                                    c.out<float>(row), c.scratch<float>(row));
+    }
+    static void conv_transpose2d(const node& row, const context& c) noexcept {
+        const float* weights = c.block<float>(row);
+        kernel::conv_transpose2d_float<Arch>(transposed_window(row), c.in<float>(row), weights,
+                                             weights + bias_offset(row), lower_bound(row, row.activation),
+                                             upper_bound(row, row.activation), c.out<float>(row),
+                                             c.scratch<float>(row));
     }
     static void batch_norm(const node& row, const context& c) noexcept {
         const batch_norm_view bn = view_of_batch_norm(row, c.block<float>(row));
@@ -116,6 +126,7 @@ template <class Arch> constexpr step_function float_step(const node& row) {
     switch (row.kind) {
         case op::conv2d:
         case op::linear: return steps::weighted;
+        case op::conv_transpose2d: return steps::conv_transpose2d;
         case op::batch_norm: return steps::batch_norm;
         case op::relu:
         case op::relu6:

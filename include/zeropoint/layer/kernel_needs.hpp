@@ -16,16 +16,24 @@ inline namespace v0 {
 /// Sets of operators (but described ones), algorithms, and storage types of activations and weights, one bit each. Empty as it is made.
 struct kernel_needs {
     std::uint64_t operators = 0;
-    std::uint32_t algorithms = 0, residual_algorithms = 0;  // of rows without a residual, and of those with one
+    std::uint32_t algorithms = 0,
+                  residual_algorithms = 0;  // of rows without a residual, and of those with one: see bit
     bool unsigned_codes = false, signed_codes = false, floats = false;
     bool unsigned_weights = false, signed_weights = false;
 
     constexpr bool operator==(const kernel_needs&) const = default;
     static constexpr kernel_needs everything() { return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true}; }
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
-    constexpr bool has(conv2d_algorithm algorithm) const { return has(algorithm, false) || has(algorithm, true); }
-    constexpr bool has(conv2d_algorithm algorithm, bool with_residual) const {
-        return ((with_residual ? residual_algorithms : algorithms) >> static_cast<int>(algorithm) & 1) != 0;
+    /// An algorithm of rows of one kind; linear layers are convolutions.
+    static constexpr std::uint32_t bit(conv2d_algorithm algorithm, op kind = op::conv2d) {
+        const int first = kind == op::conv_transpose2d ? 8 : 0;
+        return std::uint32_t{1} << (first + static_cast<int>(algorithm));
+    }
+    constexpr bool has(conv2d_algorithm algorithm, op kind = op::conv2d) const {
+        return ((algorithms | residual_algorithms) & bit(algorithm, kind)) != 0;
+    }
+    constexpr bool has(conv2d_algorithm algorithm, bool with_residual, op kind = op::conv2d) const {
+        return ((with_residual ? residual_algorithms : algorithms) & bit(algorithm, kind)) != 0;
     }
     /// Adds what a row takes.
     constexpr void add(const node& row) {
@@ -37,7 +45,7 @@ struct kernel_needs {
         unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
         signed_codes = signed_codes || row.type == scalar_type::int8;
         if (!is_weighted(row.kind)) return;
-        (has_residual(row) ? residual_algorithms : algorithms) |= std::uint32_t{1} << static_cast<int>(row.algorithm);
+        (has_residual(row) ? residual_algorithms : algorithms) |= bit(row.algorithm, row.kind);
         unsigned_weights = unsigned_weights || row.weight_type == scalar_type::uint8;
         signed_weights = signed_weights || row.weight_type == scalar_type::int8;
     }
@@ -57,12 +65,13 @@ template <kernel_needs Needs, class F> void with_weight_type(const node& row, F&
         if (row.weight_type == scalar_type::int8) f(std::int8_t{});
 }
 
-/// Calls f(std::integral_constant<conv2d_algorithm, A>) with the A that is `algorithm`, which must be needed. f is
-/// instantiated for needed algorithms alone.
-template <kernel_needs Needs, class F> constexpr void with_algorithm(conv2d_algorithm algorithm, F&& f) {
+/// Calls f(std::integral_constant<conv2d_algorithm, A>) with the A that is `algorithm`, which rows of this kind must need. f
+/// is instantiated for needed algorithms alone.
+template <kernel_needs Needs, op Kind = op::conv2d, class F>
+constexpr void with_algorithm(conv2d_algorithm algorithm, F&& f) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         const auto note = [&]<conv2d_algorithm A>(std::integral_constant<conv2d_algorithm, A> name) {
-            if constexpr (Needs.has(A))
+            if constexpr (Needs.has(A, Kind))
                 if (algorithm == A) f(name);
         };
         (note(std::integral_constant<conv2d_algorithm, kernel::conv2d_algorithms[I]>{}), ...);

@@ -7,14 +7,14 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/shape.hpp>
-#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/transposed_geometry.hpp>
 
 namespace zp {
 inline namespace v0 {
 
 // clang-format off
 enum class op : std::uint8_t {
-    none, input, conv2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
+    none, input, conv2d, conv_transpose2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
@@ -26,7 +26,7 @@ enum class op : std::uint8_t {
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
-        "none", "input", "conv2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
+        "none", "input", "conv2d", "conv_transpose2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
@@ -39,7 +39,7 @@ constexpr const char* name_of(op kind) {
 // clang-format on
 
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
-constexpr bool is_weighted(op kind) { return kind == op::conv2d || kind == op::linear; }
+constexpr bool is_weighted(op kind) { return kind == op::conv2d || kind == op::conv_transpose2d || kind == op::linear; }
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
 /// Activations that are a 256-entry table on 8 bits.
@@ -107,12 +107,12 @@ struct node {
     op activation = op::none;                 // fused into this row; a clamp, or after convert also a table
     scalar_type type = scalar_type::float32;  // of the output
     scalar_type weight_type = scalar_type::float32;
-    bool bias = false;              // linear, conv2d: the state dict has one
+    bool bias = false;              // weighted rows: the state dict has one
     bool affine = true;             // batch_norm: has weight and bias
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
     bool count_include_pad = true;  // avg_pool2d
-    bool one_dimensional = false;   // conv1d: its weight has no height in files
+    bool one_dimensional = false;   // conv1d, conv_transpose1d: the weight has no height in files
     bool keep_float = false;        // stays float32 through convert
     bool dynamic = false;           // int8 weights, and activations that are quantized in each call
     bool observed = false;          // prepared: its output feeds the observer of its slot
@@ -121,7 +121,7 @@ struct node {
     short inputs[max_inputs] = {};
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
-    kernel::conv2d_geometry window;  // conv2d, linear and pooling
+    kernel::conv2d_geometry window;  // conv2d, linear and pooling; conv_transpose2d: see transposed_window
     float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
     float lowest = 0, highest = 0;   // clamp, of its own or fused: the bounds
     const char* name = "";
@@ -137,7 +137,7 @@ struct node {
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
     int weights = 0, channels = 0;                             // how many weights, how many output channels
-    algorithm_policy policy;                                   // quantized conv2d and linear: what the user asked for,
+    algorithm_policy policy;                                   // quantized weighted rows: what the user asked for,
     conv2d_algorithm algorithm = conv2d_algorithm::automatic;  // and what computes it
     int parameter_offset = 0, parameter_bytes = 0;             // in the parameter block, bytes
     int arena_offset = 0;                                      // of the output, bytes; or in_user_input, in_user_output
@@ -156,6 +156,11 @@ constexpr bool is_table_row(const node& row) {
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
 }
 
+/// What a conv_transpose2d row computes: its window holds the same numbers under the same names.
+constexpr kernel::conv_transpose2d_geometry transposed_window(const node& row) {
+    return kernel::as_transposed(row.window);
+}
+
 /// A convolution or linear row of an int8 model that adds the codes of inputs[1] to its sums before they are rounded.
 constexpr bool has_residual(const node& row) { return is_weighted(row.kind) && row.input_count == 2; }
 
@@ -172,7 +177,8 @@ enum class rule : std::uint8_t {
     empty_output,
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
-    not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected
+    not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
+    conv_transpose_options
 };
 // clang-format on
 

@@ -110,7 +110,7 @@ struct operator_steps {
 /// What a row does, for people: an activation has the name of its function.
 constexpr const char* kind_of(const node& row) {
     if (row.described != nullptr) return row.described->kind;
-    if (row.one_dimensional) return "conv1d";
+    if (row.one_dimensional) return row.kind == op::conv2d ? "conv1d" : "conv_transpose1d";
     return row.kind == op::activation ? row.function->kind : name_of(row.kind);
 }
 

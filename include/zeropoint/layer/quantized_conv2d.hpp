@@ -1,4 +1,4 @@
-// The quantized convolution and linear layer of a model: its parameter block, how it is filled and read back, its step.
+// The quantized convolution, transposed one and linear layer of a model: its parameter block, how it is filled and read back, its step.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,12 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/context.hpp>
 #include <zeropoint/layer/fused_clamp.hpp>
-#include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/layer/row_kernels.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
 namespace zp {
@@ -23,6 +22,7 @@ inline namespace v0 {
 constexpr kernel::linear_extents small_extents(const node& row) {
     if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights || has_residual(row))
         return {};
+    if (row.kind == op::conv_transpose2d) return {};
     if (row.algorithm != conv2d_algorithm::implicit_gemm) return {};
     const kernel::linear_extents extents = kernel::linear_extents_of(row.window);
     return extents.are_small() ? extents : kernel::linear_extents{};
@@ -47,8 +47,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
         int scales, first, second, real_bias, ratios, zero_points, table, bytes;
         constexpr explicit block(const node& row) {
             const int array = static_cast<int>(align_up(4 * static_cast<std::size_t>(row.channels)));
-            scales = static_cast<int>(align_up(
-                kernel::conv2d_packed_bytes<Arch>(row.window, row.algorithm, row.affine_weights || row.word_weights)));
+            scales = static_cast<int>(align_up(packed_bytes_of<Arch>(row)));
             first = scales + array;
             second = first + array;
             real_bias = second + (Requantization::has_second ? array : 0);
@@ -60,7 +59,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
     };
     static constexpr int parameter_bytes(const node& row) { return block(row).bytes; }
     static constexpr int scratch_bytes(const node& row) {
-        return static_cast<int>(kernel::conv2d_scratch_bytes<Arch>(row.window, row.algorithm));
+        return static_cast<int>(scratch_bytes_of<Arch>(row, row.algorithm));
     }
 
     /// Fills the block. `input` and `output` are the ranges around the layer; `output` is that before a fused table.
@@ -76,9 +75,8 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             const kernel::conv2d_weights<Weight> source{reinterpret_cast<const Weight*>(weights.codes.data()),
                                                         zero_points.empty() ? nullptr : zero_points.data(),
                                                         weights.bias.empty() ? nullptr : weights.bias.data()};
-            with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
-                kernel::conv2d_kernels<Arch, algorithm>::pack(row.window, source, codes_of(producer, input), memory);
-            });
+            with_row_kernels<Needs, Arch>(
+                row, [&](auto kernels) { kernels.pack(row, source, codes_of(producer, input), memory); });
         });
         std::memcpy(memory + at.scales, weights.scales.data(), weights.scales.size() * sizeof(float));
         for (int c = 0; c != row.channels; ++c) {
@@ -117,10 +115,9 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
         weights.bias.resize(channels);
         const std::int32_t* zero_points = weights.zero_points.empty() ? nullptr : weights.zero_points.data();
         with_weight_type<Needs>(row, [&]<class Weight>(Weight) {
-            with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
-                kernel::conv2d_kernels<Arch, algorithm>::unpack(row.window, zero_points, codes_of(producer, input),
-                                                                memory, reinterpret_cast<Weight*>(weights.codes.data()),
-                                                                weights.bias.data());
+            with_row_kernels<Needs, Arch>(row, [&](auto kernels) {
+                kernels.unpack(row, zero_points, codes_of(producer, input), memory,
+                               reinterpret_cast<Weight*>(weights.codes.data()), weights.bias.data());
             });
         });
         if (Requantization::has_float_bias) {
@@ -135,11 +132,11 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
         return weights;
     }
 
-    template <class In, class Out, conv2d_algorithm Algorithm, bool HasResidual = false>
+    template <class In, class Out, conv2d_algorithm Algorithm, bool HasResidual = false, op Kind = op::conv2d>
     static void run(const node& row, const context& c) noexcept {
-        kernel::conv2d_kernels<Arch, Algorithm>::run(
-            row.window, c.in<In>(row), codes_of(c, row), c.block<std::byte>(row),
-            epilogue_of<Out, HasResidual>(c, row, block(row)), c.out<Out>(row), c.scratch<std::byte>(row));
+        row_kernels<Arch, Algorithm, Kind>::run(row, c.in<In>(row), codes_of(c, row), c.block<std::byte>(row),
+                                                epilogue_of<Out, HasResidual>(c, row, block(row)), c.out<Out>(row),
+                                                c.scratch<std::byte>(row));
     }
     /// The same for a row of these small_extents.
     template <class In, class Out, int Rows, int Depth, int Channels, bool Words>

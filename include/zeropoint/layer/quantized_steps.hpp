@@ -175,11 +175,11 @@ private:
     }
     template <class In, class Out> static constexpr step_function weighted_step(const node& row) {
         step_function step = nullptr;
-        with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
-            if constexpr (Needs.has(algorithm, false))
-                if (!has_residual(row)) step = convolution::template run<In, Out, algorithm>;
-            if constexpr (Requantization::adds_residuals && Needs.has(algorithm, true))
-                if (has_residual(row)) step = convolution::template run<In, Out, algorithm, true>;
+        with_row_kernels<Needs, Arch>(row, [&]<conv2d_algorithm A, op Kind>(row_kernels<Arch, A, Kind>) {
+            if constexpr (Needs.has(A, false, Kind))
+                if (!has_residual(row)) step = convolution::template run<In, Out, A, false, Kind>;
+            if constexpr (Requantization::adds_residuals && Needs.has(A, true, Kind))
+                if (has_residual(row)) step = convolution::template run<In, Out, A, true, Kind>;
         });
         return step;
     }

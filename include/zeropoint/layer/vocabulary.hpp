@@ -24,6 +24,19 @@ template <fixed_string Name, conv Options> struct conv1d {
     static constexpr int lower(builder& b, int x) { return b.conv1d(x, Name.text, Options); }
 };
 
+/// PyTorch's ConvTranspose2d: `zp::conv_transpose2d<"up", zp::conv_transpose{.out_channels = 16, .kernel = 2, .stride = 2}>`
+/// doubles height and width. The weight in a file is in_channels x out_channels/groups x height x width.
+template <fixed_string Name, conv_transpose Options> struct conv_transpose2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv_transpose2d(x, Name.text, Options); }
+};
+
+/// The same along a sequence of 1 x length x channels. The weight in a file is in_channels x out_channels/groups x kernel.
+template <fixed_string Name, conv_transpose Options> struct conv_transpose1d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv_transpose1d(x, Name.text, Options); }
+};
+
 enum class with_bias : bool { no, yes };
 
 /// Fully connected over a vector of 1 x 1 x K, or over each of the vectors of a sequence, 1 x length x K; put zp::flatten

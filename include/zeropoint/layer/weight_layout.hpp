@@ -1,4 +1,5 @@
-// Between the order of weights inside (out, height, width, in) and in files, which is PyTorch's (out, in, height, width).
+// Between the order of weights inside (out, height, width, in) and in files, which is PyTorch's: (out, in, height, width),
+// (in, out, height, width) of transposed convolutions.
 #pragma once
 
 #include <algorithm>
@@ -6,16 +7,20 @@
 #include <vector>
 
 #include <zeropoint/kernel/layout.hpp>
+#include <zeropoint/kernel/transposed_layout.hpp>
 #include <zeropoint/layer/operator_description.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIW for a conv1d, out x in for a linear layer.
+/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, IOHW for a transposed one, both without the
+/// height in one dimension, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
-    if (row.one_dimensional) return {row.channels, row.window.group_in(), row.window.kernel_width};
-    if (row.kind == op::conv2d)
-        return {row.channels, row.window.group_in(), row.window.kernel_height, row.window.kernel_width};
+    const bool transposed = row.kind == op::conv_transpose2d;
+    const int first = transposed ? row.in.channels : row.channels,
+              second = transposed ? row.window.group_out() : row.window.group_in();
+    if (row.one_dimensional) return {first, second, row.window.kernel_width};
+    if (transposed || row.kind == op::conv2d) return {first, second, row.window.kernel_height, row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};
     return {row.weights};
 }
@@ -25,6 +30,7 @@ inline std::vector<std::int64_t> weight_shape(const node& row) {
 template <class T> void weights_from_file(const node& row, const T* file, T* inside) {
     if (row.kind == op::conv2d)
         kernel::oihw_to_ohwi(file, row.channels, row.window.group_in(), row.window.taps(), inside);
+    else if (row.kind == op::conv_transpose2d) kernel::iohw_to_ohwi(transposed_window(row), file, inside);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::chw_columns_to_hwc(file, row.channels, row.flattened, inside);
     else std::copy_n(file, row.weights, inside);
@@ -33,6 +39,7 @@ template <class T> void weights_from_file(const node& row, const T* file, T* ins
 template <class T> void weights_to_file(const node& row, const T* inside, T* file) {
     if (row.kind == op::conv2d)
         kernel::ohwi_to_oihw(inside, row.channels, row.window.group_in(), row.window.taps(), file);
+    else if (row.kind == op::conv_transpose2d) kernel::ohwi_to_iohw(transposed_window(row), inside, file);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);
     else std::copy_n(inside, row.weights, file);

@@ -98,6 +98,10 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "this layer runs along a sequence, 1 x length x channels, and is given an image (see "
                   "error_in_layer<rule, Layer, input shape, ...>): take the layer of two dimensions, or reshape in "
                   "front of it");
+    static_assert(Broken != rule::conv_transpose_options,
+                  "these options do not fit the input of this transposed convolution (see error_in_layer<rule, Layer, "
+                  "input shape, output shape>): kernel, stride and dilation must be at least 1, padding at least 0, "
+                  "output_padding smaller than stride or dilation, and padding must leave something of the output");
     static_assert(Broken != rule::name_missing,
                   "this operator has parameters, which a file finds by its name, and no name (see error_in_layer<rule, "
                   "Layer, input shape, ...>): give it one");
@@ -123,8 +127,8 @@ template <fixed_string Name, class Net> struct layer_fused_away {
 template <fixed_string Name, class Net> struct layer_has_no_algorithm {
     static_assert(
         sizeof(Net) == 0,
-        "a qconfig chooses an algorithm for this layer, which has none to choose: it is no conv2d or linear, or "
-        "stays in float32 (see layer_has_no_algorithm<Name, Model>): leave the option out");
+        "a qconfig chooses an algorithm for this layer, which has none to choose: it is no convolution or linear "
+        "layer, or stays in float32 (see layer_has_no_algorithm<Name, Model>): leave the option out");
 };
 
 template <fixed_string Name, class Net> struct no_layer_named {

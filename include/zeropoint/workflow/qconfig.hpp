@@ -90,7 +90,7 @@ template <op Kind> struct keep_float_type : qconfig_option {
     static constexpr bool floats = true;
     static constexpr bool selects_type(op kind) { return kind == Kind; }
 };
-/// How the algorithm of conv2d and linear layers is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name,
+/// How the algorithm of convolutions and linear layers is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name,
 /// such as zp::algorithm<zp::conv2d_algorithm::implicit_gemm>. On its own for the whole model, inside of for_layer or
 /// for_type for some. Changes time and memory, never a result or a file.
 template <algorithm_policy Policy> struct algorithm : qconfig_option {
@@ -122,8 +122,8 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
-                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d and zp::op::linear layers have algorithms to "
-                  "choose from");
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv_transpose2d and zp::op::linear "
+                  "layers have algorithms to choose from");
     static_assert(has_no_options<QConfig>,
                   "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and "
                   "requantize_with belong to the outer qconfig, which holds for the whole model");

@@ -107,7 +107,7 @@ template <class Config> constexpr entry_description describe_entry(int index) {
     return all[index];
 }
 
-/// The algorithm of every conv2d and linear row in int8, under the policy that `policy_of(row)` gives.
+/// The algorithm of every weighted row in int8, under the policy that `policy_of(row)` gives.
 template <class Arch, int N, class PolicyOf> constexpr graph<N> choose_algorithms(graph<N> g, PolicyOf policy_of) {
     for (int i = 0; i != g.size; ++i) {
         node& row = g.nodes[i];
