@@ -83,14 +83,23 @@ template <class Net> std::vector<std::vector<float>> normal_inputs(std::size_t c
     return all;
 }
 
+// Layers that move channels and columns: 18 channels become 18.
+using moved_channels =
+    zp::sequential<zp::stack<zp::axis::channels, zp::chunk<1, 2>, zp::slice<zp::axis::channels, 0, 18, 2>>,
+                   zp::flip<zp::axis::width>, zp::gather<zp::axis::width, 4, 0, 3, 3, 1>>;
+
 // Layers that see pixels and channels, around one that pools the whole input.
 template <class Input, class Global>
-struct pixelwise : zp::model<Input, zp::unfused_batch_norm<"bn">, zp::relu, zp::layer_norm<"ln">,
-                             zp::mul<zp::identity, zp::sequential<Global, zp::sigmoid>>, zp::prelu<"slopes", 6>,
-                             zp::instance_norm<"in", zp::norm{}>, zp::residual<zp::tanh>,
-                             zp::concat<zp::identity, zp::softmax, zp::sub<zp::identity, zp::argmax>>,
-                             zp::where<zp::argmax, zp::identity, zp::sigmoid>, zp::group_norm<"gn", 3>, zp::flatten,
-                             zp::linear<"fc", 7>> {};
+struct pixelwise
+    : zp::model<Input,
+                zp::normalize<zp::means<100, 200, 300, 0, -100, 50>, zp::deviations<1000, 900, 1100, 1000, 800, 1000>>,
+                zp::unfused_batch_norm<"bn">, zp::relu, zp::layer_norm<"ln">,
+                zp::mul<zp::identity, zp::sequential<Global, zp::sigmoid>>, zp::prelu<"slopes", 6>,
+                zp::instance_norm<"in", zp::norm{}>, zp::residual<zp::tanh>,
+                zp::concat<zp::identity, zp::softmax, zp::sub<zp::identity, zp::argmax>>,
+                zp::where<zp::argmax, zp::identity, zp::sigmoid>, moved_channels,
+                zp::mul<zp::identity, zp::sequential<zp::mean<zp::axes::channels>, zp::sigmoid>>,
+                zp::sub<zp::identity, zp::mean<>>, zp::group_norm<"gn", 3>, zp::flatten, zp::linear<"fc", 7>> {};
 struct of_volume : pixelwise<zp::input<3, 4, 5, 6>, zp::adaptive_avg_pool3d<1>> {};
 struct of_image : pixelwise<zp::input<12, 5, 6>, zp::adaptive_avg_pool2d<1>> {};
 

@@ -15,6 +15,8 @@ struct shape {
     /// Of all planes.
     constexpr int pixels() const { return depth * height * width; }
     constexpr bool is_volume() const { return depth != 1; }
+    /// The planes one below the other: to what does not tell rows apart, the same values.
+    constexpr shape as_image() const { return {depth * height, width, channels}; }
     constexpr bool operator==(const shape&) const = default;
 };
 

@@ -23,6 +23,7 @@ namespace kernel {
 
 /// One window in memory: its first value, its spans, and the distances between rows and columns, in values.
 template <class T> struct pool_window {
+    using value_type = T;
     const T* first;
     window_span rows, columns;
     std::ptrdiff_t row_distance, column_distance;
@@ -173,9 +174,11 @@ template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T
 }
 
 /// Sums over a window of code - lowest code of T, for the channels of one vector, in the order of load_interleaved.
-template <class Arch, code8 T, class Window>
+template <class Arch, class Window>
+    requires code8<typename Window::value_type>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const Window& window,
                                                                         std::size_t channel) noexcept {
+    using T = typename Window::value_type;
     using bytes = xsimd::batch<std::uint8_t, Arch>;
     using words = xsimd::batch<std::uint16_t, Arch>;
     using ints = xsimd::batch<std::int32_t, Arch>;
@@ -225,7 +228,7 @@ template <class Arch, class Window, code8 T>
             const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);
             const xsimd::batch<float, Arch> divisors(static_cast<float>(divisor));
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
-                auto codes = sum_window<Arch, T>(window, c);
+                auto codes = sum_window<Arch>(window, c);
                 unroll<4>([&](auto part) __attribute__((always_inline)) {
                     codes[part] =
                         round_to_nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;

@@ -14,6 +14,7 @@ namespace kernel {
 
 /// A window of several planes in memory, as pool_window is of one: `plane` is its part in the first.
 template <class T> struct pool_volume {
+    using value_type = T;
     pool_window<T> plane;
     window_span planes;
     std::ptrdiff_t plane_distance;

@@ -11,6 +11,7 @@ namespace operators {
 
 template <axis Along, int... Indices> struct gather {
     static constexpr const char* kind = "gather";
+    static constexpr bool takes_volumes = Along != axis::height;
     static constexpr output_range range = output_range::of_input;
     static constexpr int options[] = {static_cast<int>(Along), Indices...};
     static constexpr std::int32_t indices[] = {Indices...};
@@ -21,12 +22,14 @@ template <axis Along, int... Indices> struct gather {
         return x;
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::gather<Arch>(o.x_shape(), static_cast<int>(Along), indices, sizeof...(Indices), o.x(), o.y());
+        kernel::gather<Arch>(o.x_shape().as_image(), static_cast<int>(Along), indices, sizeof...(Indices), o.x(),
+                             o.y());
     }
 };
 
 template <axis Along> struct stack {
     static constexpr const char* kind = "stack";
+    static constexpr bool takes_volumes = Along != axis::height;
     static constexpr bool on_one_grid = true;
     static constexpr int options[] = {static_cast<int>(Along)};
 
@@ -47,7 +50,8 @@ template <axis Along> struct stack {
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         int begin[3] = {};
         for (int k = 0; k != o.inputs(); ++k) {
-            kernel::copy_box<Arch>(kernel::place_copy(o.x_shape(k), begin, o.y_shape()), o.x(k), o.y());
+            kernel::copy_box<Arch>(kernel::place_copy(o.x_shape(k).as_image(), begin, o.y_shape().as_image()), o.x(k),
+                                   o.y());
             begin[static_cast<int>(Along)] += extent_along(o.x_shape(k), Along);
         }
     }

@@ -58,6 +58,7 @@ template <class Means, class Deviations> constexpr auto means_and_deviations() {
 
 template <class Means, class Deviations> struct normalize {
     static constexpr const char* kind = "normalize";
+    static constexpr bool takes_volumes = true;
     static constexpr int count = Means::count;
     static constexpr auto options = means_and_deviations<Means, Deviations>();
     static constexpr channel_map map{Means::values, Deviations::values, &description_of<mean_border<Means>>,

@@ -19,6 +19,7 @@ template <axis Height, axis Width, axis Channels> struct permute : rearrangement
 
 template <axis... Along> struct flip : rearrangement<flip<Along...>> {
     static constexpr const char* kind = "flip";
+    static constexpr bool takes_volumes = ((Along != axis::height) && ...);
     static constexpr int options[] = {sizeof...(Along), static_cast<int>(Along)...};
 
     static constexpr shape output_shape(shape x) { return x; }

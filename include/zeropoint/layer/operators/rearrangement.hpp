@@ -16,7 +16,7 @@ constexpr int at_least_one(int number) { return number < 1 ? 1 : number; }
 template <class Operator> struct rearrangement {
     static constexpr output_range range = output_range::of_input;
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::copy_box<Arch>(Operator::copy(o.x_shape()), o.x(), o.y());
+        kernel::copy_box<Arch>(Operator::copy(o.x_shape().as_image()), o.x(), o.y());
     }
 };
 

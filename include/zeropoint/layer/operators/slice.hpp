@@ -26,6 +26,7 @@ constexpr kernel::box_copy slice_along(const shape& in, axis along, int begin, i
 
 template <axis Along, int Begin, int End, int Step> struct slice : rearrangement<slice<Along, Begin, End, Step>> {
     static constexpr const char* kind = "slice";
+    static constexpr bool takes_volumes = Along != axis::height;
     static constexpr int options[] = {static_cast<int>(Along), Begin, End, Step};
 
     static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }
@@ -45,6 +46,7 @@ template <axis Along, int Begin, int End, int Step> struct slice : rearrangement
 
 template <int Index, int Count, axis Along> struct chunk : rearrangement<chunk<Index, Count, Along>> {
     static constexpr const char* kind = "chunk";
+    static constexpr bool takes_volumes = Along != axis::height;
     static constexpr int options[] = {Index, Count, static_cast<int>(Along)};
 
     static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }

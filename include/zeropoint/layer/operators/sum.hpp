@@ -21,15 +21,17 @@ template <axes Over, bool Mean> struct sum {
     static constexpr const char* kind = Mean ? "mean" : "sum";
     static constexpr int options[] = {static_cast<int>(Over)};
     static constexpr bool fuses_clamps = true;
+    static constexpr bool takes_volumes = holds(Over, axes::height) == holds(Over, axes::width);
     using prepared = kernel::axis_sum_parameters;
 
     static constexpr shape output_shape(shape x) {
         return {holds(Over, axes::height) ? 1 : x.height, holds(Over, axes::width) ? 1 : x.width,
-                holds(Over, axes::channels) ? 1 : x.channels};
+                holds(Over, axes::channels) ? 1 : x.channels, holds(Over, axes::height) ? 1 : x.depth};
     }
     static constexpr int divisor(const node& row) { return Mean ? row.in.size() / row.out.size() : 1; }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
-        kernel::sum_axes<Arch>(o.x_shape(), o.y_shape(), divisor(o.row()), o.lowest(), o.highest(), o.x(), o.y());
+        kernel::sum_axes<Arch>(o.x_shape().as_image(), o.y_shape().as_image(), divisor(o.row()), o.lowest(),
+                               o.highest(), o.x(), o.y());
     }
 
     static constexpr int prepared_bytes(const node&) { return static_cast<int>(sizeof(prepared)); }
@@ -41,7 +43,8 @@ template <axes Over, bool Mean> struct sum {
         std::memcpy(p.prepared, &made, sizeof made);
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::sum_axes<Arch>(o.x_shape(), o.y_shape(), o.x(), *o.template prepared<prepared>(), o.y());
+        kernel::sum_axes<Arch>(o.x_shape().as_image(), o.y_shape().as_image(), o.x(), *o.template prepared<prepared>(),
+                               o.y());
     }
 };
 
@@ -52,7 +55,7 @@ template <axes Over, bool Mean> struct sum {
 
 /// The sum over axes of what goes in.
 template <axes Over = axes::image> struct sum : operator_layer<op::sum, "", operators::sum<Over, false>> {};
-/// The mean over axes of what goes in: by default over the image, which is global average pooling.
+/// The mean over axes of what goes in: by default over the image, or all planes of a volume, which is global average pooling.
 template <axes Over = axes::image> struct mean : operator_layer<op::mean, "", operators::sum<Over, true>> {};
 
 }  // namespace v0
