@@ -13,7 +13,8 @@ namespace {
 // clang-format off
 // [volume]
 struct scan : zp::model<zp::input<16, 32, 32, 4>,  // depth, height, width, channels
-                        zp::max_pool3d<2>, zp::unfused_batch_norm<"norm">, zp::relu,
+                        zp::conv3d<"conv", zp::volume_conv{.out_channels = 8, .kernel = {1, 3, 3}}>,
+                        zp::batch_norm3d<"norm">, zp::relu, zp::max_pool3d<2>,
                         zp::avg_pool3d<zp::volume_pool{.kernel = {1, 2, 2}}>, zp::adaptive_avg_pool3d<1>, zp::flatten,
                         zp::linear<"classes", 10>> {};
 // [/volume]

@@ -222,6 +222,44 @@ TEST_CASE(
           }) == rule::none);
 }
 
+TEST_CASE("builder: conv3d has one position for every window that fits, along depth too") {
+    made_up::generator next(8);
+    for (int i = 0; i != 1000; ++i) {
+        const zp::shape in{next.integer(1, 8), next.integer(1, 8), 2 * next.integer(1, 4), next.integer(1, 8)};
+        zp::volume_conv options{.out_channels = 2 * next.integer(1, 5), .groups = next.integer(1, 2)};
+        for (int zp::volume_extent::*along :
+             {&zp::volume_extent::depth, &zp::volume_extent::height, &zp::volume_extent::width}) {
+            options.kernel.*along = next.integer(1, 4);
+            options.stride.*along = next.integer(1, 3);
+            options.padding.*along = next.integer(0, 2);
+            options.dilation.*along = next.integer(1, 2);
+        }
+        workbench bench;
+        const zp::node& row = bench.rows[static_cast<std::size_t>(bench.b.conv3d(bench.b.input(in), "c", options))];
+        const auto count = [&](int extent, int zp::volume_extent::*along) {
+            return count_windows(extent, options.kernel.*along, options.stride.*along, options.padding.*along,
+                                 options.dilation.*along, false);
+        };
+        const int depth = count(in.depth, &zp::volume_extent::depth);
+        const int height = count(in.height, &zp::volume_extent::height);
+        const int width = count(in.width, &zp::volume_extent::width);
+        if (depth == 0 || height == 0 || width == 0) {
+            CHECK(bench.broken() == zp::rule::empty_output);
+            continue;
+        }
+        CHECK(row.out == zp::shape{height, width, options.out_channels, depth});
+        const zp::kernel::conv3d_geometry g = zp::volume_window(row);
+        CHECK(g.stacked() == row.window);
+        CHECK(row.weights == g.depth() * options.out_channels);
+        CHECK(bench.broken() == zp::rule::none);
+    }
+    for (const int stride : {0, 1}) {
+        workbench bench;
+        bench.b.conv3d(bench.b.input({4, 4, 2, 4}), "c", {.out_channels = 2, .stride = {stride, 1, 1}});
+        CHECK(bench.broken() == (stride == 0 ? zp::rule::window_not_positive : zp::rule::none));
+    }
+}
+
 TEST_CASE("builder: what looks at height and width refuses a volume, what sees pixels alone takes it") {
     using zp::rule;
     const auto broken_by = [](zp::shape in, auto make) {

@@ -21,6 +21,17 @@ struct conv {
     bool bias = true;
 };
 
+/// The same of a convolution over a volume.
+struct volume_conv {
+    int out_channels = 0;
+    volume_extent kernel = 1;
+    volume_extent stride = 1;
+    volume_extent padding = 0;
+    volume_extent dilation = 1;
+    int groups = 1;
+    bool bias = true;
+};
+
 /// Options of a pooling window, with PyTorch's defaults: a stride of 0 means the kernel's extent.
 struct pool {
     extent kernel = 2;
@@ -60,18 +71,36 @@ public:
     /// Cross-correlation as PyTorch's Conv2d: zero padding on all sides.
     constexpr int conv2d(int x, const char* name, const conv& options) {
         node row = unary(op::conv2d, x, name);
-        const int groups = options.groups == depthwise ? row.in.channels : options.groups;
-        const int channels =
-            options.out_channels == 0 && options.groups == depthwise ? row.in.channels : options.out_channels;
-        if (channels <= 0) fail(rule::out_channels_missing, row.in);
-        if (groups <= 0 || row.in.channels % groups != 0 || channels % groups != 0)
-            fail(rule::channels_not_divisible, row.in, {1, 1, channels});
+        set_channels(row, options.out_channels, options.groups);
         set_window(row, options.kernel, options.stride, options.padding, options.dilation, false);
-        row.window.groups = groups <= 0 ? 1 : groups;
-        row.out.channels = row.channels = channels;
         row.bias = options.bias;
-        row.weights = channels * options.kernel.height * options.kernel.width * (row.in.channels / row.window.groups);
+        row.weights =
+            row.channels * options.kernel.height * options.kernel.width * (row.in.channels / row.window.groups);
         return append(row);
+    }
+    /// The same over a volume, as PyTorch's Conv3d.
+    constexpr int conv3d(int x, const char* name, const volume_conv& options) {
+        node row = unary(op::conv3d, x, name);
+        const volume_extent &kernel = options.kernel, &stride = options.stride, &padding = options.padding,
+                            &dilation = options.dilation;
+        set_channels(row, options.out_channels, options.groups);
+        set_window(row, {kernel.height, kernel.width}, {stride.height, stride.width}, {padding.height, padding.width},
+                   {dilation.height, dilation.width}, false);
+        if (kernel.depth < 1 || stride.depth < 1 || padding.depth < 0 || dilation.depth < 1)
+            fail(rule::window_not_positive, row.in, {1, 1, 1, kernel.depth});
+        else
+            row.out.depth =
+                output_extent(row.in.depth, kernel.depth, stride.depth, padding.depth, dilation.depth, false);
+        row.depth = {kernel.depth, stride.depth, padding.depth, dilation.depth};
+        row.bias = options.bias;
+        row.weights =
+            row.channels * kernel.depth * kernel.height * kernel.width * (row.in.channels / row.window.groups);
+        const int before = size, y = append(row);
+        if (size != before) {
+            nodes[y].window.in = {row.in.height, row.in.width, row.in.channels * kernel.depth};
+            nodes[y].window.out = {row.out.height, row.out.width, row.out.channels};
+        }
+        return y;
     }
     /// conv2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
     constexpr int conv1d(int x, const char* name, conv options) {
@@ -248,6 +277,18 @@ private:
     /// A linear row's `flattened` tells of its input; its output has no order but its own.
     constexpr shape flattened_of(int x) const {
         return nodes[x].kind == op::linear ? shape{0, 0, 0} : nodes[x].flattened;
+    }
+    /// Channels and groups of a convolution.
+    constexpr void set_channels(node& row, int out_channels, int groups) {
+        if (groups == depthwise) {
+            groups = row.in.channels;
+            if (out_channels == 0) out_channels = row.in.channels;
+        }
+        if (out_channels <= 0) fail(rule::out_channels_missing, row.in);
+        if (groups <= 0 || row.in.channels % groups != 0 || out_channels % groups != 0)
+            fail(rule::channels_not_divisible, row.in, {1, 1, out_channels});
+        row.window.groups = groups <= 0 ? 1 : groups;
+        row.out.channels = row.channels = out_channels;
     }
     constexpr void set_window(node& row, extent kernel, extent stride, extent padding, extent dilation,
                               bool ceil_mode) {

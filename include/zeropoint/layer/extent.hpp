@@ -1,4 +1,4 @@
-// Height and width of a window, as options of layers have them.
+// Height and width of a window, and depth of one over a volume, as options of layers have them.
 #pragma once
 
 namespace zp {
@@ -11,6 +11,17 @@ struct extent {
     constexpr extent(int both) : height(both), width(both) {}  // NOLINT(google-explicit-constructor): .kernel = 3
     constexpr extent(int rows, int columns) : height(rows), width(columns) {}
     constexpr bool operator==(const extent&) const = default;
+};
+
+/// Depth, height and width of a window; `3` means 3 x 3 x 3, `{1, 2, 2}` four pixels of one plane.
+struct volume_extent {
+    int depth = 1, height = 1, width = 1;
+    constexpr volume_extent() = default;
+    constexpr volume_extent(int all) : depth(all), height(all), width(all) {}  // NOLINT(google-explicit-constructor)
+    constexpr volume_extent(int planes, int rows, int columns) : depth(planes), height(rows), width(columns) {}
+    constexpr bool operator==(const volume_extent&) const = default;
+
+    constexpr bool at_least(int least) const { return depth >= least && height >= least && width >= least; }
 };
 
 /// `.groups = zp::depthwise`: one group per input channel.

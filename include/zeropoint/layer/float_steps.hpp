@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/activations.hpp>
 #include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/concat.hpp>
+#include <zeropoint/kernel/conv3d.hpp>
 #include <zeropoint/kernel/float_conv2d.hpp>
 #include <zeropoint/kernel/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/float_elementwise.hpp>
@@ -44,6 +45,7 @@ template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (row.kind == op::batch_norm) return size * 2 * row.channels;
     if (row.described != nullptr) return row.described->scratch_bytes(row);
+    if (row.kind == op::conv3d) return size * static_cast<int>(kernel::conv3d_float_scratch<Arch>(volume_window(row)));
     if (row.kind == op::conv_transpose2d)
         return size * static_cast<int>(kernel::conv_transpose2d_float_scratch<Arch>(transposed_window(row)));
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
@@ -55,6 +57,12 @@ template <class Arch> struct float_steps {
     static void weighted(const node& row, const context& c) noexcept {
         const float* weights = c.block<float>(row);
         kernel::conv2d_float<Arch>(row.window, c.in<float>(row), weights, weights + bias_offset(row),
+                                   lower_bound(row, row.activation), upper_bound(row, row.activation),
+                                   c.out<float>(row), c.scratch<float>(row));
+    }
+    static void conv3d(const node& row, const context& c) noexcept {
+        const float* weights = c.block<float>(row);
+        kernel::conv3d_float<Arch>(volume_window(row), c.in<float>(row), weights, weights + bias_offset(row),
                                    lower_bound(row, row.activation), upper_bound(row, row.activation),
                                    c.out<float>(row), c.scratch<float>(row));
     }
@@ -126,6 +134,7 @@ template <class Arch> constexpr step_function float_step(const node& row) {
     switch (row.kind) {
         case op::conv2d:
         case op::linear: return steps::weighted;
+        case op::conv3d: return steps::conv3d;
         case op::conv_transpose2d: return steps::conv_transpose2d;
         case op::batch_norm: return steps::batch_norm;
         case op::relu:

@@ -7,6 +7,7 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/conv3d_geometry.hpp>
 #include <zeropoint/kernel/transposed_geometry.hpp>
 
 namespace zp {
@@ -14,7 +15,7 @@ inline namespace v0 {
 
 // clang-format off
 enum class op : std::uint8_t {
-    none, input, conv2d, conv_transpose2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
+    none, input, conv2d, conv3d, conv_transpose2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
@@ -27,7 +28,7 @@ enum class op : std::uint8_t {
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
-        "none", "input", "conv2d", "conv_transpose2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
+        "none", "input", "conv2d", "conv3d", "conv_transpose2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
@@ -42,7 +43,9 @@ constexpr const char* name_of(op kind) {
 // clang-format on
 
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
-constexpr bool is_weighted(op kind) { return kind == op::conv2d || kind == op::conv_transpose2d || kind == op::linear; }
+constexpr bool is_weighted(op kind) {
+    return kind == op::conv2d || kind == op::conv3d || kind == op::conv_transpose2d || kind == op::linear;
+}
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
 /// Activations that are a 256-entry table on 8 bits.
@@ -104,6 +107,11 @@ struct activation_function {
     constexpr bool has_known_range() const { return output_min < output_max; }
 };
 
+/// The window of a conv3d along depth.
+struct depth_window {
+    int kernel = 1, stride = 1, padding = 0, dilation = 1;
+};
+
 /// A row of the table that every stage of a model owns as a static constexpr member. Rows stand in execution order.
 struct node {
     op kind = op::none;
@@ -125,8 +133,9 @@ struct node {
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
     kernel::conv2d_geometry window;  // conv2d, linear and pooling; conv_transpose2d: see transposed_window
-    float parameter = 0;             // negative_slope of leaky_relu, epsilon of batch_norm
-    float lowest = 0, highest = 0;   // clamp, of its own or fused: the bounds
+    depth_window depth;   // conv3d: its window along depth; `window` is one over all of its planes, see volume_window
+    float parameter = 0;  // negative_slope of leaky_relu, epsilon of batch_norm
+    float lowest = 0, highest = 0;  // clamp, of its own or fused: the bounds
     const char* name = "";
     const operator_description* described = nullptr;  // what a described operator is,
     const operator_steps* steps = nullptr;            // and its functions; not in the table of an int8 stage
@@ -162,6 +171,21 @@ constexpr bool is_table_row(const node& row) {
 /// What a conv_transpose2d row computes: its window holds the same numbers under the same names.
 constexpr kernel::conv_transpose2d_geometry transposed_window(const node& row) {
     return kernel::as_transposed(row.window);
+}
+
+/// What a conv3d row computes. Its window is that of one output plane, the planes under it being channels of one image:
+/// conv3d_geometry::stacked().
+constexpr kernel::conv3d_geometry volume_window(const node& row) {
+    kernel::conv3d_geometry g;
+    g.plane = row.window;
+    g.plane.in.channels = row.in.channels;
+    g.in_depth = row.in.depth;
+    g.out_depth = row.out.depth;
+    g.kernel_depth = row.depth.kernel;
+    g.stride_depth = row.depth.stride;
+    g.padding_front = row.depth.padding;
+    g.dilation_depth = row.depth.dilation;
+    return g;
 }
 
 /// A convolution or linear row of an int8 model that adds the codes of inputs[1] to its sums before they are rounded.

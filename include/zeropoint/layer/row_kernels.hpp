@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/conv3d.hpp>
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 
@@ -56,6 +57,27 @@ template <class Arch, conv2d_algorithm Algorithm> struct row_kernels<Arch, Algor
     }
 };
 
+/// Packed they are those of one convolution over planes side by side.
+template <class Arch, conv2d_algorithm Algorithm> struct row_kernels<Arch, Algorithm, op::conv3d> {
+    using kernels = kernel::conv3d_kernels<Arch, Algorithm>;
+
+    template <class Weight>
+    static void pack(const node& row, const kernel::conv2d_weights<Weight>& weights, kernel::activation_codes codes,
+                     std::byte* packed) {
+        kernels::pack(volume_window(row), weights, codes, packed);
+    }
+    template <class Weight>
+    static void unpack(const node& row, const std::int32_t* zero_points, kernel::activation_codes codes,
+                       const std::byte* packed, Weight* values, std::int32_t* bias) {
+        kernels::unpack(volume_window(row), zero_points, codes, packed, values, bias);
+    }
+    template <class In, class Out, class Epilogue>
+    static void run(const node& row, const In* x, kernel::activation_codes codes, const std::byte* packed,
+                    const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        kernels::run(volume_window(row), x, codes, packed, epilogue, y, scratch);
+    }
+};
+
 /// Calls f(row_kernels<Arch, A, K>()) with those of the row's algorithm and kind, which must be needed. f is instantiated for
 /// what is needed alone.
 template <kernel_needs Needs, class Arch, class F> constexpr void with_row_kernels(const node& row, F&& f) {
@@ -65,6 +87,11 @@ template <kernel_needs Needs, class Arch, class F> constexpr void with_row_kerne
             return with_algorithm<Needs, kind>(row.algorithm, [&](auto algorithm) {
                 if constexpr (kernel::computes_phases(algorithm)) f(row_kernels<Arch, algorithm, kind>());
             });
+    }
+    if constexpr (Needs.has(op::conv3d)) {
+        if (row.kind == op::conv3d)
+            return with_algorithm<Needs, op::conv3d>(
+                row.algorithm, [&](auto algorithm) { f(row_kernels<Arch, algorithm, op::conv3d>()); });
     }
     with_algorithm<Needs>(row.algorithm, [&](auto algorithm) { f(row_kernels<Arch, algorithm>()); });
 }
@@ -83,6 +110,9 @@ template <class Arch> constexpr std::size_t packed_bytes_of(const node& row) {
 }
 /// Bytes of scratch of a row computed by an algorithm, a multiple of 64.
 template <class Arch> constexpr std::size_t scratch_bytes_of(const node& row, conv2d_algorithm algorithm) {
+    if (row.kind == op::conv3d)
+        return kernel::with_conv3d_kernels<Arch>(
+            volume_window(row), algorithm, [&](auto kernels) { return kernels.scratch_bytes(volume_window(row)); });
     if (row.kind != op::conv_transpose2d) return kernel::conv2d_scratch_bytes<Arch>(row.window, algorithm);
     return kernel::with_conv_transpose2d_kernels<Arch>(
         algorithm, [&](auto kernels) { return kernels.scratch_bytes(transposed_window(row)); });
@@ -91,7 +121,9 @@ template <class Arch> constexpr std::size_t scratch_bytes_of(const node& row, co
 template <class Arch> constexpr kernel::conv2d_cost cost_of(const node& row, conv2d_algorithm algorithm) {
     if (row.kind == op::conv_transpose2d)
         return kernel::cost_of_conv_transpose2d<Arch>(transposed_window(row), algorithm, packs_zero_points(row));
-    return kernel::cost_of_conv2d<Arch>(row.window, algorithm, packs_zero_points(row));
+    kernel::conv2d_cost cost = kernel::cost_of_conv2d<Arch>(row.window, algorithm, packs_zero_points(row));
+    cost.nanoseconds *= row.out.depth;  // a conv3d's window is of one output plane
+    return cost;
 }
 /// What a packed row does.
 template <class Arch> kernel::conv2d_description describe_row_kernels(const node& row, const std::byte* packed) {

@@ -17,6 +17,13 @@ template <fixed_string Name, conv Options> struct conv2d {
     static constexpr int lower(builder& b, int x) { return b.conv2d(x, Name.text, Options); }
 };
 
+/// Over a volume: `zp::conv3d<"conv", zp::volume_conv{.out_channels = 16, .kernel = {1, 3, 3}, .padding = {0, 1, 1}}>`. The
+/// weight in a file is out_channels x in_channels/groups x depth x height x width.
+template <fixed_string Name, volume_conv Options> struct conv3d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv3d(x, Name.text, Options); }
+};
+
 /// Along a sequence of 1 x length x channels (PyTorch's channels x length): `zp::conv1d<"conv", zp::conv{.out_channels = 8,
 /// .kernel = 5, .padding = 2}>`. The weight in a file is out_channels x in_channels/groups x kernel.
 template <fixed_string Name, conv Options> struct conv1d {
@@ -62,7 +69,7 @@ template <fixed_string Name, norm Options = norm{}> struct batch_norm2d {
 };
 /// The same arithmetic on a vector, after a linear layer.
 template <fixed_string Name, norm Options = norm{}> struct batch_norm1d : batch_norm2d<Name, Options> {};
-/// And on a volume.
+/// And on a volume, behind a conv3d.
 template <fixed_string Name, norm Options = norm{}> struct batch_norm3d : batch_norm2d<Name, Options> {};
 
 /// A pooling layer over a window given as `pool{...}`, or as an int for a square window with a stride of the same size.

@@ -13,7 +13,7 @@
 namespace zp {
 inline namespace v0 {
 
-/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, IOHW for a transposed one, both without the
+/// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIDHW for one over a volume, IOHW for a transposed one, without the
 /// height in one dimension, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
     const bool transposed = row.kind == op::conv_transpose2d;
@@ -21,6 +21,9 @@ inline std::vector<std::int64_t> weight_shape(const node& row) {
               second = transposed ? row.window.group_out() : row.window.group_in();
     if (row.one_dimensional) return {first, second, row.window.kernel_width};
     if (transposed || row.kind == op::conv2d) return {first, second, row.window.kernel_height, row.window.kernel_width};
+    if (row.kind == op::conv3d)
+        return {row.channels, row.in.channels / row.window.groups, row.depth.kernel, row.window.kernel_height,
+                row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};
     return {row.weights};
 }
@@ -30,6 +33,9 @@ inline std::vector<std::int64_t> weight_shape(const node& row) {
 template <class T> void weights_from_file(const node& row, const T* file, T* inside) {
     if (row.kind == op::conv2d)
         kernel::oihw_to_ohwi(file, row.channels, row.window.group_in(), row.window.taps(), inside);
+    else if (row.kind == op::conv3d)
+        kernel::oihw_to_ohwi(file, row.channels, row.in.channels / row.window.groups, volume_window(row).taps(),
+                             inside);
     else if (row.kind == op::conv_transpose2d) kernel::iohw_to_ohwi(transposed_window(row), file, inside);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::chw_columns_to_hwc(file, row.channels, row.flattened, inside);
@@ -39,6 +45,9 @@ template <class T> void weights_from_file(const node& row, const T* file, T* ins
 template <class T> void weights_to_file(const node& row, const T* inside, T* file) {
     if (row.kind == op::conv2d)
         kernel::ohwi_to_oihw(inside, row.channels, row.window.group_in(), row.window.taps(), file);
+    else if (row.kind == op::conv3d)
+        kernel::ohwi_to_oihw(inside, row.channels, row.in.channels / row.window.groups, volume_window(row).taps(),
+                             file);
     else if (row.kind == op::conv_transpose2d) kernel::ohwi_to_iohw(transposed_window(row), inside, file);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);

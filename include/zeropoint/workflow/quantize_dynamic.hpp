@@ -56,6 +56,7 @@ template <class Config> constexpr const char* why_float(const node& row) {
     if (row.keep_float) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
     if (row.kind == op::conv_transpose2d) return "stays float32: transposed convolutions have no dynamic form";
+    if (row.kind == op::conv3d) return "stays float32: convolutions over volumes have no dynamic form";
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
     constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);

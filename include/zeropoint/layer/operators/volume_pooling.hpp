@@ -9,17 +9,6 @@
 namespace zp {
 inline namespace v0 {
 
-/// Depth, height and width of a window; `3` means 3 x 3 x 3, `{1, 2, 2}` four pixels of one plane.
-struct volume_extent {
-    int depth = 1, height = 1, width = 1;
-    constexpr volume_extent() = default;
-    constexpr volume_extent(int all) : depth(all), height(all), width(all) {}  // NOLINT(google-explicit-constructor)
-    constexpr volume_extent(int planes, int rows, int columns) : depth(planes), height(rows), width(columns) {}
-    constexpr bool operator==(const volume_extent&) const = default;
-
-    constexpr bool at_least(int least) const { return depth >= least && height >= least && width >= least; }
-};
-
 /// Options of a pooling window over a volume, with PyTorch's defaults: a stride of 0 means the kernel's extent.
 struct volume_pool {
     volume_extent kernel = 2;
