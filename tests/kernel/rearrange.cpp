@@ -160,6 +160,23 @@ TEST_CASE("pixel and channel shuffles, and their inverses") {
     }
 }
 
+TEST_CASE("tile: every position is that of the input, modulo its extents") {
+    arrays::generator next(7);
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
+        const shape in{next.integer(1, 6), next.integer(1, 9), next.integer(1, 40)};
+        const int height = next.integer(1, 4), width = next.integer(1, 4), channels = next.integer(1, 4);
+        const shape out = kernel::tiled_shape(in, height, width, channels);
+        compare(
+            in, out, next(),
+            [&]<class Arch>(const auto* x, auto* y) { kernel::tile<Arch>(in, height, width, channels, x, y); },
+            [&](const auto* x, auto* y) {
+                reference::rearrange(in, out, x, y, [&](position p) {
+                    return position{p.h % in.height, p.w % in.width, p.c % in.channels};
+                });
+            });
+    }
+}
+
 TEST_CASE("gather and roll") {
     arrays::generator next(5);
     for (int i = 0; i != zp_test::fewer(500); ++i) {
