@@ -311,9 +311,11 @@ private:
         row.window.dilation_width = dilation.width;
     }
     constexpr int append(node row) {
-        for (int k = 0; k != row.input_count; ++k)
-            if (nodes[row.inputs[k]].out.is_volume() && !takes_volumes(row))
-                fail(rule::image_expected, nodes[row.inputs[k]].out);
+        for (int k = 0; k != row.input_count; ++k) {
+            const shape& x = nodes[row.inputs[k]].out;
+            const bool loses_depth = is_elementwise(row) && row.out.depth != x.depth;
+            if (x.is_volume() && (!takes_volumes(row) || loses_depth)) fail(rule::image_expected, x);
+        }
         if (row.out.height <= 0 || row.out.width <= 0 || row.out.depth <= 0) fail(rule::empty_output, row.in, row.out);
         if (size == capacity_) {
             fail(rule::too_many_nodes);
