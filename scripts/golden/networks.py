@@ -480,16 +480,19 @@ class UNet(nn.Module):
         def forward(self, x):
             return self.double_conv(x)
 
-    def __init__(self, inputs, classes, width=64):
+    def __init__(self, inputs, classes, width=64, transposed=False):
         super().__init__()
+        halves = 1 if transposed else 2  # bilinear upsampling keeps channels, so the layer in front gives half of them
         self.inc = self.DoubleConv(inputs, width, width)
         for level in range(1, 5):
-            before, after = width << (level - 1), width << min(level, 3)
+            before, after = width << (level - 1), (width << level) // (halves if level == 4 else 1)
             down, up = nn.Module(), nn.Module()
             down.maxpool_conv = nn.Sequential(nn.MaxPool2d(2), self.DoubleConv(before, after, after))
             setattr(self, f"down{level}", down)
-            before, after = width << (5 - level), width << max(3 - level, 0)
+            before, after = width << (5 - level), (width << (4 - level)) // (1 if level == 4 else halves)
             up.conv = self.DoubleConv(before, before // 2, after)
+            if transposed:
+                up.up = nn.ConvTranspose2d(before, before // 2, 2, 2)
             setattr(self, f"up{level}", up)
         self.outc = nn.Module()
         self.outc.conv = nn.Conv2d(width, classes, 1)
@@ -500,7 +503,10 @@ class UNet(nn.Module):
             levels.append(down.maxpool_conv(levels[-1]))
         x = levels.pop()
         for up in (self.up1, self.up2, self.up3, self.up4):
-            x = nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
+            if hasattr(up, "up"):
+                x = up.up(x)
+            else:
+                x = nn.functional.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)
             x = up.conv(torch.cat([levels.pop(), x], 1))
         return self.outc.conv(x)
 
@@ -555,6 +561,7 @@ NETWORKS = {
     "mobilenet_v3_small": (lambda: MobileNetV3(MobileNetV3.SMALL, 1024), (3, 64, 64), {}),
     "shufflenet_v2_x1_0": (lambda: ShuffleNetV2(116, 1024), (3, 64, 64), {}),
     "unet": (lambda: UNet(3, 2, 16), (3, 32, 48), None),
+    "unet_transposed": (lambda: UNet(3, 2, 8, True), (3, 32, 48), None),
     "bert_encoder": (lambda: BertEncoder(), (384, 1, 8), None),
     "ds_cnn": (lambda: DsCnn(), (1, 49, 10), None),
 }

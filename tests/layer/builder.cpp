@@ -124,6 +124,19 @@ TEST_CASE("builder: depthwise convolutions take their channels from the input") 
     CHECK(bench.broken() == zp::rule::none);
 }
 
+TEST_CASE("builder: transposed convolutions have PyTorch's extents, depthwise ones their input's channels") {
+    workbench bench;
+    bench.b.conv_transpose2d(bench.b.input({6, 5, 12}), "d",
+                             {.kernel = 3, .stride = {2, 3}, .output_padding = {1, 2}, .groups = zp::depthwise});
+    CHECK(bench.last().out == zp::shape{14, 17, 12});
+    CHECK(bench.last().window.groups == 12);
+    CHECK(bench.last().weights == 12 * 9);
+    bench.b.conv_transpose2d(0, "c", {.out_channels = 8, .kernel = {2, 4}, .padding = {0, 1}, .groups = 4});
+    CHECK(bench.last().out == zp::shape{7, 6, 8});
+    CHECK(bench.last().weights == 8 * 8 * 3);
+    CHECK(bench.broken() == zp::rule::none);
+}
+
 TEST_CASE("builder: every broken rule is recorded, the first one stays") {
     const auto broken_by = [](auto make) {
         workbench bench;
@@ -153,6 +166,19 @@ TEST_CASE("builder: every broken rule is recorded, the first one stays") {
     CHECK(broken_by([](auto& b, int x) { b.linear(x, "l", 4); }) == rule::linear_needs_flatten);
     CHECK(broken_by([](auto& b, int x) { b.conv1d(x, "c", {.out_channels = 2}); }) == rule::sequence_expected);
     CHECK(broken_by([](auto& b, int x) { b.pool1d(zp::op::max_pool2d, x, "", {}); }) == rule::sequence_expected);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose1d(x, "c", {.out_channels = 2}); }) ==
+          rule::sequence_expected);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {}); }) == rule::out_channels_missing);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {.out_channels = 4, .groups = 3}); }) ==
+          rule::channels_not_divisible);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {.out_channels = 4, .stride = 0}); }) ==
+          rule::conv_transpose_options);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {.out_channels = 4, .output_padding = 1}); }) ==
+          rule::conv_transpose_options);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {.out_channels = 4, .padding = 4}); }) ==
+          rule::conv_transpose_options);
+    CHECK(broken_by([](auto& b, int x) { b.conv_transpose1d(b.flatten(x), "c", {.out_channels = 4}); }) ==
+          rule::flattened_image);
     CHECK(broken_by([](auto& b, int x) { b.linear(b.flatten(x), "l", 0); }) == rule::out_channels_missing);
     CHECK(broken_by([](auto& b, int x) { b.add(x, b.conv2d(x, "c", {.out_channels = 5})); }) ==
           rule::branch_shapes_differ);

@@ -6,8 +6,10 @@
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/embedding.hpp>
 #include <zeropoint/kernel/matmul.hpp>
-#include <zeropoint/kernel/transposed_layout.hpp>
+#include <zeropoint/layer/builder.hpp>
 #include <zeropoint/layer/quantize_rows.hpp>
+#include <zeropoint/layer/quantized_conv2d.hpp>
+#include <zeropoint/layer/weight_layout.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 #include <doctest/doctest.h>
@@ -72,7 +74,7 @@ std::vector<T> run(const kernel::conv_transpose2d_geometry& g, const std::vector
 
 }  // namespace
 
-TEST_CASE("operator parity: transposed convolutions are PyTorch's, in one and two dimensions") {
+TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in one and two dimensions") {
     const golden_file golden("operators_convolution");
     auto groups = golden.groups("conv_transpose1d/", "codes");
     for (const std::string& group : golden.groups("conv_transpose2d/", "codes")) groups.push_back(group);
@@ -83,40 +85,72 @@ TEST_CASE("operator parity: transposed convolutions are PyTorch's, in one and tw
         const auto image = [&](const std::string& name) -> zp::shape {
             return {flat ? 1 : golden.extent(name, 2), golden.extent(name, flat ? 2 : 3), golden.extent(name, 1)};
         };
-        const auto options = golden.values<std::int32_t>(group + "/options");
+        const auto option = golden.values<std::int32_t>(group + "/options");
         const std::size_t across = flat ? 0 : 4;  // where the options of the width begin
-        kernel::conv_transpose2d_geometry g;
-        g.in = image(group + "/x");
-        g.out = image(group + "/codes");
-        if (!flat) {
-            g.kernel_height = golden.extent(group + "/weight", 2);
-            g.stride_height = options[0], g.padding_top = options[1], g.dilation_height = options[2];
-        }
-        g.kernel_width = golden.extent(group + "/weight", flat ? 2 : 3);
-        g.stride_width = options[across], g.padding_left = options[across + 1], g.dilation_width = options[across + 2];
-        g.groups = options[across + 4];
-        CHECK(g.out.width == kernel::conv_transpose_extent(g.in.width, g.kernel_width, g.stride_width, g.padding_left,
-                                                           g.dilation_width, options[across + 3]));
-        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
-        std::vector<std::int8_t> weights(file_weights.size());
-        kernel::iohw_to_ohwi(g, file_weights.data(), weights.data());
-        std::vector<std::int8_t> back(weights.size());
-        kernel::ohwi_to_iohw(g, weights.data(), back.data());
-        CHECK(back == file_weights);
+        const auto extent = [&](std::size_t which) -> zp::extent { return {option[which], option[across + which]}; };
+        zp::node rows[2];
+        zp::builder b(rows, 2);
+        const int x = b.input(image(group + "/x"));
+        const zp::conv_transpose options{
+            .out_channels = golden.extent(group + "/codes", 1),
+            .kernel = {golden.extent(group + "/weight", 2), golden.extent(group + "/weight", flat ? 2 : 3)},
+            .stride = extent(0),
+            .padding = extent(1),
+            .output_padding = extent(3),
+            .dilation = extent(2),
+            .groups = option[across + 4]};
+        const int y = flat ? b.conv_transpose1d(x, "", options) : b.conv_transpose2d(x, "", options);
+        zp::node &from = rows[0], &row = rows[y];
+        CHECK(b.error.broken == zp::rule::none);
+        CHECK(row.out == image(group + "/codes"));
+        CHECK(zp::weight_shape(row).size() == golden.rank(group + "/weight"));
+        from.type = row.type = zp::scalar_type::uint8;
+        from.quant_max = row.quant_max = 255;
+        from.slot = 0, row.slot = 1;
+        row.arena_offset = zp::in_user_output;
+        row.weight_type = zp::scalar_type::int8;
+        row.weight_min = -128, row.weight_max = 127;
+        row.affine_weights = true;
+        row.algorithm = kernel::conv2d_algorithm::implicit_gemm;
 
         // PyTorch's arithmetic: policy float_bias, one weight scale.
+        const auto channels = static_cast<std::size_t>(row.channels);
+        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
+        zp::quantized_weights weights;
+        weights.codes.resize(file_weights.size());
+        zp::weights_from_file(row, file_weights.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        weights.scales.assign(channels, golden.values<float>(group + "/weight_scale")[0]);
+        weights.zero_points.assign(channels, golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
+        weights.float_bias = golden.values<float>(group + "/bias");
         const auto scale = golden.values<float>(group + "/scale");
         const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
-        const float product = scale[0] * golden.values<float>(group + "/weight_scale")[0];
-        std::vector<float> bias = golden.values<float>(group + "/bias");
-        for (float& value : bias) value /= product;
-        const std::vector<float> multiplier(bias.size(), product / scale[1]);
-        const std::vector<std::int32_t> zeros(bias.size(),
-                                              golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
-        const kernel::float_bias epilogue{multiplier.data(), bias.data(), {zero_point[1], 0, 255, nullptr}};
-        const kernel::conv2d_weights<std::int8_t> source{weights.data(), zeros.data(), nullptr};
-        CHECK(run(g, channels_last(golden.values<std::uint8_t>(group + "/x"), g.in), zero_point[0], source, epilogue) ==
-              channels_last(golden.values<std::uint8_t>(group + "/codes"), g.out));
+        const zp::qparams ranges[] = {{scale[0], zero_point[0]}, {scale[1], zero_point[1]}};
+        using kernels = zp::quantized_conv2d_kernels<zp::float_bias, arch>;
+        constexpr zp::kernel_needs needs = [] {
+            zp::node like;
+            like.kind = zp::op::conv_transpose2d;
+            like.type = zp::scalar_type::uint8;
+            like.weight_type = zp::scalar_type::int8;
+            like.algorithm = kernel::conv2d_algorithm::implicit_gemm;
+            return zp::needs_of(&like, 1);
+        }();
+        zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(row)));
+        zp::aligned_buffer scratch(std::max<std::size_t>(static_cast<std::size_t>(kernels::scratch_bytes(row)), 64));
+        kernels::write<needs>(row, from, weights, ranges[0], ranges[1], block.data());
+        const auto read = kernels::read<needs>(row, from, ranges[0], block.data());
+        CHECK(read.codes == weights.codes);
+        CHECK(read.float_bias == weights.float_bias);
+        const auto in = channels_last(golden.values<std::uint8_t>(group + "/x"), from.out);
+        std::vector<std::uint8_t> out(static_cast<std::size_t>(row.out.size()));
+        const zp::context c{rows,
+                            block.data(),
+                            ranges,
+                            scratch.data(),
+                            reinterpret_cast<const float*>(in.data()),
+                            reinterpret_cast<float*>(out.data())};
+        kernels::run<std::uint8_t, std::uint8_t, kernel::conv2d_algorithm::implicit_gemm, false,
+                     zp::op::conv_transpose2d>(row, c);
+        CHECK(out == channels_last(golden.values<std::uint8_t>(group + "/codes"), row.out));
     }
 }
 
