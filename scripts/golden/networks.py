@@ -54,11 +54,12 @@ def hashed(name: str, size: int) -> np.ndarray:
     return (z.astype(np.int64) - 2**23).astype(np.float32) * np.float32(2**-23)
 
 
-def parameter(name: str, shape: torch.Size) -> torch.Tensor:
+def parameter(name: str, shape: torch.Size, of_batch_norm: bool) -> torch.Tensor:
     size = math.prod(shape)
     values = hashed(name, size)
     if len(shape) == 1:
-        values = np.float32(name.endswith(".weight")) + values * np.float32(0.25)
+        is_bias = name.endswith(".bias")
+        values = np.float32(not is_bias) + values * np.float32(1 if is_bias and of_batch_norm else 0.25)
     else:
         values = values * np.float32(math.sqrt(6.0 * shape[0] / size))
     return torch.from_numpy(values.reshape(tuple(shape)))
@@ -71,9 +72,10 @@ def images(name: str, count: int, shape) -> torch.Tensor:
 
 @torch.no_grad()
 def set_parameters(model: nn.Module) -> None:
-    for name, values in model.state_dict().items():
+    tensors = model.state_dict()
+    for name, values in tensors.items():
         if ".running_" not in name and not name.endswith("num_batches_tracked"):
-            values.copy_(parameter(name, values.shape))
+            values.copy_(parameter(name, values.shape, name.rpartition(".")[0] + ".running_mean" in tensors))
 
 
 @torch.no_grad()

@@ -33,16 +33,18 @@ private:
     std::uint64_t seed_ = 0xcbf29ce484222325u;
 };
 
-/// A parameter as scripts/golden/networks.py makes it: weights with He's deviation, and what has one dimension (biases,
-/// the scales of norms) within a quarter of 0 or 1.
-inline std::vector<float> made_up_parameter(const std::string& name, const zp::file_shape& shape) {
+/// A parameter as scripts/golden/networks.py makes it: weights with He's deviation; what has one dimension (biases, the
+/// scales of norms) within a quarter of 0 or 1; biases of batch norms within 1 of 0, for these are about as large as the
+/// scales in trained networks, where they keep many channels off the kink of a ReLU.
+inline std::vector<float> made_up_parameter(const std::string& name, const zp::file_shape& shape, bool of_batch_norm) {
     std::size_t size = 1;
     for (const std::int64_t extent : shape) size *= static_cast<std::size_t>(extent);
     const hashed_values hashed(name);
     std::vector<float> values(size);
     if (shape.size() == 1) {
-        const float middle = name.ends_with(".weight") || name.ends_with(".running_var") ? 1.0f : 0.0f;
-        for (std::size_t i = 0; i != size; ++i) values[i] = middle + hashed(i) * 0.25f;
+        const bool is_bias = name.ends_with(".bias");
+        const float middle = is_bias ? 0.0f : 1.0f, width = is_bias && of_batch_norm ? 1.0f : 0.25f;
+        for (std::size_t i = 0; i != size; ++i) values[i] = middle + hashed(i) * width;
     } else {
         const auto bound = static_cast<float>(std::sqrt(6.0 * static_cast<double>(shape[0]) /
                                                         static_cast<double>(size)));  // correctly rounded everywhere
@@ -65,7 +67,9 @@ inline std::vector<std::byte> made_up_state_dict(const zp::safetensors_file& zer
         std::string line = tensor.name;
         for (const std::int64_t extent : tensor.shape) line += " " + std::to_string(extent);
         lines.push_back(line + "\n");
-        writer.add(tensor.name, tensor.shape, made_up_parameter(tensor.name, tensor.shape));
+        const std::string layer = tensor.name.substr(0, tensor.name.rfind('.'));
+        const bool of_batch_norm = zeros.find(layer + ".running_mean") != nullptr;
+        writer.add(tensor.name, tensor.shape, made_up_parameter(tensor.name, tensor.shape, of_batch_norm));
         if (tensor.name.find(".running_") == std::string::npos)
             found.trained += static_cast<std::int64_t>(tensor.size());
     }
