@@ -29,7 +29,8 @@ from unity import unity  # noqa: E402
 EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
 IDENTITY = "tests/identity/checksum.cpp"
 MAIN = "tests/main.cpp"
-# Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from the first.
+# Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from
+# the first.
 ROOMS = ("kernel", "rest")
 REST = ("core", "scheme", "io", "model")
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
