@@ -13,7 +13,6 @@ import hashlib
 import os
 import pathlib
 import subprocess
-import sys
 
 import compare
 import instruction_set

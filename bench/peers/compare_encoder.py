@@ -14,7 +14,6 @@ import tempfile
 
 import compare
 import compare_dynamic
-import instruction_set
 import timing
 import zeropoint_peer
 

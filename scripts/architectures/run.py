@@ -29,7 +29,8 @@ from unity import unity  # noqa: E402
 EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
 IDENTITY = "tests/identity/checksum.cpp"
 MAIN = "tests/main.cpp"
-# Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from the first.
+# Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from
+# the first.
 ROOMS = ("kernel", "rest")
 REST = ("core", "scheme", "io", "model")
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
@@ -83,7 +84,8 @@ class Build:
     def compile(self, source: str) -> str:
         """What went wrong, or nothing."""
         target = self.folder / (pathlib.Path(source).stem + ".o")
-        # Without optimization Emscripten passes 64-bit integers through JavaScript where a call may throw, and fails.
+        # Where a call may throw, Emscripten passes its arguments through JavaScript, and fails with 64-bit integers: enough is
+        # inlined at -O1.
         plain = pathlib.Path(source).stem == "rest" and "em++" not in self.command[-1]
         flags = self.flags(("-O0",) if plain else self.compiler.optimization)
         done = self.stopwatch.run([*self.command, *flags, *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)

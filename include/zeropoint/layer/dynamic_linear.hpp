@@ -130,9 +130,7 @@ class dynamic_linear {
         "dynamic_linear<Inputs, Outputs, Policy, Arch, MostRows>: inputs, outputs and rows must be at least 1");
     static_assert(Inputs <= kernel::largest_dynamic_depth(Policy::has_affine_weights),
                   "dynamic_linear<Inputs, Outputs, ...>: an int32 accumulator can overflow with more than 65793 "
-                  "inputs, and with more "
-                  "than 33025 where weights are affine: "
-                  "split them, and add the outputs");
+                  "inputs, and with more than 33025 where weights are affine: split them, and add the outputs");
     using parts = dynamic_linear_parts<Policy, Arch>;
     static constexpr kernel::linear_extents extents{1, Inputs, Outputs};
     /// Code of its own for one row of few products, and words where they are faster.
