@@ -1,4 +1,5 @@
-# Runs one must-fail case: cmake -D compiler= -D case= -D flags= -D includes= -P check.cmake
+# Runs one must-fail case: cmake -D compiler= -D case= -D flags= -D includes= -D headers= -P check.cmake
+# `headers` is a file that precompile.cmake has precompiled.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -14,7 +15,7 @@ if(NOT count EQUAL 2)
 endif()
 
 list(TRANSFORM includes PREPEND "-I")
-set(compile ${compiler} -std=c++20 ${flags} -fsyntax-only ${includes})
+set(compile ${compiler} -std=c++20 ${flags} -fsyntax-only ${includes} -include ${headers})
 set(ENV{LC_ALL} C)
 
 execute_process(COMMAND ${compile} ${case} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)

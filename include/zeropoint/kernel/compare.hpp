@@ -60,6 +60,9 @@ struct code_comparison {
     /// For equalities the zero points of both. Else `first` is the lowest code of the first operand that is not below all
     /// codes of the second.
     std::int32_t first = 0, second = 0;
+    /// The answers, turned round where asked_as<Which>::inverted. Numbers in memory, because Clang 19 for SVE cannot compile a
+    /// choice between constants of 0 and 1.
+    std::uint8_t when_true = 1, when_false = 0;
     constexpr bool operator==(const code_comparison&) const = default;
 };
 
@@ -71,6 +74,7 @@ constexpr code_comparison make_code_comparison(float a_scale, std::int32_t a_zer
     constexpr std::int32_t lowest = std::numeric_limits<T>::min(), highest = std::numeric_limits<T>::max();
     code_comparison made;
     made.same_grid = a_scale == b_scale && a_zero_point == b_zero_point;
+    if (asked_as<Which>::inverted) std::swap(made.when_true, made.when_false);
     if (asked_as<Which>::swapped) {
         std::swap(a_scale, b_scale);
         std::swap(a_zero_point, b_zero_point);
@@ -101,7 +105,7 @@ constexpr code_comparison make_code_comparison(float a_scale, std::int32_t a_zer
 template <class Arch, comparison Which, code8 T>
 void compare_codes(const T* a, const T* b, std::size_t count, const code_comparison& c, T* y) noexcept {
     constexpr std::size_t room = 512;
-    constexpr T when_true = asked_as<Which>::inverted ? 0 : 1, when_false = asked_as<Which>::inverted ? 1 : 0;
+    const auto when_true = static_cast<T>(c.when_true), when_false = static_cast<T>(c.when_false);
     if (asked_as<Which>::swapped) std::swap(a, b);
     T places[room];
     const auto first = static_cast<T>(c.first), second = static_cast<T>(c.second);
