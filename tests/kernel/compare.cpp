@@ -69,8 +69,9 @@ TEST_CASE("compare_codes: all pairs of codes, scales far apart and next to each 
     const auto a = arrays::every_pair<std::int8_t>(true), b = arrays::every_pair<std::int8_t>(false);
     const auto c = arrays::every_pair<std::uint8_t>(true), d = arrays::every_pair<std::uint8_t>(false);
     check<std::int8_t>(a, b, {0.5f, -128}, {1.5f, 127});
-    check<std::int8_t>(a, b, {0.1f, 3}, {0.3f, -7});  // 0.1f * 3 is not 0.3f
     check<std::uint8_t>(c, d, {1.0f, 255}, {1e-30f, 0});
+    if (zp_test::fewer_problems != 1) return;         // an emulator takes seconds for each
+    check<std::int8_t>(a, b, {0.1f, 3}, {0.3f, -7});  // 0.1f * 3 is not 0.3f
     check<std::uint8_t>(c, d, {0x1p-149f, 255}, {0x1p127f, 4});
     check<std::uint8_t>(c, d, {0.25f, 7}, {0.25f, 9});
 }
