@@ -34,8 +34,8 @@ private:
 };
 
 /// A parameter as scripts/golden/networks.py makes it: weights with He's deviation; what has one dimension (biases, the
-/// scales of norms) within a quarter of 0 or 1; biases of batch norms within 1 of 0, for these are about as large as the
-/// scales in trained networks, where they keep many channels off the kink of a ReLU.
+/// scales of norms) within a quarter of 0 or 1; biases of batch norms within 1 of 0, as large as the scales: so each channel
+/// keeps a part that does not depend on the image (docs/models.md).
 inline std::vector<float> made_up_parameter(const std::string& name, const zp::file_shape& shape, bool of_batch_norm) {
     std::size_t size = 1;
     for (const std::int64_t extent : shape) size *= static_cast<std::size_t>(extent);

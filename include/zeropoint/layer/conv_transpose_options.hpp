@@ -7,8 +7,8 @@
 namespace zp {
 inline namespace v0 {
 
-/// Options of a transposed convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one. The output has (in - 1) * stride - 2 * padding + dilation *
-/// (kernel - 1) + output_padding + 1 rows and columns.
+/// Options of a transposed convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one. The
+/// output has (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 rows and columns.
 struct conv_transpose {
     int out_channels = 0;
     extent kernel = 1;

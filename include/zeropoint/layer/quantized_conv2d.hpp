@@ -1,4 +1,4 @@
-// The quantized convolution, transposed one and linear layer of a model: its parameter block, how it is filled and read back, its step.
+// The quantized convolution, transposed one and linear layer of a model: its parameter block, written and read, its step.
 #pragma once
 
 #include <algorithm>
