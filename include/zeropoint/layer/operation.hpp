@@ -122,6 +122,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         else return input;
     };
     if constexpr (requires { Operator::map; }) d.map = &Operator::map;
+    if constexpr (requires { Operator::zeros; }) d.zeros = Operator::zeros;
     d.macs = [](const node& row) -> std::int64_t {
         if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
         else return static_cast<void>(row), 0;

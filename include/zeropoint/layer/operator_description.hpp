@@ -100,6 +100,8 @@ struct operator_description {
     qparams (*derive)(const qparams& input);     // where the range is derived
     std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
     const channel_map* map = nullptr;            // where it is one
+    const kernel::pad_sides* zeros =
+        nullptr;  // where it only puts zeros around an image: a convolution can do that itself
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.
