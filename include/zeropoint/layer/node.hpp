@@ -23,7 +23,8 @@ enum class op : std::uint8_t {
     layer_norm, group_norm, instance_norm, max_pool3d, avg_pool3d, adaptive_avg_pool3d, matmul, slice, permute, reshape,
     pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
     interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
-    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to
+    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to,
+    lstm, gru
 };
 
 constexpr const char* name_of(op kind) {
@@ -37,7 +38,8 @@ constexpr const char* name_of(op kind) {
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
         "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
-        "requantize_to"};
+        "requantize_to",
+        "lstm", "gru"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -125,6 +127,7 @@ struct node {
     bool count_include_pad = true;  // avg_pool2d
     bool one_dimensional = false;   // conv1d, conv_transpose1d: the weight has no height in files
     bool keep_float = false;        // stays float32 through convert
+    bool outside_stubs = false;     // not between a quant_stub and a dequant_stub of a model that has such
     bool dynamic = false;           // int8 weights, and activations that are quantized in each call
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;

@@ -108,9 +108,10 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
         std::memcpy(block, table.data(), 256);
     }
-    /// A described row's block, which begins with its floats.
+    /// A described row's block, which begins with its floats, unless it keeps codes of them.
     static preparation prepare(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
-        return {row, rows, ranges, reinterpret_cast<const float*>(block), block + prepared_offset(row)};
+        const auto* floats = keeps_codes(row) ? nullptr : reinterpret_cast<const float*>(block);
+        return {row, rows, ranges, floats, block + prepared_offset(row)};
     }
     /// What follows from the ranges, and from the floats of a described row, and no file holds.
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {

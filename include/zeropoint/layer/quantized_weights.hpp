@@ -18,5 +18,12 @@ struct quantized_weights {
     std::vector<std::uint8_t> table;        // 256 entries where an activation is fused that is no clamp
 };
 
+/// The parameters of a described operator whose matrices are kept as codes, both in the order of its parameter_list.
+struct quantized_parameters {
+    std::vector<quantized_weights>
+        matrices;  // rows x columns, a scale a row; their codes, scales and zero points alone
+    std::vector<std::vector<float>> vectors;  // what is no matrix
+};
+
 }  // namespace v0
 }  // namespace zp

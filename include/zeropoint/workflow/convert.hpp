@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/quantize_filters.hpp>
+#include <zeropoint/layer/quantize_parameters.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 
 namespace zp {
@@ -108,6 +108,15 @@ private:
             std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
             return;
         }
+        if (keeps_codes(row)) {
+            const std::string where = display_name(Calibrated::rows(), row.origin);
+            const char* problem = row.described->quantized->pack(
+                kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block),
+                quantize_parameters<recurrent_weight_quantizer, typename target_stage::architecture>(
+                    row.described->parameters(row), reinterpret_cast<const float*>(floats), where));
+            fail_for(problem, row);
+            return;
+        }
         const node& producer = target_stage::table.nodes[row.inputs[0]];
         if (is_weighted(row.kind)) {
             quantized_weights weights =
@@ -142,8 +151,10 @@ private:
     }
     void check_scales(const node& row, std::byte* block) const {
         if (row.described == nullptr) return;
-        const char* problem =
-            row.described->problem(kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block));
+        fail_for(row.described->problem(kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block)),
+                 row);
+    }
+    void fail_for(const char* problem, const node& row) const {
         if (problem != nullptr)
             raise<value_error>("convert: " + display_name(Calibrated::rows(), row.origin) + " (" + kind_of(row) +
                                "): " + problem);

@@ -49,7 +49,8 @@ template <int N> constexpr graph<N> remove_identities(const graph<N>& g) {
         }
         node& kept = r.nodes[r.size] = row;
         kept.origin = static_cast<short>(i);
-        kept.keep_float = row.keep_float || (has_stubs && !quantized[i]);
+        kept.outside_stubs = has_stubs && !quantized[i];
+        kept.keep_float = row.keep_float || kept.outside_stubs;
         for (int k = 0; k != row.input_count; ++k) kept.inputs[k] = static_cast<short>(moved[row.inputs[k]]);
         moved[i] = r.size++;
     }
