@@ -33,7 +33,6 @@ NO_LAYERS = {
 BY_THEMSELVES = {
     "embedding": "layer/static_products.cpp",
     "embedding_bag": "layer/static_products.cpp",
-    "lstm": "layer/static_recurrent.cpp",
     "multihead_attention": "layer/transformer_encoder.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",
