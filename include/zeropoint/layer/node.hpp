@@ -50,7 +50,7 @@ constexpr bool is_weighted(op kind) {
 }
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
-/// Activations that are a 256-entry table on 8 bits.
+/// Activations that are a table on 8 bits: of 256 entries on their own, of more where they are fused into a weighted row.
 constexpr bool is_table(op kind) {
     return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish ||
            kind == op::activation;
@@ -149,6 +149,7 @@ struct node {
     short table_origin = -1;         // and row whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
     short table_slot = -1;           // of the value before a fused table
+    std::int8_t table_bits = 8;      // and how many bits choose its entry: see fused_table.hpp
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
     int weights = 0, channels = 0;                             // how many weights, how many output channels

@@ -132,7 +132,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
             using in = storage_of<rows[rows[Row].inputs[0]].type>;
             using out = storage_of<rows[Row].type>;
             return convolution::template run_small<in, out, extents.rows, extents.depth, extents.channels,
-                                                   rows[Row].word_weights>;
+                                                   rows[Row].word_weights, has_fine_table(rows[Row])>;
         } else {
             return step_of(rows, rows[Row]);
         }
