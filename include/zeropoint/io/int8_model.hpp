@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <zeropoint/io/float_model.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
+#include <zeropoint/layer/wide_steps.hpp>
 #include <zeropoint/model/signature.hpp>
 
 namespace zp {
@@ -68,7 +70,11 @@ public:
                        "zero points from " + std::to_string(row.weight_min) + " to " + std::to_string(row.weight_max),
                        [&](std::int32_t v) { return v >= row.weight_min && v <= row.weight_max; });
         }
-        if (has_float_bias) {
+        if (row.wide_input) {
+            weights.wide_bias = read<std::int64_t>(name + "bias", channels);
+            check_each(name + "bias", weights.wide_bias, "values within 2^40",
+                       [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
+        } else if (has_float_bias) {
             weights.float_bias = read<float>(name + "bias", channels);
             check_each(name + "bias", weights.float_bias, "finite values",
                        [](float v) { return v > -infinity && v < infinity; });
@@ -79,6 +85,12 @@ public:
         }
         if (is_table(row.activation)) weights.table = read_table(row, name + "table");
         return weights;
+    }
+    /// The nodes of a wide_table.
+    void read_nodes(const std::string& name, std::byte* block) {
+        const std::vector<std::int32_t> nodes = read<std::int32_t>(name, {kernel::wide_table_nodes});
+        check_each(name, nodes, "values within 2^24", [](std::int32_t v) { return v >= -(1 << 24) && v <= 1 << 24; });
+        std::memcpy(block, nodes.data(), 4 * nodes.size());
     }
     std::vector<std::uint8_t> read_table(const node& row, const std::string& name) {
         std::vector<std::uint8_t> table = read<std::uint8_t>(name, {256});
@@ -176,7 +188,8 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
     with_weight_type<Needs>(row, codes);
     file.add(name + "weight_scale", channels, weights.scales);
     if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
-    if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
+    if (row.wide_input) file.add(name + "bias", channels, weights.wide_bias);
+    else if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
     else file.add(name + "bias", channels, weights.float_bias);
     if (is_table(row.activation)) file.add(name + "table", {256}, weights.table);
 }
@@ -212,6 +225,8 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
                 reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
+        } else if (is_wide_table_row(row)) {
+            reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
         } else if (row.described != nullptr) {
@@ -257,6 +272,9 @@ safetensors_writer write_model(const network<Stage>& model) {
                 file, row,
                 kernels::read_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])], model.ranges(), block));
         else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
+        else if (is_wide_table_row(row))
+            file.add(detail::table_name(rows, static_cast<int>(i)), {kernel::wide_table_nodes},
+                     std::span(reinterpret_cast<const std::int32_t*>(block), kernel::wide_table_nodes));
         else if (is_table_row(row))
             file.add(detail::table_name(rows, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));

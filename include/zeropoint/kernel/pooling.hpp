@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -219,10 +220,10 @@ template <class Arch, class Window>
 /// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
 /// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
 /// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
-template <class Arch, class Window, code8 T>
+template <class Arch, class Window, std::integral T>
 [[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t zero_point,
                                                   std::size_t channels, T* y) noexcept {
-    if constexpr (has_ieee_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch> && code8<T>) {
         if (divisor < 1 << 16) {
             using ints = xsimd::batch<std::int32_t, Arch>;
             const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);

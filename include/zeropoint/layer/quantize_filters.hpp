@@ -17,10 +17,11 @@ inline namespace v0 {
 
 /// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel, x_scale the scale of
 /// the layer's input. Quantizer has `dtype`, `qscheme`, `rule` and `observer_type`. A channel whose bias would not fit gets
-/// a larger weight scale, and the layer a line in `raised`.
+/// a larger weight scale, and the layer a line in `raised`. `wide` for activations of 16 bits: biases are int64.
 template <class Quantizer, class Arch>
 quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale,
-                                   bool keep_float_bias, std::string_view where, std::vector<std::string>& raised) {
+                                   bool keep_float_bias, std::string_view where, std::vector<std::string>& raised,
+                                   bool wide = false) {
     using dtype = typename Quantizer::dtype;
     using storage = typename dtype::storage;
     using scheme = typename Quantizer::qscheme;
@@ -34,11 +35,13 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
     result.codes.resize(weights.size());
     std::size_t raised_channels = 0;
     for (std::size_t c = 0; c != channels; ++c) {
-        if (!keep_float_bias) {
-            const bias_fit fit = fit_weight_scale_to_bias(bias[c], x_scale, ranges[c].scale);
+        if (wide || !keep_float_bias) {
+            const bias_fit fit =
+                fit_weight_scale_to_bias(bias[c], x_scale, ranges[c].scale, wide ? wide_bias_limit : bias_limit);
             raised_channels += fit.raised;
             ranges[c].scale = fit.weight_scale;
-            result.bias.push_back(quantize_bias(bias[c], x_scale, ranges[c].scale));
+            if (wide) result.wide_bias.push_back(quantize_wide_bias(bias[c], x_scale, ranges[c].scale));
+            else result.bias.push_back(quantize_bias(bias[c], x_scale, ranges[c].scale));
         } else {
             result.float_bias.push_back(bias[c]);
         }
