@@ -73,6 +73,15 @@ struct operators
                 zp::maximum<zp::tanh, zp::identity>, zp::transpose<zp::axis::height, zp::axis::width>,
                 zp::channel_shuffle<2>, zp::mul_scalar<std::ratio<1, 3>>> {};
 
+/// From 8 bits to 16 and back: by a requantize, and by a layer whose outputs have 8 bits.
+struct mixed : zp::model<zp::input<5, 4, 6>, zp::conv2d<"a", conv{.out_channels = 8}>, zp::requantize<"words">,
+                         zp::conv2d<"b", conv{.out_channels = 7}>, zp::conv2d<"c", conv{.out_channels = 5}>,
+                         zp::requantize<"bytes">, zp::conv2d<"d", conv{.out_channels = 3, .kernel = 3}>> {};
+struct words : zp::qconfig<typename zp::int16_qconfig::activation, typename zp::int16_qconfig::weight> {};
+struct mixed_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                                  zp::for_layer<"words", words>, zp::for_layer<"b", words>> {};
+
 /// Weights on a grid of 1/128 that ends at 127/128, so that 8 bits hold them exactly.
 template <class Net> zp::float_model<Net> exact_weights(std::uint64_t seed) {
     zp::float_model<Net> model = made_up::network<Net>(seed);
@@ -155,7 +164,7 @@ TEST_CASE("int16: operators of two activations, and what moves values") {
         const auto left = s.combine(scaled, a, difference, [&](int u, int v) {
             const double ratio_u = double{scaled.range.scale} / double{difference.scale},
                          ratio_v = double{a.range.scale} / double{difference.scale};
-            const int shift = 29 - std::ilogb(std::max(ratio_u, ratio_v));
+            const int shift = 28 - std::ilogb(std::max(ratio_u, ratio_v));
             const double sum =
                 std::nearbyint(std::ldexp(ratio_u, shift)) * u - std::nearbyint(std::ldexp(ratio_v, shift)) * v;
             return std::max(std::nearbyint(std::ldexp(sum, -shift)), 0.0);
@@ -179,5 +188,21 @@ TEST_CASE("int16: operators of two activations, and what moves values") {
         for (std::size_t i = 0; i != y.size(); ++i)
             CHECK(y[i] == moved.range.scale * static_cast<float>(moved.codes[i]));
         CHECK(s.missing == "");
+    }
+}
+
+TEST_CASE("int16: beside layers of 8 bits") {
+    const auto trained = made_up::network<mixed>(5);
+    const auto calibration = made_up::inputs<mixed>(4, 5);
+    const auto model = simulation::converted<mixed_config>(trained, calibration);
+    simulation::script<mixed, mixed_config> s(trained, calibration);
+    for (const auto& image : made_up::inputs<mixed>(2, 6, -1.3f, 1.3f)) {
+        const auto x = s.quantize(s.input(image), s.range("input"));
+        const auto a = s.convolve("a", x, square(1), s.range("a"));
+        const auto wide = s.clamp(s.rescale<words>(a, s.range<words>("words")), activation::none);
+        const auto b = s.convolve<words>("b", wide, square(1), s.range<words>("b"));
+        const auto c = s.convolve("c", b, square(1), s.range("bytes"));
+        s.dequantize(s.convolve("d", s.clamp(c, activation::none), square(3), s.range("d")));
+        CHECK(simulation::differences(model, s, image) == "");
     }
 }

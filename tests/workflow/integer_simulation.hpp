@@ -262,7 +262,7 @@ public:
         const double ratio_a = double{a.range.scale} / double{range.scale},
                      ratio_b = double{b.range.scale} / double{range.scale};
         const bool words = sizeof(typename C::activation::dtype::storage) == 2;
-        const double most = words ? 536870912 : 2097152;
+        const double most = words ? 268435456 : 2097152;
         double power = 1;
         for (int shift = 0; shift < (words ? 45 : 30) && std::max(ratio_a, ratio_b) * power < most; ++shift) power *= 2;
         for (std::size_t i = 0; i != a.codes.size(); ++i) {
@@ -446,7 +446,7 @@ private:
                        end = begin + static_cast<std::ptrdiff_t>(count);
             scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
                 *std::min_element(begin, end), *std::max_element(begin, end));
-            const bool words = sizeof(typename C::activation::dtype::storage) == 2;
+            const bool words = x.max > 255;
             if (words) {
                 bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
             } else if (how_ != policy::float_bias) {
@@ -476,7 +476,7 @@ private:
                                ((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
             });
             const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
-            const bool words = sizeof(typename C::activation::dtype::storage) == 2;
+            const bool words = x.max > 255;
             const double steps =
                 words ? requantized_words(how_, sum, x.range.scale, weight_scale, range.scale, is_convolution)
                 : residual == nullptr

@@ -213,7 +213,8 @@ template <class Arch, class Window>
     return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
 }
 
-/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel. A Window is
+/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel; the zero
+/// point of 16-bit codes is 0. A Window is
 /// a pool_window, or one of several planes.
 ///
 /// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
@@ -236,6 +237,21 @@ template <class Arch, class Window, std::integral T>
                 });
                 store_interleaved<Arch>(y + c, codes);
             });
+            return;
+        }
+    }
+    if constexpr (sizeof(T) == 2) {
+        if (window.size() < 1 << 16) {  // int32 holds the sums of words, many channels at a time
+            constexpr std::size_t block = 64;
+            for (std::size_t first = 0; first < channels; first += block) {
+                const std::size_t count = std::min(channels - first, block);
+                std::int32_t sums[block] = {};
+                window.for_each_position([&](const T* from) {
+                    for (std::size_t c = 0; c != count; ++c) sums[c] += from[first + c];
+                });
+                for (std::size_t c = 0; c != count; ++c)
+                    y[first + c] = static_cast<T>(divide_half_even(sums[c], divisor));
+            }
             return;
         }
     }
