@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
+#include <zeropoint/layer/wide_steps.hpp>
 #include <zeropoint/model/signature.hpp>
 
 namespace zp {
@@ -72,7 +74,11 @@ public:
         if (row.affine_weights)
             weights.zero_points =
                 read_zero_points(name + "weight_zero_point", channels, row.weight_min, row.weight_max);
-        if (has_float_bias) {
+        if (row.wide_input) {
+            weights.wide_bias = read<std::int64_t>(name + "bias", channels);
+            check_each(name + "bias", weights.wide_bias, "values within 2^40",
+                       [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
+        } else if (has_float_bias) {
             weights.float_bias = read<float>(name + "bias", channels);
             check_each(name + "bias", weights.float_bias, "finite values",
                        [](float v) { return v > -infinity && v < infinity; });
@@ -107,6 +113,12 @@ public:
             if (affine) weights.zero_points = read_zero_points(name + "_zero_point", {array.extents[0]}, least, most);
         }
         return all;
+    }
+    /// The nodes of a wide_table.
+    void read_nodes(const std::string& name, std::byte* block) {
+        const std::vector<std::int32_t> nodes = read<std::int32_t>(name, {kernel::wide_table_nodes});
+        check_each(name, nodes, "values within 2^24", [](std::int32_t v) { return v >= -(1 << 24) && v <= 1 << 24; });
+        std::memcpy(block, nodes.data(), 4 * nodes.size());
     }
     std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
                                          int size = kernel::lookup_table_size) {
@@ -219,7 +231,8 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
     with_weight_type<Needs>(row, codes);
     file.add(name + "weight_scale", channels, weights.scales);
     if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
-    if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
+    if (row.wide_input) file.add(name + "bias", channels, weights.wide_bias);
+    else if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
     else file.add(name + "bias", channels, weights.float_bias);
     if (is_table(row.activation)) file.add(name + "table", {fused_table_size(row)}, weights.table);
 }
@@ -285,6 +298,8 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
                 reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
+        } else if (is_wide_table_row(row)) {
+            reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
         } else if (keeps_codes(row)) {
@@ -337,6 +352,9 @@ safetensors_writer write_model(const network<Stage>& model) {
         else if (keeps_codes(row))
             detail::write_quantized<std::int8_t>(file, row, row.described->quantized->unpack(row, block));
         else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
+        else if (is_wide_table_row(row))
+            file.add(detail::table_name(rows, static_cast<int>(i)), {kernel::wide_table_nodes},
+                     std::span(reinterpret_cast<const std::int32_t*>(block), kernel::wide_table_nodes));
         else if (is_table_row(row))
             file.add(detail::table_name(rows, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));

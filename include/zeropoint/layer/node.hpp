@@ -124,6 +124,7 @@ struct node {
     bool affine = true;             // batch_norm: has weight and bias
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
+    bool wide_input = false;        // quantized: reads codes of 16 bits
     bool count_include_pad = true;  // avg_pool2d
     bool one_dimensional = false;   // conv1d, conv_transpose1d: the weight has no height in files
     bool keep_float = false;        // stays float32 through convert
@@ -169,6 +170,7 @@ struct node {
 
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
+    if (row.wide_input || row.type == scalar_type::int16) return false;  // see is_wide_table_row
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
 }
 
@@ -209,7 +211,7 @@ enum class rule : std::uint8_t {
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
-    conv_transpose_options
+    conv_transpose_options, no_wide_form
 };
 // clang-format on
 

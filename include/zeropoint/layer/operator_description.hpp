@@ -107,6 +107,7 @@ struct operator_description {
     bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image
     bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
     bool has_codes = false;      // has an int8 form
+    bool has_words = false;      // has a form over codes of 16 bits
 
     parameter_list (*parameters)(const node&);
     int (*scratch_bytes)(const node&);
@@ -123,7 +124,7 @@ struct operator_description {
 
 /// The functions of an operator on one architecture; null where it has no such form.
 struct operator_steps {
-    step_function floats, unsigned_codes, signed_codes;
+    step_function floats, unsigned_codes, signed_codes, words = nullptr;
 };
 
 /// What a row does, for people: an activation has the name of its function.
@@ -181,6 +182,31 @@ constexpr bool is_recurrent(const node& row) { return row.described != nullptr &
 constexpr bool keeps_codes(const node& row) {
     return row.described != nullptr && row.described->quantized != nullptr && row.type != scalar_type::float32;
 }
+
+/// Whether a row has a form over codes of 16 bits. Other rows stay in float32 where the qconfig asks for those.
+constexpr bool has_wide_form(const node& row) {
+    if (row.described != nullptr) return row.described->has_words;
+    switch (row.kind) {
+        case op::input:
+        case op::conv2d:
+        case op::linear:
+        case op::add:
+        case op::concat:
+        case op::max_pool2d:
+        case op::avg_pool2d:
+        case op::adaptive_avg_pool2d:
+        case op::flatten: return true;
+        default: return is_clamp(row.kind) || is_table(row.kind) || is_identity(row.kind);
+    }
+}
+
+/// Whether a row's block is a wide_table: its nodes, int32.
+constexpr bool is_wide_table_row(const node& row) { return row.type == scalar_type::int16 && is_table(row.kind); }
+/// Whether a row computes with codes of 16 bits at one end at least, a boundary to floats excepted.
+constexpr bool is_wide(const node& row) {
+    return row.wide_input || (row.type == scalar_type::int16 && row.kind != op::quantize);
+}
+
 /// Where the prepared bytes of a described row lie in its block: behind its floats.
 constexpr int prepared_offset(const node& row) {
     if (keeps_codes(row)) return 0;

@@ -29,6 +29,7 @@ namespace operators {
 
 template <sides Sides, pad_mode Mode, int Thousandths> struct pad {
     static constexpr const char* kind = "pad";
+    static constexpr bool takes_words = true;
     // A constant that is not 0 has to be seen by the observer: input and output then share the output's scale.
     static constexpr output_range range = Thousandths == 0 ? output_range::of_input : output_range::observed;
     static constexpr bool on_one_grid = Thousandths != 0;
