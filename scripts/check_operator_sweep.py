@@ -37,6 +37,7 @@ BY_THEMSELVES = {
     "multihead_attention": "layer/transformer_encoder.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",
+    "dynamic_conv_transpose1d": "workflow/quantize_dynamic.cpp",
     "dynamic_lstm": "layer/recurrent.cpp",
     "dynamic_gru": "layer/recurrent.cpp",
     "dynamic_lstm_cell": "layer/recurrent.cpp",
