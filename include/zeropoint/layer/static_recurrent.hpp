@@ -42,13 +42,14 @@ template <int Inputs, int Outputs, class Code, class Arch> class integer_product
 public:
     static constexpr std::size_t scratch_bytes = kernel::implicit_gemm_plan<Arch>(geometry).scratch_bytes;
 
-    integer_product(std::span<const float> weights, std::int32_t zero_point)
+    /// `where` names the weights in errors.
+    integer_product(std::span<const float> weights, std::int32_t zero_point, const char* where = "static_recurrent")
         : codes_{zero_point, std::is_signed_v<Code> ? -128 : 0, std::is_signed_v<Code> ? 127 : 255},
           packed_(layout.bytes) {
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
         const std::vector<float> none(Outputs);
-        const quantized_weights quantized = quantize_filters<dynamic_policy<>::weight_quantizer, Arch>(
-            weights, none, 1.0f, true, "static_recurrent", raised);
+        const quantized_weights quantized =
+            quantize_filters<dynamic_policy<>::weight_quantizer, Arch>(weights, none, 1.0f, true, where, raised);
         scales_ = quantized.scales;
         const auto* codes = reinterpret_cast<const std::int8_t*>(quantized.codes.data());
         kernel::pack_panels<Arch>(geometry, kernel::conv2d_weights<std::int8_t>{codes, nullptr, nullptr}, codes_,
