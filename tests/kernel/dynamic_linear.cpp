@@ -109,7 +109,7 @@ template <class Rule> void compare(const problem& p) {
 TEST_CASE_TEMPLATE("dynamic_linear: equals the definition, bit by bit", Rule, unsigned_affine, signed_affine,
                    signed_symmetric, seven_bits) {
     arrays::generator next(11);
-    for (int i = 0; i != zp_test::fewer(40); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const int rows = i % 3 == 0 ? 1 : next.integer(2, 15), depth = next.integer(1, 90);
         compare<Rule>(
             problem(rows, depth, next.integer(1, 40), static_cast<std::uint64_t>(i), i % 2 ? 127 : 12, i % 5 == 4));

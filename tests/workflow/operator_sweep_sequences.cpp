@@ -25,6 +25,7 @@ struct volumes : operator_sweep::branches<zp::input<4, 6, 6, 4>,
     entry<"conv3d + batch_norm3d + relu", zp::sequential<zp::conv3d<"b", volume_conv{.out_channels = 6, .kernel = {1, 3, 3}}>,
                                                          zp::batch_norm3d<"b1">, zp::relu>>,
     entry<"conv3d + silu", zp::sequential<zp::conv3d<"c", volume_conv{.out_channels = 6, .kernel = 2}>, zp::silu>>,
+    entry<"conv_transpose3d", zp::conv_transpose3d<"d", zp::volume_conv_transpose{.out_channels = 6, .kernel = 3, .stride = 2}>>,
     entry<"max_pool3d", zp::max_pool3d<2>>, entry<"avg_pool3d", zp::avg_pool3d<2>>,
     entry<"adaptive_avg_pool3d", zp::adaptive_avg_pool3d<2, 3>>, entry<"instance_norm3d", zp::instance_norm3d<>>> {};
 // clang-format on

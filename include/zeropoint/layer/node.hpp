@@ -9,13 +9,14 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/conv3d_geometry.hpp>
 #include <zeropoint/kernel/transposed_geometry.hpp>
+#include <zeropoint/kernel/transposed_volume_geometry.hpp>
 
 namespace zp {
 inline namespace v0 {
 
 // clang-format off
 enum class op : std::uint8_t {
-    none, input, conv2d, conv3d, conv_transpose2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
+    none, input, conv2d, conv3d, conv_transpose2d, conv_transpose3d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
@@ -29,7 +30,7 @@ enum class op : std::uint8_t {
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
-        "none", "input", "conv2d", "conv3d", "conv_transpose2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
+        "none", "input", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
@@ -46,7 +47,8 @@ constexpr const char* name_of(op kind) {
 
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
 constexpr bool is_weighted(op kind) {
-    return kind == op::conv2d || kind == op::conv3d || kind == op::conv_transpose2d || kind == op::linear;
+    return kind == op::conv2d || kind == op::conv3d || kind == op::conv_transpose2d || kind == op::conv_transpose3d ||
+           kind == op::linear;
 }
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
@@ -136,9 +138,10 @@ struct node {
     short inputs[max_inputs] = {};
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
-    kernel::conv2d_geometry window;  // conv2d, linear and pooling; conv_transpose2d: see transposed_window
-    depth_window depth;   // conv3d: its window along depth; `window` is one over all of its planes, see volume_window
-    float parameter = 0;  // negative_slope of leaky_relu, epsilon of batch_norm
+    kernel::conv2d_geometry window;  // conv2d, linear and pooling; transposed ones: see transposed_window
+    depth_window
+        depth;  // conv3d, conv_transpose3d: the window along depth; see volume_window, transposed_volume_window
+    float parameter = 0;            // negative_slope of leaky_relu, epsilon of batch_norm
     float lowest = 0, highest = 0;  // clamp, of its own or fused: the bounds
     const char* name = "";
     const char* file_name =
@@ -180,6 +183,16 @@ constexpr bool is_table_row(const node& row) {
 /// What a conv_transpose2d row computes: its window holds the same numbers under the same names.
 constexpr kernel::conv_transpose2d_geometry transposed_window(const node& row) {
     return kernel::as_transposed(row.window);
+}
+/// What a conv_transpose3d row computes. Its window holds the numbers of a plane.
+constexpr kernel::conv_transpose3d_geometry transposed_volume_window(const node& row) {
+    return {kernel::as_transposed(row.window),
+            row.in.depth,
+            row.out.depth,
+            row.depth.kernel,
+            row.depth.stride,
+            row.depth.padding,
+            row.depth.dilation};
 }
 
 /// What a conv3d row computes. Its window is that of one output plane, the planes under it being channels of one image:

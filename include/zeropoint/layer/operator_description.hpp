@@ -167,7 +167,8 @@ constexpr bool is_elementwise(const node& row) {
 constexpr bool takes_volumes(const node& row) {
     if (is_elementwise(row) || is_identity(row.kind)) return true;
     if (row.described != nullptr) return row.described->takes_volumes;
-    return row.kind == op::conv3d || row.kind == op::concat || row.kind == op::flatten;
+    return row.kind == op::conv3d || row.kind == op::conv_transpose3d || row.kind == op::concat ||
+           row.kind == op::flatten;
 }
 /// Whether the values that a row writes are those it reads: only their extents or their scale differ.
 constexpr bool is_view(const node& row) {

@@ -160,8 +160,8 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
-                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d "
-                  "and zp::op::linear "
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, "
+                  "zp::op::conv_transpose3d and zp::op::linear "
                   "layers have algorithms to choose from");
     static_assert(has_no_options<QConfig>,
                   "for_type<Kind, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
