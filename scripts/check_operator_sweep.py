@@ -33,7 +33,6 @@ NO_LAYERS = {
 BY_THEMSELVES = {
     "embedding": "layer/static_products.cpp",
     "embedding_bag": "layer/static_products.cpp",
-    "lstm": "layer/static_recurrent.cpp",
     "svdf": "layer/static_svdf.cpp",
     "multihead_attention": "layer/transformer_encoder.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",

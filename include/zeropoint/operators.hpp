@@ -17,6 +17,7 @@
 #include <zeropoint/layer/operators/pad.hpp>
 #include <zeropoint/layer/operators/permute.hpp>
 #include <zeropoint/layer/operators/prelu.hpp>
+#include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/layer/operators/reduce.hpp>
 #include <zeropoint/layer/operators/requantize.hpp>
 #include <zeropoint/layer/operators/reshape.hpp>

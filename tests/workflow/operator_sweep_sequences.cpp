@@ -16,7 +16,7 @@ struct sequences : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"conv_transpose1d", zp::conv_transpose1d<"c", zp::conv_transpose{.out_channels = 8, .kernel = 3, .stride = 2}>>,
     entry<"max_pool1d", zp::max_pool1d<2>>, entry<"avg_pool1d", zp::avg_pool1d<2>>,
     entry<"adaptive_avg_pool1d", zp::adaptive_avg_pool1d<5>>,
-    entry<"linear, over a sequence", zp::linear<"d", 8>>,
+    entry<"linear, over a sequence", zp::linear<"d", 8>>, entry<"lstm", zp::lstm<"e", 8>>, entry<"gru", zp::gru<"f", 8>>,
     entry<"matmul", zp::matmul<zp::transpose<axis::width, axis::channels>, zp::dropout>>,
     entry<"matmul_transposed", zp::matmul_transposed<zp::dropout, zp::flip<axis::width>>>> {};
 

@@ -9,6 +9,7 @@
 #include <zeropoint/kernel/conv2d_kernels.hpp>
 #include <zeropoint/kernel/dynamic_conv2d.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/dynamic_recurrent_rows.hpp>
 #include <zeropoint/layer/float_steps.hpp>
 #include <zeropoint/layer/row_kernels.hpp>
 
@@ -16,8 +17,8 @@ namespace zp {
 inline namespace v0 {
 
 /// The dynamic rows of a model under one dynamic_policy on one architecture: linear layers, over a vector or over each of
-/// the vectors of a sequence, and convolutions of one group, transposed ones and those over volumes too, whose image or volume
-/// has one symmetric range.
+/// the vectors of a sequence, recurrent layers, and convolutions of one group, transposed ones and those over volumes too, whose
+/// image or volume has one symmetric range.
 template <class Policy, class Arch> struct dynamic_row_kernels {
     using layout_type = kernel::dynamic_linear_layout<Arch>;
     using weight = typename Policy::weight;
@@ -45,10 +46,12 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
                                                                                    row.weight_min, row.weight_max));
     }
     static constexpr int parameter_bytes(const node& row) {
+        if (is_recurrent(row)) return static_cast<int>(recurrent_cells::parameter_bytes(recurrent_of(row)));
         const std::size_t zero_points = row.affine_weights ? align_up(4 * static_cast<std::size_t>(row.channels)) : 0;
         return static_cast<int>(arrays(row).bytes + zero_points);
     }
     static constexpr int scratch_bytes(const node& row) {
+        if (is_recurrent(row)) return static_cast<int>(recurrent_cells::scratch_bytes(recurrent_of(row)));
         if (row.kind == op::conv2d) return static_cast<int>(kernel::dynamic_conv2d_scratch<Arch>(row.window).bytes);
         if (is_other_convolution(row.kind))
             return static_cast<int>(codes_bytes(row) + scratch_bytes_of<Arch>(row, conv2d_algorithm::implicit_gemm));
@@ -56,6 +59,14 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
             kernel::dynamic_linear_scratch<Arch>(layout(row).geometry(row.in.width), row.in.width).bytes);
     }
 
+    /// Fills the block of a recurrent row.
+    static void write(const node& row, const quantized_parameters& parameters, std::byte* block) {
+        recurrent_cells::write(recurrent_of(row), parameters, block);
+    }
+    /// The inverse: what a file holds.
+    static quantized_parameters read_recurrent(const node& row, const std::byte* block) {
+        return recurrent_cells::read(recurrent_of(row), block);
+    }
     /// Fills a row's block.
     static void write(const node& row, quantized_weights weights, std::byte* block) {
         if (row.affine_weights)
@@ -112,6 +123,7 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     template <class Plan, int Row> static constexpr step_function step_of() {
         constexpr const node& row = Plan::planned.nodes[Row];
         if constexpr (!row.dynamic) return float_step<Arch>(row);
+        else if constexpr (is_recurrent(row)) return run_recurrent_row;
         else if constexpr (row.kind == op::conv2d) return run_conv2d;
         else if constexpr (is_other_convolution(row.kind)) return run_convolution<row.kind>;
         else if constexpr (is_small(row)) return run_small<row.in.channels, row.out.channels, row.word_weights>;
@@ -131,6 +143,9 @@ private:
     static constexpr std::size_t codes_bytes(const node& row) {
         return align_up(static_cast<std::size_t>(row.in.size()));
     }
+    using recurrent_cells = dynamic_recurrent_cells<Policy, Arch>;
+    static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row.in}; }
+
     static constexpr kernel::linear_extents extents_of(const node& row) {
         return {row.in.width, row.in.channels, row.out.channels};
     }
@@ -159,6 +174,11 @@ private:
         }
         const kernel::dynamic_conv2d_layout<Arch> at(row.window, row.word_weights);
         return {at.scales, at.sums, at.bias, at.bytes};
+    }
+    static void run_recurrent_row(const node& row, const context& c) noexcept {
+        const recurrent_geometry g = recurrent_of(row);
+        recurrent_cells cells(g, c.block<std::byte>(row), c.scratch<std::byte>(row));
+        run_recurrent(g, cells, c.in<float>(row), c.out<float>(row), cells.between());
     }
     static void run_conv2d(const node& row, const context& c) noexcept {
         kernel::dynamic_conv2d<Arch>(row.window, row.word_weights, c.in<float>(row),

@@ -24,7 +24,8 @@ enum class op : std::uint8_t {
     layer_norm, group_norm, instance_norm, max_pool3d, avg_pool3d, adaptive_avg_pool3d, matmul, slice, permute, reshape,
     pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
     interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
-    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to
+    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to,
+    lstm, gru
 };
 
 constexpr const char* name_of(op kind) {
@@ -38,7 +39,8 @@ constexpr const char* name_of(op kind) {
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
         "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
-        "requantize_to"};
+        "requantize_to",
+        "lstm", "gru"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -50,7 +52,7 @@ constexpr bool is_weighted(op kind) {
 }
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
-/// Activations that are a 256-entry table on 8 bits.
+/// Activations that are a table on 8 bits: of 256 entries on their own, of more where they are fused into a weighted row.
 constexpr bool is_table(op kind) {
     return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish ||
            kind == op::activation;
@@ -124,9 +126,11 @@ struct node {
     bool affine = true;             // batch_norm: has weight and bias
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
+    bool wide_input = false;        // quantized: reads codes of 16 bits
     bool count_include_pad = true;  // avg_pool2d
     bool one_dimensional = false;   // conv1d, conv_transpose1d: the weight has no height in files
     bool keep_float = false;        // stays float32 through convert
+    bool outside_stubs = false;     // not between a quant_stub and a dequant_stub of a model that has such
     bool dynamic = false;           // int8 weights, and activations that are quantized in each call
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
@@ -149,6 +153,7 @@ struct node {
     short table_origin = -1;         // and row whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
     short table_slot = -1;           // of the value before a fused table
+    std::int8_t table_bits = 8;      // and how many bits choose its entry: see fused_table.hpp
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
     int weights = 0, channels = 0;                             // how many weights, how many output channels
@@ -168,6 +173,7 @@ struct node {
 
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
+    if (row.wide_input || row.type == scalar_type::int16) return false;  // see is_wide_table_row
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
 }
 
@@ -218,7 +224,7 @@ enum class rule : std::uint8_t {
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
-    conv_transpose_options
+    conv_transpose_options, no_wide_form
 };
 // clang-format on
 

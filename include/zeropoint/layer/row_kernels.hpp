@@ -127,6 +127,7 @@ template <kernel_needs Needs, class Arch, class F> constexpr void with_row_kerne
 
 /// Whether an algorithm can compute a row.
 constexpr bool supports(const node& row, conv2d_algorithm algorithm) {
+    if (row.wide_input) return kernel::supports_wide(row.window, algorithm);
     if (row.kind == op::conv_transpose3d) return kernel::supports(transposed_volume_window(row), algorithm);
     return row.kind == op::conv_transpose2d ? kernel::supports(transposed_window(row), algorithm)
                                             : kernel::supports(row.window, algorithm);
@@ -161,6 +162,8 @@ template <class Arch> constexpr kernel::conv2d_cost cost_of(const node& row, con
         return kernel::cost_of_conv_transpose3d<Arch>(transposed_volume_window(row), algorithm, packs_zero_points(row));
     kernel::conv2d_cost cost = kernel::cost_of_conv2d<Arch>(row.window, algorithm, packs_zero_points(row));
     cost.nanoseconds *= row.out.depth;  // a conv3d's window is of one output plane
+    if (row.wide_input && algorithm == conv2d_algorithm::implicit_gemm)
+        cost.nanoseconds *= kernel::operations<Arch>::byte_products / kernel::operations<Arch>::word_products;
     return cost;
 }
 /// What a packed row does.

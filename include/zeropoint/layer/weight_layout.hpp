@@ -60,15 +60,22 @@ template <class T> void weights_to_file(const node& row, const T* inside, T* fil
     else std::copy_n(inside, row.weights, file);
 }
 
+/// rows x columns to columns x rows.
+inline void transpose_matrix(const float* from, int rows, int columns, float* to) {
+    for (int r = 0; r != rows; ++r)
+        for (int c = 0; c != columns; ++c) to[std::ptrdiff_t{c} * rows + r] = *from++;
+}
 /// A described operator's array from a file's order.
 inline void array_from_file(const parameter_array& array, const float* file, float* inside) {
-    if (array.rank == 3)
+    if (array.matrix) transpose_matrix(file, array.extents[0], array.extents[1], inside);
+    else if (array.rank == 3)
         kernel::chw_columns_to_hwc(file, 1, {array.extents[1], array.extents[2], array.extents[0]}, inside);
     else std::copy_n(file, array.size(), inside);
 }
 /// The inverse.
 inline void array_to_file(const parameter_array& array, const float* inside, float* file) {
-    if (array.rank == 3)
+    if (array.matrix) transpose_matrix(inside, array.extents[1], array.extents[0], file);
+    else if (array.rank == 3)
         kernel::hwc_columns_to_chw(inside, 1, {array.extents[1], array.extents[2], array.extents[0]}, file);
     else std::copy_n(inside, array.size(), file);
 }
