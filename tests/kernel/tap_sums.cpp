@@ -68,3 +68,24 @@ TEST_CASE("tap_sums: a transposed convolution with strides, a cut and dilation")
             }
     check(sums, wanted);
 }
+
+TEST_CASE("tap_sums: a transposed convolution of volumes") {
+    conv_transpose3d_geometry g;
+    g.plane.in = {3, 4, 2}, g.plane.out = {6, 4, 2};
+    g.plane.kernel_height = 2, g.plane.stride_height = 2;
+    g.in_depth = 3, g.out_depth = 5, g.kernel_depth = 3, g.stride_depth = 2, g.padding_front = 1;
+    const std::vector<float> x = values(3 * 3 * 4 * 2);
+    std::vector<double> sums(6 * 2), wanted(6 * 2);
+    add_tap_sums(g, x.data(), sums.data());
+    for (int z = 0; z != 5; ++z)
+        for (int y = 0; y != 6; ++y)
+            for (int column = 0; column != 4; ++column)
+                for (int tap = 0; tap != 6; ++tap) {
+                    const int front = z + 1 - tap / 2, up = y - tap % 2;
+                    if (front % 2 != 0 || front < 0 || front / 2 > 2 || up % 2 != 0 || up < 0 || up / 2 > 2) continue;
+                    for (int c = 0; c != 2; ++c)
+                        wanted[static_cast<std::size_t>(tap * 2 + c)] +=
+                            double{x[static_cast<std::size_t>(((front / 2 * 3 + up / 2) * 4 + column) * 2 + c)]};
+                }
+    check(sums, wanted);
+}

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include <zeropoint/kernel/conv3d_geometry.hpp>
-#include <zeropoint/kernel/transposed_geometry.hpp>
+#include <zeropoint/kernel/transposed_volume_geometry.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -52,6 +52,17 @@ inline void add_tap_sums(const conv_transpose2d_geometry& g, const float* x, dou
             }
         }
     }
+}
+
+/// The same over a volume: plane by plane.
+inline void add_tap_sums(const conv_transpose3d_geometry& g, const float* x, double* sums) noexcept {
+    const std::ptrdiff_t channels = g.plane.in.channels;
+    for (int tap = 0; tap != g.kernel_depth; ++tap, sums += channels * g.plane.taps())
+        for (int plane = 0; plane != g.in_depth; ++plane) {
+            const int to_plane = plane * g.stride_depth - g.padding_front + tap * g.dilation_depth;
+            if (to_plane >= 0 && to_plane < g.out_depth)
+                add_tap_sums(g.plane, x + std::ptrdiff_t{plane} * g.plane.in.size(), sums);
+        }
 }
 
 }  // namespace kernel

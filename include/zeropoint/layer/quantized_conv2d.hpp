@@ -22,7 +22,7 @@ inline namespace v0 {
 constexpr kernel::linear_extents small_extents(const node& row) {
     if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights || has_residual(row))
         return {};
-    if (row.kind == op::conv_transpose2d || row.kind == op::conv3d) return {};
+    if ((row.kind != op::conv2d && row.kind != op::linear) || row.wide_input) return {};
     if (row.algorithm != conv2d_algorithm::implicit_gemm) return {};
     const kernel::linear_extents extents = kernel::linear_extents_of(row.window);
     return extents.are_small() ? extents : kernel::linear_extents{};

@@ -54,7 +54,7 @@ template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const c
                                row.weight_max};
         for (const int number : numbers) mix(number);
         if (row.out.is_volume()) mix(row.out.depth);  // files of images keep their signatures
-        if (row.kind == op::conv3d)
+        if (row.kind == op::conv3d || row.kind == op::conv_transpose3d)
             for (const int number : {row.depth.kernel, row.depth.stride, row.depth.padding, row.depth.dilation})
                 mix(number);
         if (row.table_bits != 8) mix(row.table_bits);  // files of 8 bits keep their signatures

@@ -28,6 +28,10 @@ template <class Stage, bool Wanted = Stage::entries::corrects_biases> class inpu
         if (row.kind == op::conv3d) return volume_window(row);
         kernel::conv3d_geometry g;
         g.plane = row.window;
+        if (row.kind == op::conv_transpose3d) {  // as many taps and outputs
+            g.kernel_depth = row.depth.kernel;
+            g.out_depth = row.out.depth;
+        }
         return g;
     }
     /// Where the sums of each row begin, and behind the last where they end.
@@ -52,6 +56,8 @@ public:
             if (!is_counted(row) || row.inputs[0] != producer) continue;
             double* sums = sums_.data() + offsets[static_cast<std::size_t>(i)];
             if (row.kind == op::conv_transpose2d) kernel::add_tap_sums(transposed_window(row), values, sums);
+            else if (row.kind == op::conv_transpose3d)
+                kernel::add_tap_sums(transposed_volume_window(row), values, sums);
             else kernel::add_tap_sums(window_of(row), values, sums);
         }
     }

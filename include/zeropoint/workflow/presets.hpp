@@ -35,6 +35,12 @@ struct tflite_qconfig
               quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>,
               requantize_with<fixed_point_double_rounding>, table_bits<8>> {};
 
+/// TFLite's 16x8 specification: activations of 16 bits, symmetric about zero, with weights of 8: nearly the accuracy of
+/// floats. What has no form over 16 bits stays in float32.
+struct int16_qconfig
+    : qconfig<quantizer<qint16, per_tensor_symmetric, min_max_observer, tflite_rule>,
+              quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>> {};
+
 /// TensorRT's: everything symmetric about zero, activations by the entropy calibrator.
 struct tensorrt_qconfig : qconfig<quantizer<qint8, per_tensor_symmetric, entropy_observer<>>,
                                   quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer>> {};

@@ -5,10 +5,11 @@
 #include <array>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
@@ -57,6 +58,11 @@ inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_ten
 template <class Q> inline constexpr bool quantizes_to_one_byte = true;
 template <class D, class S, class O, class R>
 inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
+/// 16 bits, of which a qconfig takes symmetric ones alone.
+template <class Q> inline constexpr bool quantizes_to_words = false;
+template <class D, class S, class O, class R>
+inline constexpr bool quantizes_to_words<quantizer<D, S, O, R>> =
+    std::is_same_v<typename D::storage, std::int16_t>&& S::is_symmetric;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -154,8 +160,8 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
-                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d "
-                  "and zp::op::linear "
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, "
+                  "zp::op::conv_transpose3d and zp::op::linear "
                   "layers have algorithms to choose from");
     static_assert(has_no_options<QConfig>,
                   "for_type<Kind, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
@@ -206,9 +212,9 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
                   "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which "
                   "is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these "
                   "(per_group is for weight-only layers)");
-    static_assert(quantizes_to_one_byte<Activation>,
+    static_assert(quantizes_to_one_byte<Activation> || quantizes_to_words<Activation>,
                   "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, "
-                  "zp::qint8 or a reduced range of one");
+                  "zp::qint8 or a reduced range of one, or zp::qint16 with zp::per_tensor_symmetric");
     static_assert(quantizes_to_one_byte<Weight>,
                   "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, "
                   "zp::qint8_narrow or zp::qint4");
@@ -260,7 +266,14 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         ((++i,
           chosen == 0 && Options::quantizes && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0),
          ...);
-        return chosen;
+        return chosen >= 0 && has_words(chosen) && !has_wide_form(row) ? -1 : chosen;
+    }
+    /// Whether an entry has activations of 16 bits. What has no form over those stays in float32.
+    static constexpr bool has_words(int index) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return ((static_cast<int>(I) == index && quantizes_to_words<typename entry<I>::activation>) || ...);
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(count)>{});
     }
     /// How the algorithm of a row is chosen: as the first algorithm option for its name says, else for its type, else for all.
     static constexpr algorithm_policy algorithm_of(const node& row) {
