@@ -196,12 +196,15 @@ public:
                        const zp::qparams& range, activation act = activation::none, const char* norm = nullptr) {
         return push(convolved<C>(name, x, w, range, act, norm, &residual));
     }
-    /// The same with a function behind it, in one row: the layer's codes go through a table.
+    /// The same with a function behind it, in one row: the layer's codes, of table_bits bits, go through a table.
     template <class C = Config>
     value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before,
                         const zp::qparams& after, const std::function<double(double)>& function,
                         const value* residual = nullptr) {
-        return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr, residual), after, function));
+        // Codes that are as much finer as the bits are more; those of a range like [-127, 127] begin where 8 bits do.
+        const int parts = 1 << (table_bits - 8), lowest = C::activation::dtype::is_signed ? -128 : 0;
+        value sums = convolved<C>(name, x, w, before, activation::none, nullptr, residual, parts, lowest);
+        return push(mapped<C>(sums, after, function));
     }
     /// A function of its own, and with the identity the change of scale in front of a concat.
     template <class C = Config>
@@ -323,6 +326,7 @@ public:
     value floats(zp::shape extents, const std::vector<float>& values) { return push({extents, {}, 0, 0, {}, values}); }
 
     std::vector<value> rows;
+    int table_bits = 10;          // of the codes in front of a function that is fused: see convolve_then
     mutable std::string missing;  // names that were asked for and do not exist
 
 private:
@@ -426,7 +430,7 @@ private:
     }
     template <class C>
     value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act,
-                    const char* norm, const value* residual = nullptr) const {
+                    const char* norm, const value* residual = nullptr, int parts = 1, int lowest = 0) const {
         using quantizer = typename C::weight;
         using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);
@@ -435,6 +439,10 @@ private:
         value y = shrunk(x, w, static_cast<int>(channels));
         const value target = like<C>(y.extents, range);
         y.range = target.range, y.min = target.min, y.max = target.max;
+        if (parts != 1) {
+            y.range = {range.scale / static_cast<float>(parts), (range.zero_point - lowest) * parts};
+            y.min = (target.min - lowest) * parts, y.max = (target.max - lowest + 1) * parts - 1;
+        }
 
         std::vector<int> weights(floats.weights.size());
         std::vector<zp::qparams> scales(channels);
@@ -478,12 +486,12 @@ private:
             const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
             const bool words = x.max > 255;
             const double steps =
-                words ? requantized_words(how_, sum, x.range.scale, weight_scale, range.scale, is_convolution)
+                words ? requantized_words(how_, sum, x.range.scale, weight_scale, y.range.scale, is_convolution)
                 : residual == nullptr
                     ? requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale, weight_scale,
-                                  range.scale)
+                                  y.range.scale)
                     : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
-                                      residual->range.scale, x.range.scale, weight_scale, range.scale);
+                                      residual->range.scale, x.range.scale, weight_scale, y.range.scale);
             y.codes.push_back(activated(clamped(steps, y), y, act));
         });
         return y;

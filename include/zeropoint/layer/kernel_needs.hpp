@@ -29,7 +29,10 @@ struct kernel_needs {
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
     /// An algorithm of rows of one kind; linear layers are convolutions.
     static constexpr std::uint32_t bit(conv2d_algorithm algorithm, op kind = op::conv2d) {
-        const int first = kind == op::conv_transpose2d ? 8 : kind == op::conv3d ? 16 : 0;
+        const int first = kind == op::conv_transpose2d   ? 8
+                          : kind == op::conv3d           ? 16
+                          : kind == op::conv_transpose3d ? 24
+                                                         : 0;
         return std::uint32_t{1} << (first + static_cast<int>(algorithm));
     }
     constexpr bool has(conv2d_algorithm algorithm, op kind = op::conv2d) const {

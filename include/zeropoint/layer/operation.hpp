@@ -114,11 +114,15 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     d.has_words = takes_words<Operator>;
     d.parameters = [](const node& row) { return parameters_of<Operator>(row.in); };
     d.scratch_bytes = [](const node& row) {
-        if constexpr (requires { Operator::scratch_bytes(row); }) return Operator::scratch_bytes(row);
+        if constexpr (requires { Operator::template scratch_bytes<Arch>(row); })
+            return Operator::template scratch_bytes<Arch>(row);
+        else if constexpr (requires { Operator::scratch_bytes(row); }) return Operator::scratch_bytes(row);
         else return static_cast<void>(row), 0;
     };
     d.prepared_bytes = [](const node& row) {
-        if constexpr (requires { Operator::prepared_bytes(row); }) return Operator::prepared_bytes(row);
+        if constexpr (requires { Operator::template prepared_bytes<Arch>(row); })
+            return Operator::template prepared_bytes<Arch>(row);
+        else if constexpr (requires { Operator::prepared_bytes(row); }) return Operator::prepared_bytes(row);
         else return static_cast<void>(row), 0;
     };
     d.prepare = [](const preparation& p) {
@@ -129,11 +133,16 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         if constexpr (requires { Operator::problem(p); }) return Operator::problem(p);
         else return static_cast<void>(p), nullptr;
     };
-    d.derive = [](const qparams& input) {
-        if constexpr (requires { Operator::derive(input); }) return Operator::derive(input);
-        else return input;
+    d.derive = [](const node& row, const qparams& input) {
+        if constexpr (requires { Operator::derive(row, input); }) return Operator::derive(row, input);
+        else if constexpr (requires { Operator::derive(input); })
+            return static_cast<void>(row), Operator::derive(input);
+        else return static_cast<void>(row), input;
     };
     if constexpr (requires { Operator::map; }) d.map = &Operator::map;
+    if constexpr (requires { Operator::zeros; }) d.zeros = Operator::zeros;
+    if constexpr (requires { Operator::template quantized<Arch>; }) d.quantized = &Operator::template quantized<Arch>;
+    if constexpr (requires { Operator::recurrent; }) d.recurrent = &Operator::recurrent;
     d.macs = [](const node& row) -> std::int64_t {
         if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
         else return static_cast<void>(row), 0;

@@ -118,9 +118,10 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
         std::memcpy(block, table.data(), 256);
     }
-    /// A described row's block, which begins with its floats.
+    /// A described row's block, which begins with its floats, unless it keeps codes of them.
     static preparation prepare(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
-        return {row, rows, ranges, reinterpret_cast<const float*>(block), block + prepared_offset(row)};
+        const auto* floats = keeps_codes(row) ? nullptr : reinterpret_cast<const float*>(block);
+        return {row, rows, ranges, floats, block + prepared_offset(row)};
     }
     /// What follows from the ranges, and from the floats of a described row, and no file holds.
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
@@ -142,7 +143,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
             using in = storage_of<rows[rows[Row].inputs[0]].type>;
             using out = storage_of<rows[Row].type>;
             return convolution::template run_small<in, out, extents.rows, extents.depth, extents.channels,
-                                                   rows[Row].word_weights>;
+                                                   rows[Row].word_weights, has_fine_table(rows[Row])>;
         } else {
             return step_of(rows, rows[Row]);
         }

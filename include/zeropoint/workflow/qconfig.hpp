@@ -80,10 +80,42 @@ struct qconfig_option {
     static constexpr const char* name = "";  // a layer that must exist
 };
 struct qconfig_tag {};
+
+/// How finely the sums of a convolution or linear layer are rounded in front of an activation that is fused behind it and is
+/// no clamp (hardswish, sigmoid, ...): to 2^Bits codes, each with an entry of one byte in the layer's table, which gives the
+/// 8-bit code. 10, the default, makes that first rounding a quarter as coarse as the second; 8 rounds to 8 bits twice, which
+/// is what systems give that run the activation by itself, in tables of 256 bytes. For the whole model. In the inner qconfig
+/// of a for_layer or for_type it says nothing: an activation that is quantized in another way than the layer in front of it
+/// is not fused.
+template <int Bits> struct table_bits : qconfig_option {
+    static_assert(Bits >= 8 && Bits <= 12,
+                  "table_bits<Bits>: Bits must be from 8 to 12: a fused activation has a table of 2^Bits bytes");
+    static constexpr int bits = Bits;
+};
+inline constexpr int default_table_bits = 10;
+
+/// Whether an inner qconfig may have an option.
+template <class Option> inline constexpr bool is_own_option = false;
+template <int Bits> inline constexpr bool is_own_option<table_bits<Bits>> = true;
+template <class Option> inline constexpr int table_bits_in = 0;
+template <int Bits> inline constexpr int table_bits_in<table_bits<Bits>> = Bits;
+template <class Options> inline constexpr bool are_own_options = true;
+template <class... Options>
+inline constexpr bool are_own_options<std::tuple<Options...>> = (is_own_option<Options> && ...);
+template <class Options> inline constexpr int last_table_bits = default_table_bits;
+template <class... Options>
+inline constexpr int last_table_bits<std::tuple<Options...>> = [] {
+    int bits = default_table_bits;
+    ((bits = table_bits_in<Options> != 0 ? table_bits_in<Options> : bits), ...);
+    return bits;
+}();
+/// How many bits choose an entry of a fused table under a qconfig.
+template <class Config> inline constexpr int table_bits_of = last_table_bits<typename Config::options>;
+
 template <class C> inline constexpr bool has_no_options = true;
 template <class C>
     requires requires { typename C::options; }
-inline constexpr bool has_no_options<C> = std::tuple_size_v<typename C::options> == 0;
+inline constexpr bool has_no_options<C> = are_own_options<typename C::options>;
 
 /// This layer stays in float32; quantize and dequantize are placed around it.
 template <fixed_string Name> struct keep_float : qconfig_option {
@@ -114,8 +146,8 @@ template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
                   "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(has_no_options<QConfig>,
-                  "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and "
-                  "requantize_with belong to the outer qconfig, which holds for the whole model");
+                  "for_layer<Name, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
+                  "types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
@@ -128,12 +160,12 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
-                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d "
-                  "and zp::op::linear "
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, "
+                  "zp::op::conv_transpose3d and zp::op::linear "
                   "layers have algorithms to choose from");
     static_assert(has_no_options<QConfig>,
-                  "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and "
-                  "requantize_with belong to the outer qconfig, which holds for the whole model");
+                  "for_type<Kind, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
+                  "types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
@@ -154,6 +186,11 @@ template <class Policy> struct requantize_with : qconfig_option {
 /// whole model.
 struct separate_sums : qconfig_option {};
 
+/// convert takes off each bias what rounding the weights adds to the mean output of its channel, over the calibration data:
+/// see input_sums.hpp. Calibration takes longer by about what depthwise convolutions over all layers' inputs would. For the
+/// whole model.
+struct correct_biases : qconfig_option {};
+
 /// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
 /// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
 template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
@@ -163,8 +200,8 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
-        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy> or "
-        "separate_sums");
+        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
+        "separate_sums, correct_biases or table_bits<bits>");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
@@ -215,6 +252,8 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// Whether adds become parts of the layers in front of them.
     static constexpr bool merges_sums =
         requantization::adds_residuals && !(std::is_same_v<Options, separate_sums> || ...);
+    /// Whether biases are corrected by what calibration sees.
+    static constexpr bool corrects_biases = (std::is_same_v<Options, correct_biases> || ...);
     static constexpr int float_entry = -1;
     /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
     static constexpr int choose(const node& row) {

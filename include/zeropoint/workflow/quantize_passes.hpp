@@ -14,6 +14,7 @@ struct entry_description {
     scalar_type activation = scalar_type::uint8, weight = scalar_type::int8;
     std::int32_t quant_min = 0, quant_max = 255, weight_min = -128, weight_max = 127;
     bool affine_weights = false;
+    int table_bits = 8;  // of the codes in front of a fused table
 };
 
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
@@ -131,6 +132,7 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
                 weighted.function = row.function;
                 weighted.parameter = row.parameter;
                 weighted.table_slot = weighted.slot;
+                weighted.table_bits = static_cast<std::int8_t>(entry.table_bits);
                 weighted.slot = row.slot;
                 weighted.table_origin = static_cast<short>(i);
                 as_codes[i] = as_codes[producer];

@@ -36,6 +36,9 @@ template <sides Sides, pad_mode Mode, int Thousandths> struct pad {
     static constexpr int options[] = {
         Sides.left, Sides.right, Sides.top, Sides.bottom, Sides.front, Sides.back, static_cast<int>(Mode), Thousandths};
     static constexpr kernel::pad_sides around = Sides.around();
+    static constexpr bool puts_zeros =
+        Mode == pad_mode::constant && Thousandths == 0 && Sides.front == 0 && Sides.back == 0;
+    static constexpr const kernel::pad_sides* zeros = puts_zeros ? &around : nullptr;  // a convolution takes them over
     static constexpr float value = static_cast<float>(Thousandths / 1000.0);
 
     static constexpr bool accepts(shape x) {
