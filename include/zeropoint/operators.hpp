@@ -3,6 +3,7 @@
 #pragma once
 
 #include <zeropoint/layer/operators/argmax.hpp>
+#include <zeropoint/layer/operators/attention.hpp>
 #include <zeropoint/layer/operators/batch_norm.hpp>
 #include <zeropoint/layer/operators/binary.hpp>
 #include <zeropoint/layer/operators/compare.hpp>
@@ -17,6 +18,7 @@
 #include <zeropoint/layer/operators/pad.hpp>
 #include <zeropoint/layer/operators/permute.hpp>
 #include <zeropoint/layer/operators/prelu.hpp>
+#include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/layer/operators/reduce.hpp>
 #include <zeropoint/layer/operators/requantize.hpp>
 #include <zeropoint/layer/operators/reshape.hpp>

@@ -300,7 +300,7 @@ def output_and_bias(generator, sums: np.ndarray, factors: np.ndarray, kind) -> t
 
 
 def add_product(
-    file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None
+    file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None, requantize=None
 ) -> None:
     """Runs a layer with constant weights and compares it with the sums' requantization."""
     factors = np.float64(grid.scale) * weight_scale.astype(np.float64)
@@ -322,7 +322,7 @@ def add_product(
         ratios = (grid.scale * scales).astype(np.float64) / float(out.scale)
     else:
         ratios = float(grid.scale) * scales.astype(np.float64) / float(out.scale)
-    requantize = fixed_16x8 if wide else fixed
+    requantize = requantize or (fixed_16x8 if wide else fixed)
     each = [requantize(sums[..., c] + bias[c], float(ratio)) for c, ratio in enumerate(ratios)]
     same(group, codes, clamp(np.stack(each, axis=-1), out, x.dtype))
     tensors = {"x": x, "weight": weight, "weight_scale": weight_scale, "bias": bias_codes}

@@ -49,15 +49,15 @@ TEST_CASE("state_dict: a GRU out of a file is that of the spans") {
     zp::state_dict parameters(file, "rnn.");
     const stack layers(parameters);
     parameters.expect_nothing_else();
-    const zp::gru<4, 3> layer(
+    const zp::float_gru<4, 3> layer(
         {made_up::values(36, 36), made_up::values(27, 27), made_up::values(9, 9), made_up::values(9, 9)});
     const auto x = made_up::values(4, 5);
     std::vector<float> y(3), expected(3);
     const auto memory = std::make_unique<stack::workspace>();
     stack::state state;
     layers(x, state, y, *memory);
-    zp::gru<4, 3>::state other;
-    zp::gru<4, 3>::workspace scratch;
+    zp::float_gru<4, 3>::state other;
+    zp::float_gru<4, 3>::workspace scratch;
     layer(x, other, expected, scratch);
     CHECK(y == expected);
 }

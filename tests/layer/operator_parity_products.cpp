@@ -2,6 +2,7 @@
 // (scripts/golden/operators_*.py).
 #include <zeropoint/io/half_float.hpp>
 #include <zeropoint/kernel/conv3d.hpp>
+#include <zeropoint/kernel/conv_transpose3d.hpp>
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/embedding.hpp>
 #include <zeropoint/kernel/matmul.hpp>
@@ -179,6 +180,61 @@ TEST_CASE("operator parity: 3-D convolutions are PyTorch's, with a scale a tenso
         std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
         kernels::pack(g, source, codes, packed.data());
         kernels::run(g, x.data(), codes, packed.data(), epilogue, y.data(), scratch.data());
+        CHECK(y == channels_last(golden.values<std::uint8_t>(group + "/codes"), y_shape));
+    }
+}
+
+TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
+    const golden_file golden("operators_convolution");
+    const auto groups = golden.groups("conv_transpose3d/", "codes");
+    CHECK(groups.size() == 1);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const auto o = golden.values<std::int32_t>(group + "/options");
+        const auto volume = [&](const std::string& name) -> zp::shape {
+            const auto extent = [&](std::size_t axis) { return golden.extent(group + "/" + name, axis); };
+            return {extent(3), extent(4), extent(1), extent(2)};
+        };
+        const zp::shape taps = volume("weight");
+        zp::node rows[2];
+        zp::builder b(rows, 2);
+        const zp::volume_conv_transpose options{.out_channels = volume("codes").channels,
+                                                .kernel = {taps.depth, taps.height, taps.width},
+                                                .stride = {o[0], o[4], o[8]},
+                                                .padding = {o[1], o[5], o[9]},
+                                                .output_padding = {o[3], o[7], o[11]},
+                                                .dilation = {o[2], o[6], o[10]},
+                                                .groups = o[12]};
+        const zp::node& row = rows[b.conv_transpose3d(b.input(volume("x")), "", options)];
+        CHECK(b.error.broken == zp::rule::none);
+        CHECK(row.out == volume("codes"));
+        const kernel::conv_transpose3d_geometry g = zp::transposed_volume_window(row);
+        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
+        std::vector<std::int8_t> weights(file_weights.size());
+        zp::weights_from_file(row, file_weights.data(), weights.data());
+
+        // PyTorch's arithmetic: policy float_bias, one weight scale.
+        const auto scale = golden.values<float>(group + "/scale");
+        const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+        const float product = scale[0] * golden.values<float>(group + "/weight_scale")[0];
+        std::vector<float> bias = golden.values<float>(group + "/bias");
+        for (float& value : bias) value /= product;
+        const std::vector<float> multiplier(bias.size(), product / scale[1]);
+        const std::vector<std::int32_t> weight_zero(bias.size(),
+                                                    golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
+        const kernel::float_bias epilogue{multiplier.data(), bias.data(), {zero_point[1], 0, 255, nullptr}};
+        const kernel::conv2d_weights<std::int8_t> source{weights.data(), weight_zero.data(), nullptr};
+        const kernel::activation_codes codes{zero_point[0], 0, 255};
+        using kernels = kernel::conv_transpose3d_kernels<arch, kernel::conv2d_algorithm::implicit_gemm>;
+        zp::aligned_buffer packed(kernels::packed_bytes(g, true));
+        zp::aligned_buffer scratch(kernels::scratch_bytes(g));
+        // Planes lie one behind another: to the layout they are rows.
+        const zp::shape x_shape{row.in.depth * row.in.height, row.in.width, row.in.channels},
+            y_shape{row.out.depth * row.out.height, row.out.width, row.out.channels};
+        const auto x = channels_last(golden.values<std::uint8_t>(group + "/x"), x_shape);
+        std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
+        kernels::pack(g, source, codes, packed.data());
+        kernels::run(g, x.data(), codes, true, packed.data(), epilogue, y.data(), scratch.data());
         CHECK(y == channels_last(golden.values<std::uint8_t>(group + "/codes"), y_shape));
     }
 }

@@ -146,7 +146,7 @@ TEST_CASE("recurrent: what does not fit is refused") {
 
     const auto error_of = [](const zp::recurrent_parameters& wrong) {
         try {
-            zp::gru<5, 4> refused(wrong);
+            zp::float_gru<5, 4> refused(wrong);
         } catch (const zp::shape_error& error) { return std::string(error.what()); }
         return std::string("no error");
     };

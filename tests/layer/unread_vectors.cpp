@@ -2,10 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "../support/golden_file.hpp"
 
@@ -14,21 +12,14 @@ TEST_CASE("golden vectors: the tests of this room have read every tensor of the 
     // tests/workflow; tests/models, observe and scheme, which check themselves; tests/io.
     const std::set<std::string> elsewhere = {"digits_logits", "networks", "observers", "quantize",
                                              "safetensors_fixture"};
-    // What may stay unread, by the beginnings of names: zeropoint has no such operator.
-    const std::map<std::string, std::vector<std::string>> without_operator = {
-        {"operators_convolution", {"conv_transpose3d/"}},
-        {"operators_litert", {"ADD/int16", "MUL/int16", "FULLY_CONNECTED/int16"}},
-    };
     // What says how to compute, of which a copy or a maximum needs less than there is, and the exact codes of a layer that is
     // equal to the other system's. What goes in and what comes out is read.
     const std::set<std::string> told = {"scale", "zero_point", "options", "exact"};
     for (const auto& entry : std::filesystem::directory_iterator(ZEROPOINT_SOURCE_DIR "/tests/golden")) {
         const std::string name = entry.path().stem().string();
         if (elsewhere.count(name) != 0) continue;
-        const auto exempt = without_operator.find(name);
         std::string unread;
-        for (const std::string& tensor : zp_test::unread_tensors(
-                 name, exempt == without_operator.end() ? std::vector<std::string>() : exempt->second))
+        for (const std::string& tensor : zp_test::unread_tensors(name))
             if (told.count(tensor.substr(tensor.rfind('/') + 1)) == 0) unread += tensor + "\n";
         CHECK_MESSAGE(unread.empty(), name, " has tensors that no test reads:\n", unread);
     }

@@ -12,11 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -86,6 +88,9 @@ using zp::conv;
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
                             zp::keep_float<"late">> {};
+
+struct all_int8 : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                              zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
 
 /// Every kind of row there is.
 struct net
@@ -181,6 +186,24 @@ TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an enco
     for (int i = 0; i != 3; ++i) {
         layer(x, state, y, scratch);
         encoder(rows, rows, memory);
+    }
+    CHECK(allocations == before);
+}
+
+TEST_CASE("allocations: recurrent rows make none") {
+    struct sequences : zp::model<zp::input<1, 20, 6>, zp::lstm<"a", 16, zp::recurrent_options{.bidirectional = true}>,
+                                 zp::gru<"b", 8, zp::recurrent_options{.output = zp::recurrent_output::last_step}>> {};
+    const auto trained = made_up::network<sequences>(1);
+    const auto inputs = made_up::inputs<sequences>(2, 1);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<all_int8>(trained), inputs));
+    const auto dynamic =
+        zp::quantize_dynamic<zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer>>(trained);
+    std::vector<float> y(8);
+    const long before = allocations;
+    for (int i = 0; i != 2; ++i) {
+        trained(inputs[0], y);
+        int8(inputs[0], y);
+        dynamic(inputs[0], y);
     }
     CHECK(allocations == before);
 }

@@ -177,7 +177,7 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
         const node& row = rows[static_cast<std::size_t>(i)];
         model_table_row described = detail::describe_row(rows, i);
         described.is_boundary = is_boundary(Stage::table, i);
-        if (row.dynamic) described.packed_bytes = row.parameter_bytes;
+        if (row.dynamic || keeps_codes(row)) described.packed_bytes = row.parameter_bytes;
         if constexpr (requires { Stage::why_float(row); })
             if (!row.dynamic) described.why = Stage::why_float(row);
         if (row.type != scalar_type::float32) described.quantization = model.ranges()[row.slot];

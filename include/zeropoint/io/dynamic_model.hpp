@@ -16,7 +16,12 @@ template <class Network> Network read_dynamic_model(const safetensors_file& file
     reader.read_header(detail::signature_of_network<Network>());
     for (const node& row : Network::rows()) {
         if (row.parameter_bytes == 0) continue;
-        if (row.dynamic)
+        if (row.dynamic && is_recurrent(row))
+            kernels::write(row,
+                           reader.template read_quantized<typename kernels::weight_storage>(
+                               row, row.weight_min, row.weight_max, row.affine_weights),
+                           model.parameters() + row.parameter_offset);
+        else if (row.dynamic)
             kernels::write(row, reader.template read_weighted<kernels::weights_needed>(row, true),
                            model.parameters() + row.parameter_offset);
         else detail::read_float_parameters(file, row, model.parameters(), reader.known());
@@ -35,7 +40,10 @@ safetensors_writer write_model(const network<Stage>& model) {
     file.metadata("signature", detail::signature_of_network<network<Stage>>());
     for (const node& row : model.rows()) {
         if (row.parameter_bytes == 0) continue;
-        if (row.dynamic)
+        if (row.dynamic && is_recurrent(row))
+            detail::write_quantized<typename kernels::weight_storage>(
+                file, row, kernels::read_recurrent(row, model.parameters() + row.parameter_offset));
+        else if (row.dynamic)
             detail::write_weighted<kernels::weights_needed>(
                 file, row, kernels::read(row, model.parameters() + row.parameter_offset));
         else detail::write_float_parameters(file, row, model.parameters());

@@ -6,13 +6,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <zeropoint/io/float_model.hpp>
+#include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
+#include <zeropoint/layer/wide_steps.hpp>
 #include <zeropoint/model/signature.hpp>
 
 namespace zp {
@@ -30,7 +33,8 @@ class int8_reader {
 public:
     explicit int8_reader(const safetensors_file& file) : file_(file) {}
 
-    void read_header(const std::string& signature) const {
+    /// `with_table_bits(bits)` is the signature of the same network with other fused tables.
+    void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  "\"" + format + "\"; load a float state dict as the float model instead");
@@ -38,9 +42,16 @@ public:
         if (version != std::to_string(int8_format_version))
             fail("format_version " + std::to_string(int8_format_version),
                  "\"" + version + "\"; a newer zeropoint may have written it");
-        if (const std::string& found = file_.expect_metadata("signature"); found != signature)
+        if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
+            for (int bits = 8; with_table_bits != nullptr && bits <= 12; ++bits)
+                if (found == with_table_bits(bits))
+                    fail("signature " + signature,
+                         found + ": the tables of its fused activations have " + std::to_string(1 << bits) +
+                             " entries each, this network's have not; load it with zp::table_bits<" +
+                             std::to_string(bits) + "> in the qconfig, or convert again");
             fail("signature " + signature,
                  found + ": it was saved from a network with other layers, or under another qconfig");
+        }
     }
     void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
         const file_shape shape{static_cast<std::int64_t>(ranges.size())};
@@ -59,16 +70,15 @@ public:
         quantized_weights weights;
         weights.codes.resize(static_cast<std::size_t>(row.weights));
         with_weight_type<Needs>(row, [&]<class Weight>(Weight) { read_codes<Weight>(row, name + "weight", weights); });
-        weights.scales = read<float>(name + "weight_scale", channels);
-        check_each(name + "weight_scale", weights.scales, "finite scales above 0",
-                   [](float v) { return v > 0 && v < infinity; });
-        if (row.affine_weights) {
-            weights.zero_points = read<std::int32_t>(name + "weight_zero_point", channels);
-            check_each(name + "weight_zero_point", weights.zero_points,
-                       "zero points from " + std::to_string(row.weight_min) + " to " + std::to_string(row.weight_max),
-                       [&](std::int32_t v) { return v >= row.weight_min && v <= row.weight_max; });
-        }
-        if (has_float_bias) {
+        weights.scales = read_scales(name + "weight_scale", channels);
+        if (row.affine_weights)
+            weights.zero_points =
+                read_zero_points(name + "weight_zero_point", channels, row.weight_min, row.weight_max);
+        if (row.wide_input) {
+            weights.wide_bias = read<std::int64_t>(name + "bias", channels);
+            check_each(name + "bias", weights.wide_bias, "values within 2^40",
+                       [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
+        } else if (has_float_bias) {
             weights.float_bias = read<float>(name + "bias", channels);
             check_each(name + "bias", weights.float_bias, "finite values",
                        [](float v) { return v > -infinity && v < infinity; });
@@ -77,11 +87,42 @@ public:
             check_each(name + "bias", weights.bias, "values within half of int32",
                        [](std::int32_t v) { return v >= -(1 << 30) && v <= 1 << 30; });
         }
-        if (is_table(row.activation)) weights.table = read_table(row, name + "table");
+        if (is_table(row.activation)) weights.table = read_table(row, name + "table", fused_table_size(row));
         return weights;
     }
-    std::vector<std::uint8_t> read_table(const node& row, const std::string& name) {
-        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {256});
+    /// The parameters of a described operator whose matrices are codes from `least` to `most`.
+    template <class Weight> quantized_parameters read_quantized(const node& row, int least, int most, bool affine) {
+        const parameter_list list = row.described->parameters(row);
+        quantized_parameters all;
+        for (int i = 0; i != list.count; ++i) {
+            const parameter_array& array = list.arrays[i];
+            const std::string name = std::string(row.name) + "." + array.name;
+            const file_shape extents(array.extents, array.extents + array.rank);
+            if (!array.matrix) {
+                known_.push_back(name);
+                all.vectors.push_back(file_.finite_floats(name, extents));
+                continue;
+            }
+            const std::vector<Weight> codes = read<Weight>(name, extents);
+            check_each(name, codes, "weights from " + std::to_string(least) + " to " + std::to_string(most),
+                       [=](Weight v) { return v >= least && v <= most; });
+            quantized_weights& weights = all.matrices.emplace_back();
+            const auto bytes = std::as_bytes(std::span(codes));
+            weights.codes.assign(bytes.begin(), bytes.end());
+            weights.scales = read_scales(name + "_scale", {array.extents[0]});
+            if (affine) weights.zero_points = read_zero_points(name + "_zero_point", {array.extents[0]}, least, most);
+        }
+        return all;
+    }
+    /// The nodes of a wide_table.
+    void read_nodes(const std::string& name, std::byte* block) {
+        const std::vector<std::int32_t> nodes = read<std::int32_t>(name, {kernel::wide_table_nodes});
+        check_each(name, nodes, "values within 2^24", [](std::int32_t v) { return v >= -(1 << 24) && v <= 1 << 24; });
+        std::memcpy(block, nodes.data(), 4 * nodes.size());
+    }
+    std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
+                                         int size = kernel::lookup_table_size) {
+        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {size});
         check_each(name, table, "codes from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
                    [&](std::uint8_t v) {
                        const std::int32_t code =
@@ -114,7 +155,10 @@ public:
     }
     /// What a described operator says of its scales.
     void check_scales(const node& row, const preparation& scales) const {
-        if (const char* problem = row.described->problem(scales))
+        fail_for(row.described->problem(scales), row);
+    }
+    void fail_for(const char* problem, const node& row) const {
+        if (problem != nullptr)
             raise<file_error>(file_.source_name() + ": " + name_of_row(row) + " (" + kind_of(row) + "): " + problem);
     }
     void finish() const { file_.expect_no_other_than(known_); }
@@ -132,6 +176,17 @@ private:
     void check_each(const std::string& name, const Values& values, const std::string& expected, Valid valid) const {
         for (const auto value : values)
             if (!valid(value)) file_.fail(file_.expect(name), expected, std::to_string(value));
+    }
+    std::vector<float> read_scales(const std::string& name, const file_shape& shape) {
+        std::vector<float> scales = read<float>(name, shape);
+        check_each(name, scales, "finite scales above 0", [](float v) { return v > 0 && v < infinity; });
+        return scales;
+    }
+    std::vector<std::int32_t> read_zero_points(const std::string& name, const file_shape& shape, int least, int most) {
+        std::vector<std::int32_t> zero_points = read<std::int32_t>(name, shape);
+        check_each(name, zero_points, "zero points from " + std::to_string(least) + " to " + std::to_string(most),
+                   [=](std::int32_t v) { return v >= least && v <= most; });
+        return zero_points;
     }
     template <class Weight> void read_codes(const node& row, const std::string& name, quantized_weights& weights) {
         const std::vector<Weight> codes = read<Weight>(name, weight_shape(row));
@@ -176,13 +231,43 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
     with_weight_type<Needs>(row, codes);
     file.add(name + "weight_scale", channels, weights.scales);
     if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
-    if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
+    if (row.wide_input) file.add(name + "bias", channels, weights.wide_bias);
+    else if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
     else file.add(name + "bias", channels, weights.float_bias);
-    if (is_table(row.activation)) file.add(name + "table", {256}, weights.table);
+    if (is_table(row.activation)) file.add(name + "table", {fused_table_size(row)}, weights.table);
+}
+
+/// The twin of int8_reader::read_quantized().
+template <class Weight>
+void write_quantized(safetensors_writer& file, const node& row, const quantized_parameters& all) {
+    const parameter_list list = row.described->parameters(row);
+    std::size_t matrix = 0, vector = 0;
+    for (int i = 0; i != list.count; ++i) {
+        const parameter_array& array = list.arrays[i];
+        const std::string name = std::string(row.name) + "." + array.name;
+        const file_shape extents(array.extents, array.extents + array.rank);
+        if (!array.matrix) {
+            file.add(name, extents, all.vectors[vector++]);
+            continue;
+        }
+        const quantized_weights& weights = all.matrices[matrix++];
+        const auto* codes = reinterpret_cast<const Weight*>(weights.codes.data());
+        file.add(name, extents, std::vector<Weight>(codes, codes + weights.codes.size()));
+        file.add(name + "_scale", {array.extents[0]}, weights.scales);
+        if (!weights.zero_points.empty()) file.add(name + "_zero_point", {array.extents[0]}, weights.zero_points);
+    }
 }
 
 template <class Network> std::string signature_of_network() {
     return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
+}
+
+/// What it would be with fused tables of 2^bits entries.
+template <class Network> std::string signature_with_table_bits(int bits) {
+    auto table = Network::stage::table;
+    for (int i = 0; i != table.size; ++i)
+        if (is_table(table.nodes[i].activation)) table.nodes[i].table_bits = static_cast<std::int8_t>(bits);
+    return signature_text(signature_of(table, Network::stage::arithmetic));
 }
 
 }  // namespace detail
@@ -193,7 +278,7 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
     Network model;
     detail::int8_reader reader(file);
     const std::span<const node> rows = Network::rows();
-    reader.read_header(detail::signature_of_network<Network>());
+    reader.read_header(detail::signature_of_network<Network>(), detail::signature_with_table_bits<Network>);
     reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const node& row = rows[i];
@@ -207,13 +292,21 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
             const quantized_weights weights =
                 reader.template read_weighted<kernels::needs>(row, kernels::requantization_policy::has_float_bias);
             const int slot = is_table(row.activation) ? row.table_slot : row.slot;
-            reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
+            reader.check_factors(row, model.ranges()[producer.slot].scale, rounded_scale(row, model.ranges()[slot]),
+                                 weights.scales);
             if (has_residual(row))
                 reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
+        } else if (is_wide_table_row(row)) {
+            reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
+        } else if (keeps_codes(row)) {
+            reader.fail_for(
+                row.described->quantized->pack(kernels::prepare(row, rows.data(), model.ranges(), block),
+                                               reader.template read_quantized<std::int8_t>(row, -128, 127, false)),
+                row);
         } else if (row.described != nullptr) {
             detail::read_described_parameters(file, row, block, reader.known());
             reader.check_scales(row, kernels::prepare(row, rows.data(), model.ranges(), block));
@@ -256,7 +349,12 @@ safetensors_writer write_model(const network<Stage>& model) {
             detail::write_weighted<kernels::needs>(
                 file, row,
                 kernels::read_weighted(row, rows[static_cast<std::size_t>(row.inputs[0])], model.ranges(), block));
+        else if (keeps_codes(row))
+            detail::write_quantized<std::int8_t>(file, row, row.described->quantized->unpack(row, block));
         else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
+        else if (is_wide_table_row(row))
+            file.add(detail::table_name(rows, static_cast<int>(i)), {kernel::wide_table_nodes},
+                     std::span(reinterpret_cast<const std::int32_t*>(block), kernel::wide_table_nodes));
         else if (is_table_row(row))
             file.add(detail::table_name(rows, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));

@@ -14,6 +14,8 @@ namespace zp {
 inline namespace v0 {
 
 struct context;
+struct quantized_parameters;
+struct recurrent_layer;
 /// One row's work. Which function it is, is decided at compile time; big rows share one function per kind and dtypes.
 using step_function = void (*)(const node& row, const context& c) noexcept;
 
@@ -31,12 +33,14 @@ struct parameter_array {
     const char* name = "weight";
     int rank = 1;
     int extents[3] = {1, 1, 1};
+    bool matrix = false;  // rows x columns weights: columns x rows inside, and codes where int8 rows keep it so
     constexpr int size() const { return extents[0] * extents[1] * extents[2]; }
 };
 
 /// The arrays of an operator, in the order in which they lie in its block.
 struct parameter_list {
-    parameter_array arrays[8];
+    static constexpr int most = 40;
+    parameter_array arrays[most];
     int count = 0;
     const char* unread = nullptr;  // what a state dict has beside them, and nothing needs
 
@@ -49,6 +53,9 @@ struct parameter_list {
     constexpr parameter_list& add(const parameter_array& array) {
         arrays[count++] = array;
         return *this;
+    }
+    constexpr parameter_list& add_matrix(const char* name, int rows, int columns) {
+        return add({name, 2, {rows, columns, 1}, true});
     }
     constexpr int size() const {
         int sum = 0;
@@ -68,6 +75,15 @@ struct preparation {
     const node& x(int k = 0) const { return rows[row.inputs[k]]; }  // its extents, storage type and range of codes
     const qparams& x_qparams(int k = 0) const { return ranges[x(k).slot]; }
     const qparams& y_qparams() const { return ranges[row.slot]; }
+};
+
+/// How an int8 row keeps the matrices of its operator as codes: nothing else of its parameters is in its block, and a file
+/// has "Name.weight" in int8 beside "Name.weight_scale", one a row.
+struct quantized_form {
+    /// Fills preparation::prepared; `parameters` is null. Returns a sentence where scales make no sense together, else null.
+    const char* (*pack)(const preparation&, const quantized_parameters&);
+    /// The inverse, for files.
+    quantized_parameters (*unpack)(const node&, const std::byte* prepared);
 };
 
 struct operator_description;
@@ -91,20 +107,24 @@ struct operator_description {
     bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image
     bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
     bool has_codes = false;      // has an int8 form
+    bool has_words = false;      // has a form over codes of 16 bits
 
     parameter_list (*parameters)(const node&);
     int (*scratch_bytes)(const node&);
     int (*prepared_bytes)(const node&);
     void (*prepare)(const preparation&);
-    const char* (*problem)(const preparation&);  // a sentence where scales make no sense together, else null
-    qparams (*derive)(const qparams& input);     // where the range is derived
-    std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
-    const channel_map* map = nullptr;            // where it is one
+    const char* (*problem)(const preparation&);            // a sentence where scales make no sense together, else null
+    qparams (*derive)(const node&, const qparams& input);  // where the range is derived
+    std::int64_t (*macs)(const node&);                     // multiply-accumulates, for tables and budgets
+    const channel_map* map = nullptr;                      // where it is one
+    const kernel::pad_sides* zeros = nullptr;    // where it only puts zeros around an image, as convolutions can
+    const quantized_form* quantized = nullptr;   // where int8 rows keep matrices as codes
+    const recurrent_layer* recurrent = nullptr;  // where it is one, which has a dynamic form
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.
 struct operator_steps {
-    step_function floats, unsigned_codes, signed_codes;
+    step_function floats, unsigned_codes, signed_codes, words = nullptr;
 };
 
 /// What a row does, for people: an activation has the name of its function.
@@ -147,17 +167,50 @@ constexpr bool is_elementwise(const node& row) {
 constexpr bool takes_volumes(const node& row) {
     if (is_elementwise(row) || is_identity(row.kind)) return true;
     if (row.described != nullptr) return row.described->takes_volumes;
-    return row.kind == op::conv3d || row.kind == op::concat || row.kind == op::flatten;
+    return row.kind == op::conv3d || row.kind == op::conv_transpose3d || row.kind == op::concat ||
+           row.kind == op::flatten;
 }
 /// Whether the values that a row writes are those it reads: only their extents or their scale differ.
 constexpr bool is_view(const node& row) {
-    const bool keeps_codes =
+    const bool same_codes =
         row.described != nullptr && row.described->moves_nothing && row.type != scalar_type::float32;
-    return is_identity(row.kind) || row.kind == op::flatten || keeps_codes;
+    return is_identity(row.kind) || row.kind == op::flatten || same_codes;
+}
+
+/// An LSTM or GRU, see layer/recurrent_geometry.hpp.
+constexpr bool is_recurrent(const node& row) { return row.described != nullptr && row.described->recurrent != nullptr; }
+/// Whether the block of a row has codes in place of its operator's floats.
+constexpr bool keeps_codes(const node& row) {
+    return row.described != nullptr && row.described->quantized != nullptr && row.type != scalar_type::float32;
+}
+
+/// Whether a row has a form over codes of 16 bits. Other rows stay in float32 where the qconfig asks for those.
+constexpr bool has_wide_form(const node& row) {
+    if (row.described != nullptr) return row.described->has_words;
+    switch (row.kind) {
+        case op::input:
+        case op::conv2d:
+        case op::linear:
+        case op::add:
+        case op::concat:
+        case op::max_pool2d:
+        case op::avg_pool2d:
+        case op::adaptive_avg_pool2d:
+        case op::flatten: return true;
+        default: return is_clamp(row.kind) || is_table(row.kind) || is_identity(row.kind);
+    }
+}
+
+/// Whether a row's block is a wide_table: its nodes, int32.
+constexpr bool is_wide_table_row(const node& row) { return row.type == scalar_type::int16 && is_table(row.kind); }
+/// Whether a row computes with codes of 16 bits at one end at least, a boundary to floats excepted.
+constexpr bool is_wide(const node& row) {
+    return row.wide_input || (row.type == scalar_type::int16 && row.kind != op::quantize);
 }
 
 /// Where the prepared bytes of a described row lie in its block: behind its floats.
 constexpr int prepared_offset(const node& row) {
+    if (keeps_codes(row)) return 0;
     return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(row.weights)));
 }
 

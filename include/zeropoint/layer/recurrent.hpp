@@ -132,9 +132,9 @@ private:
 
 // In float, and with dynamic int8 weights. For other cells: recurrent<rnn_tanh_cell, Inputs, Hidden, float_policy>.
 template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1>
-using lstm = recurrent<lstm_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
+using float_lstm = recurrent<lstm_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
 template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1>
-using gru = recurrent<gru_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
+using float_gru = recurrent<gru_cell, Inputs, Hidden, float_policy, Arch, MostSteps>;
 template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1>
 using dynamic_lstm = recurrent<lstm_cell, Inputs, Hidden, Policy, Arch, MostSteps>;
 template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1>

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -14,11 +12,9 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/kernel/implicit_gemm.hpp>
-#include <zeropoint/kernel/integer_gates.hpp>
-#include <zeropoint/kernel/pack.hpp>
-#include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/integer_product.hpp>
+#include <zeropoint/layer/quantize_parameters.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
@@ -27,37 +23,26 @@ inline namespace v0 {
 
 /// An int8 product that leaves its int32 sums: outputs x inputs weights, symmetric, a scale an output.
 template <int Inputs, int Outputs, class Code, class Arch> class integer_product {
-    static constexpr kernel::conv2d_geometry geometry = kernel::geometry_of({1, Inputs, Outputs});
-    static constexpr kernel::panel_layout<Arch> layout{geometry, false};
-    struct keep_sums {
-        template <class OtherArch>
-        void finish_tile(const std::int32_t* sums, int rows, int, int channels, std::int32_t* y,
-                         std::ptrdiff_t pitch) const noexcept {
-            for (int row = 0; row != rows; ++row)
-                std::memcpy(y + row * pitch, sums + row * kernel::panel_width<OtherArch>,
-                            static_cast<std::size_t>(channels) * sizeof(std::int32_t));
-        }
-    };
+    static constexpr integer_product_kernel<Arch> kernel_{Inputs, Outputs};
 
 public:
-    static constexpr std::size_t scratch_bytes = kernel::implicit_gemm_plan<Arch>(geometry).scratch_bytes;
+    static constexpr std::size_t scratch_bytes = kernel_.scratch_bytes(1);
 
-    integer_product(std::span<const float> weights, std::int32_t zero_point)
+    /// `where` names the weights in errors.
+    integer_product(std::span<const float> weights, std::int32_t zero_point, const char* where = "static_recurrent")
         : codes_{zero_point, std::is_signed_v<Code> ? -128 : 0, std::is_signed_v<Code> ? 127 : 255},
-          packed_(layout.bytes) {
+          packed_(kernel_.packed_bytes()) {
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
         const std::vector<float> none(Outputs);
-        const quantized_weights quantized = quantize_filters<dynamic_policy<>::weight_quantizer, Arch>(
-            weights, none, 1.0f, true, "static_recurrent", raised);
+        const quantized_weights quantized =
+            quantize_filters<recurrent_weight_quantizer, Arch>(weights, none, 1.0f, true, where, raised);
         scales_ = quantized.scales;
-        const auto* codes = reinterpret_cast<const std::int8_t*>(quantized.codes.data());
-        kernel::pack_panels<Arch>(geometry, kernel::conv2d_weights<std::int8_t>{codes, nullptr, nullptr}, codes_,
-                                  packed_.data());
+        kernel_.pack(reinterpret_cast<const std::int8_t*>(quantized.codes.data()), codes_, packed_.data());
     }
     const std::vector<float>& scales() const noexcept { return scales_; }
     /// sums[c] = sum of (x - zero_point) * w[c]
     void run(const Code* x, std::int32_t* sums, std::byte* scratch) const noexcept {
-        kernel::implicit_gemm<Arch>(geometry, x, codes_, packed_.data(), keep_sums(), sums, scratch);
+        kernel_.run(x, 1, codes_, packed_.data(), sums, scratch);
     }
 
 private:
@@ -103,37 +88,16 @@ public:
     /// x: of the codes that come in, quint8. Raises shape_error for other counts, value_error for scales that are not
     /// positive or too large to multiply with, and calibration_error for weights that are not finite.
     static_recurrent(const recurrent_parameters& p, qparams x)
-        : input_(checked(p, x).weight_ih, x.zero_point), state_(p.weight_hh, 0) {
-        double largest = 0;
-        for (std::size_t c = 0; c != sums; ++c)
-            largest = std::max({largest, double{x.scale} * double{input_.scales()[c]},
-                                double{output_qparams.scale} * double{state_.scales()[c]}});
-        // The largest multiplier in [2^29, 2^30), but for a shift of 15 to 45.
-        if (!(largest > 0 && largest < 64))
-            raise<value_error>("static_recurrent: expected scales of inputs times scales of weights below 64, found " +
-                               number_text(largest));
-        shift_ = std::clamp(30 - 8 - (std::ilogb(largest) + 1), 15, 45);
-        const double unit = std::ldexp(1.0, 8 + shift_);
-        const auto bias = [&](std::span<const float> from, std::size_t c) {
-            return from.empty() ? 0.0 : std::clamp(double{from[c]} * unit, -0x1p59, 0x1p59);
-        };
-        for (std::size_t c = 0; c != sums; ++c) {
-            const auto multiplier = [&](double real) {
-                return static_cast<std::int32_t>(round_half_even(real * unit));
-            };
-            x_multiplier_.push_back(multiplier(double{x.scale} * double{input_.scales()[c]}));
-            h_multiplier_.push_back(multiplier(double{output_qparams.scale} * double{state_.scales()[c]}));
-            x_bias_.push_back(round_half_even(bias(p.bias_ih, c)));
-            h_bias_.push_back(round_half_even(bias(p.bias_hh, c)));
-        }
-    }
+        : input_(checked(p, x).weight_ih, x.zero_point),
+          state_(p.weight_hh, 0),
+          factors_(checked_scale(x.scale, input_.scales(), state_.scales()), input_.scales(), state_.scales(),
+                   p.bias_ih, p.bias_hh) {}
 
     /// One step over Inputs codes; the next state's h is the output.
     void run(const std::uint8_t* x, state& memory, workspace& scratch) const noexcept {
         input_.run(x, scratch.from_input, scratch.scratch);
         state_.run(memory.h.data(), scratch.from_state, scratch.scratch);
-        const kernel::gate_arguments arguments{x_multiplier_.data(), h_multiplier_.data(), x_bias_.data(),
-                                               h_bias_.data(), shift_};
+        const kernel::gate_arguments arguments = factors_.arguments();
         if constexpr (is_lstm)
             kernel::integer_lstm_gates(tables_, arguments, scratch.from_input, scratch.from_state, Hidden,
                                        memory.wide.data(), memory.h.data());
@@ -162,11 +126,17 @@ private:
         return p;
     }
 
+    static float checked_scale(float x, std::span<const float> inputs_of_gates, std::span<const float> states) {
+        const double largest = gate_factors::largest_step(x, inputs_of_gates, states);
+        if (!gate_factors::fits(largest))
+            raise<value_error>("static_recurrent: expected scales of inputs times scales of weights below 64, found " +
+                               number_text(largest));
+        return x;
+    }
+
     input_product input_;
     state_product state_;
-    std::vector<std::int32_t> x_multiplier_, h_multiplier_;
-    std::vector<std::int64_t> x_bias_, h_bias_;
-    int shift_ = 15;
+    gate_factors factors_;
     kernel::gate_tables tables_;
 };
 

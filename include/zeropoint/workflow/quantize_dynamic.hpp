@@ -10,6 +10,9 @@
 #include <vector>
 
 #include <zeropoint/layer/dynamic_steps.hpp>
+#include <zeropoint/layer/quantize_parameters.hpp>
+#include <zeropoint/layer/recurrent_geometry.hpp>
+#include <zeropoint/model/budget.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -21,7 +24,11 @@ inline namespace v0 {
 /// A rule of the user's has the same member: null for a layer to take, else a sentence for tables.
 struct default_cost_rule {
     static constexpr const char* why_float(const node& row) {
-        if (row.window.depth() < 32) return "stays float32: fewer than 32 products an output";
+        if (is_recurrent(row)) {
+            if (row.described->recurrent->outputs() < 32) return "stays float32: fewer than 32 values of state";
+            return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
+        }
+        if (macs_of(row) / row.out.size() < 32) return "stays float32: fewer than 32 products an output";
         if (row.out.channels < 16) return "stays float32: fewer than 16 outputs";
         return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
@@ -52,15 +59,14 @@ struct dynamic_qconfig {
 /// Of what is quantized dynamically, and why the rest stays float.
 template <class Config> constexpr const char* why_float(const node& row) {
     using entries = detail::entries_of<Config, typename Config::options>;
-    if (!is_weighted(row.kind)) return "";
-    if (row.keep_float) return "stays float32: outside of the stubs";
+    if (!is_weighted(row.kind) && !is_recurrent(row)) return "";
+    if (row.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
-    if (row.kind == op::conv_transpose2d) return "stays float32: transposed convolutions have no dynamic form";
-    if (row.kind == op::conv3d) return "stays float32: convolutions over volumes have no dynamic form";
+    if (is_recurrent(row)) return Config::cost_rule::why_float(row);
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
     constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
-    if (row.window.depth() > most) return "stays float32: int32 sums could overflow";
+    if (row.weights / row.channels > most) return "stays float32: int32 sums could overflow";
     return Config::cost_rule::why_float(row);
 }
 
@@ -103,8 +109,10 @@ template <class Net, class Config, class Arch = default_architecture> struct dyn
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
-/// Linear layers and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's quantize_dynamic.
-/// A convolution has one symmetric range an image, whatever the policy's scheme for activations. All other layers, and those that the cost rule finds too small, stay as they are. Raises calibration_error, with the layer's name, where
+/// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
+/// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
+/// scheme for activations, a recurrent layer a range a step. All other layers, and those that the cost rule finds too small,
+/// stay as they are. Raises calibration_error, with the layer's name, where
 /// weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
@@ -119,6 +127,13 @@ dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>
             continue;
         }
         const auto* weights = reinterpret_cast<const float*>(floats);
+        if (is_recurrent(row)) {
+            kernels::write(row,
+                           quantize_parameters<typename Config::policy::weight_quantizer, Arch>(
+                               row.described->parameters(row), weights, row.name),
+                           block);
+            continue;
+        }
         std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
         kernels::write(row,
                        quantize_filters<typename Config::policy::weight_quantizer, Arch>(

@@ -1,0 +1,13 @@
+// expect: a projection has fewer values than it, as in PyTorch
+#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+constexpr int projection = 8;
+#else
+constexpr int projection = 7;
+#endif
+struct net : zp::model<zp::input<1, 4, 6>, zp::lstm<"rnn", 8, zp::recurrent_options{.projection = projection}>> {};
+
+zp::float_model<net> model;

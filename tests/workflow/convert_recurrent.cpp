@@ -1,0 +1,289 @@
+// LSTM and GRU as rows of a model: float as PyTorch's, dynamic and static int8 as the layers by themselves.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/io/model_file.hpp>
+#include <zeropoint/io/state_dict.hpp>
+#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/static_recurrent.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using zp::recurrent_options;
+using zp::recurrent_output;
+
+template <class DType>
+struct config_of : zp::qconfig<zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>,
+                               zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {
+};
+struct config : config_of<zp::quint8> {};
+struct reduced_config : config_of<zp::quint8_reduced> {};
+struct signed_config : config_of<zp::qint8> {};
+
+/// Two layers, both directions, more steps than are taken together.
+struct lstm_net
+    : zp::model<zp::input<1, 37, 5>, zp::lstm<"rnn", 40, recurrent_options{.layers = 2, .bidirectional = true}>> {};
+struct gru_net : zp::model<zp::input<1, 18, 9>, zp::gru<"rnn", 33, recurrent_options{.layers = 3}>> {};
+
+/// The network with weights of the size that PyTorch begins with.
+template <class Net> zp::float_model<Net> trained(int hidden, std::uint64_t seed = 1) {
+    zp::float_model<Net> model;
+    const float size = 1.5f / std::sqrt(static_cast<float>(hidden));
+    const auto values = made_up::values(zp::float_model<Net>::parameter_bytes / sizeof(float), seed, -size, size);
+    std::copy(values.begin(), values.end(), reinterpret_cast<float*>(model.parameters()));
+    return model;
+}
+
+template <class Network> std::vector<float> run(const Network& model, const std::vector<float>& x) {
+    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
+    model(x, y, *std::make_unique<typename Network::workspace>());
+    return y;
+}
+
+/// The parameters of a network as recurrent_stack asks for them.
+class parameters_of {
+public:
+    template <class Network>
+    explicit parameters_of(const Network& model)
+        : file_(zp::safetensors_file::parse(zp::to_bytes(model), "float")), dict_(file_, "rnn.") {}
+    template <class... Arguments> auto operator()(const Arguments&... arguments) { return dict_(arguments...); }
+
+private:
+    zp::safetensors_file file_;
+    zp::state_dict dict_;
+};
+
+double signal_to_noise(const std::vector<float>& exact, const std::vector<float>& found) {
+    double signal = 0, noise = 0;
+    for (std::size_t i = 0; i != exact.size(); ++i) {
+        const double off = double{exact[i]} - double{found[i]};
+        signal += double{exact[i]} * double{exact[i]};
+        noise += off * off;
+    }
+    return 10 * std::log10(signal / noise);
+}
+
+/// Equal to the stand-alone stack under a policy, bit for bit.
+template <class Stack, class Network, class Net>
+void compare_with_stack(const Network& model, const zp::float_model<Net>& source) {
+    const Stack stack{parameters_of(source)};
+    const auto memory = std::make_unique<typename Stack::workspace>();
+    for (const auto& x : made_up::inputs<Net>(2, 5, -2, 2)) {
+        typename Stack::state state;
+        std::vector<float> expected(static_cast<std::size_t>(Network::output_shape.size()));
+        stack(x, state, expected, *memory);
+        CHECK(run(model, x) == expected);
+    }
+}
+
+/// One layer and direction by static_recurrent, over codes.
+template <class Cell, int Inputs, int Hidden>
+void run_static(parameters_of& find, int layer, bool reversed, zp::qparams x_range, const std::vector<std::uint8_t>& x,
+                std::vector<std::int8_t>& y, std::size_t width) {
+    using layer_type = zp::static_recurrent<Cell, Inputs, Hidden>;
+    using names = zp::recurrent<Cell, Inputs, Hidden, zp::float_policy>;
+    const layer_type cell(zp::recurrent_parameters_of<names, Cell>(find, layer, reversed), x_range);
+    typename layer_type::state state;
+    const auto memory = std::make_unique<typename layer_type::workspace>();
+    const std::size_t steps = x.size() / Inputs;
+    for (std::size_t i = 0; i != steps; ++i) {
+        const std::size_t t = reversed ? steps - 1 - i : i;
+        cell.run(x.data() + t * Inputs, state, *memory);
+        std::copy(state.h.begin(), state.h.end(),
+                  y.begin() + static_cast<std::ptrdiff_t>(t * width + (reversed ? Hidden : 0)));
+    }
+}
+/// Codes of a state as codes of quint8, around 128.
+std::vector<std::uint8_t> next_input(const std::vector<std::int8_t>& y) {
+    std::vector<std::uint8_t> codes;
+    for (const int code : y) codes.push_back(static_cast<std::uint8_t>(code + 128));
+    return codes;
+}
+constexpr zp::qparams between{0x1p-7f, 128};
+
+std::vector<std::int8_t> expected_codes(const lstm_net&, parameters_of& find, zp::qparams range,
+                                        const std::vector<std::uint8_t>& x) {
+    std::vector<std::int8_t> first(37 * 80), second(37 * 80);
+    for (const bool reversed : {false, true}) run_static<zp::lstm_cell, 5, 40>(find, 0, reversed, range, x, first, 80);
+    for (const bool reversed : {false, true})
+        run_static<zp::lstm_cell, 80, 40>(find, 1, reversed, between, next_input(first), second, 80);
+    return second;
+}
+std::vector<std::int8_t> expected_codes(const gru_net&, parameters_of& find, zp::qparams range,
+                                        const std::vector<std::uint8_t>& x) {
+    std::vector<std::int8_t> y(18 * 33);
+    run_static<zp::gru_cell, 9, 33>(find, 0, false, range, x, y, 33);
+    for (const int layer : {1, 2}) run_static<zp::gru_cell, 33, 33>(find, layer, false, between, next_input(y), y, 33);
+    return y;
+}
+
+template <class Net, class Config> void compare_with_static(int hidden) {
+    const auto source = trained<Net>(hidden);
+    parameters_of find(source);
+    const auto calibration = made_up::inputs<Net>(8, 3, -2, 2);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(source), calibration));
+    const auto again = zp::load<zp::quantized<Net, Config>>(zp::to_bytes(int8), "int8");
+    CHECK(zp::to_bytes(again) == zp::to_bytes(int8));
+    static_assert(zp::budget_of<zp::quantized<Net, Config>>.boundaries == 0);
+    const zp::node& row = int8.rows()[2];
+    REQUIRE(zp::is_recurrent(row));
+    const zp::qparams range = int8.ranges()[int8.rows()[1].slot], y_range = int8.ranges()[row.slot];
+    CHECK(y_range.scale == 0x1p-7f);
+    std::vector<float> exact, found;
+    for (const auto& x : made_up::inputs<Net>(3, 5, -2, 2)) {
+        std::vector<std::uint8_t> codes;  // those of the row, as quint8
+        const int shift = row.quant_min;
+        for (const float value : x)
+            codes.push_back(static_cast<std::uint8_t>(
+                zp::quantize(value, range, int8.rows()[1].quant_min, int8.rows()[1].quant_max) - shift));
+        std::vector<float> expected;
+        for (const std::int8_t code : expected_codes(Net(), find, {range.scale, range.zero_point - shift}, codes))
+            expected.push_back(static_cast<float>(code) * 0x1p-7f);
+        const auto y = run(int8, x);
+        CHECK(y == expected);
+        CHECK(run(again, x) == expected);
+        const auto floats = run(source, x);
+        exact.insert(exact.end(), floats.begin(), floats.end());
+        found.insert(found.end(), y.begin(), y.end());
+    }
+    const double ratio = signal_to_noise(exact, found);
+    CHECK(ratio > 30);
+}
+
+/// PyTorch's own modules (scripts/golden/operators_dynamic.py).
+struct golden_stack
+    : zp::model<zp::input<1, 5, 4>, zp::lstm<"rnn", 6, recurrent_options{.layers = 2, .bidirectional = true}>> {};
+struct golden_projection : zp::model<zp::input<1, 5, 6>, zp::lstm<"rnn", 8, recurrent_options{.projection = 3}>> {};
+struct golden_gru
+    : zp::model<zp::input<1, 5, 4>, zp::gru<"rnn", 6, recurrent_options{.layers = 2, .bidirectional = true}>> {};
+
+template <class Net> void compare_with_pytorch(const std::string& group) {
+    static const auto golden =
+        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_dynamic.safetensors");
+    zp::safetensors_writer file;
+    for (const zp::file_tensor& tensor : golden.tensors()) {
+        const std::string name = tensor.name.substr(tensor.name.rfind('/') + 1);
+        if (tensor.name.rfind(group + "/", 0) == 0 && name.find('_') != std::string::npos)
+            file.add("rnn." + name, tensor.shape, golden.values<float>(tensor));
+    }
+    const auto model = zp::load<Net>(file.bytes(), "state dict");
+    const auto x = golden.values<float>(golden.expect(group + "/x")),
+               y = golden.values<float>(golden.expect(group + "/y"));
+    const std::size_t batch = static_cast<std::size_t>(golden.expect(group + "/x").shape[1]), steps = 5;
+    const std::size_t inputs = x.size() / steps / batch, outputs = y.size() / steps / batch;
+    double largest = 0;
+    for (std::size_t image = 0; image != batch; ++image) {
+        std::vector<float> in;
+        for (std::size_t i = 0; i != steps * inputs; ++i)
+            in.push_back(x[(i / inputs * batch + image) * inputs + i % inputs]);
+        const auto found = run(model, in);
+        for (std::size_t i = 0; i != steps * outputs; ++i)
+            largest = std::max(
+                largest, std::abs(double{found[i]} - double{y[(i / outputs * batch + image) * outputs + i % outputs]}));
+    }
+    CHECK(largest < 4e-6);
+}
+
+template <recurrent_output Output>
+struct net_of : zp::model<zp::input<1, 20, 3>,
+                          zp::lstm<"rnn", 8, recurrent_options{.layers = 2, .bidirectional = true, .output = Output}>> {
+};
+
+/// A projection, which int8 models leave float, and a state that is small for the cost rule.
+struct mixed : zp::model<zp::input<1, 4, 3>, zp::lstm<"a", 64, recurrent_options{.projection = 40, .bias = false}>,
+                         zp::gru<"b", 16>> {};
+
+}  // namespace
+
+TEST_CASE("recurrent rows: float and dynamic equal the stand-alone stack") {
+    using zp::dynamic_policy, zp::float_policy, zp::recurrent_stack;
+    using config = zp::dynamic_qconfig<dynamic_policy<>, zp::quantize_every_layer>;
+    const auto lstm = trained<lstm_net>(40);
+    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, float_policy>>(lstm, lstm);
+    const auto dynamic = zp::quantize_dynamic<config>(lstm);
+    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, dynamic_policy<>>>(dynamic, lstm);
+    const auto gru = trained<gru_net>(33);
+    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, float_policy>>(gru, gru);
+    using affine = dynamic_policy<zp::qint8, zp::per_tensor_affine, zp::quint8, zp::per_channel_affine>;
+    using affine_rows = dynamic_policy<zp::qint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
+    const auto affine_gru = zp::quantize_dynamic<zp::dynamic_qconfig<affine, zp::quantize_every_layer>>(gru);
+    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, affine_rows>>(affine_gru, gru);
+}
+
+TEST_CASE("recurrent rows: int8 equals static_recurrent, and is near float") {
+    compare_with_static<lstm_net, config>(40);
+    compare_with_static<gru_net, signed_config>(33);
+}
+
+TEST_CASE("recurrent rows: float equals PyTorch, from its own state dict") {
+    compare_with_pytorch<golden_stack>("float_lstm/1");
+    compare_with_pytorch<golden_projection>("float_lstm/2");
+    compare_with_pytorch<golden_gru>("float_gru/1");
+}
+
+TEST_CASE("recurrent rows: the last step, and final states") {
+    using all = net_of<recurrent_output::all_steps>;
+    using last = net_of<recurrent_output::last_step>;
+    using final = net_of<recurrent_output::final_state>;
+    const auto x = made_up::inputs<all>(1, 4).front();
+    const auto states_of = [](const std::vector<float>& y) {
+        std::vector<float> states(y.end() - 16, y.end() - 8);
+        states.insert(states.end(), y.begin() + 8, y.begin() + 16);
+        return states;
+    };
+    const auto floats = run(trained<all>(8), x);
+    CHECK(run(trained<last>(8), x) == std::vector<float>(floats.end() - 16, floats.end()));
+    CHECK(run(trained<final>(8), x) == states_of(floats));
+    const auto int8 = [&](const auto& source) {
+        return run(zp::convert(zp::calibrate(zp::prepare<reduced_config>(source), std::vector{x})), x);
+    };
+    const auto codes = int8(trained<all>(8));
+    CHECK(int8(trained<final>(8)) == states_of(codes));
+    for (const float value : codes) CHECK(value * 64 == std::round(value * 64));  // of 7 bits
+    CHECK(signal_to_noise(floats, codes) > 25);
+    // The reversed direction of the last layer takes one step alone.
+    static_assert(zp::budget_of<zp::float_model<last>>.macs == 2 * 20 * 32 * (3 + 8) + (20 + 1) * 32 * (16 + 8));
+}
+
+TEST_CASE("recurrent rows: what stays float, and what tables say") {
+    const auto source = trained<mixed>(40);
+    const zp::model_table dynamic = zp::table_of(zp::quantize_dynamic(source));
+    CHECK(dynamic.rows[1].operation == "dynamic lstm");
+    CHECK(dynamic.rows[1].packed_bytes >= 40 * 160 + 160 * 12);
+    CHECK(dynamic.rows[2].operation == "gru");
+    CHECK(dynamic.rows[2].why == "stays float32: fewer than 32 values of state");
+    const auto calibrated = zp::calibrate(zp::prepare<config>(source), made_up::inputs<mixed>(2, 3));
+    const zp::model_table int8 = zp::table_of(zp::convert(calibrated));
+    REQUIRE(int8.rows.size() == 5);
+    CHECK(int8.rows[1].type == zp::scalar_type::float32);  // a projection has no form in integers
+    CHECK(int8.rows[2].operation == "quantize");
+    CHECK(int8.rows[3].operation == "gru");
+    CHECK(int8.rows[3].packed_bytes > 48 * (40 + 16));
+}
+
+TEST_CASE("recurrent rows: scales that no multiplier holds are an error, and so are files that lack a matrix") {
+    const auto source = trained<gru_net>(33);
+    CHECK_THROWS_WITH_AS(
+        zp::convert(zp::calibrate(zp::prepare<signed_config>(source), made_up::inputs<gru_net>(1, 3, -1e8f, 1e8f))),
+        "convert: rnn (gru): scales of inputs times scales of weights must be below 64: calibrate on real data",
+        zp::value_error);
+    zp::safetensors_writer file;
+    file.add("rnn.weight_ih_l0", {99, 9}, std::vector<float>(99 * 9));
+    CHECK_THROWS_WITH_AS(zp::load<gru_net>(file.bytes(), "file"), doctest::Contains("rnn.weight_hh_l0"),
+                         zp::file_error);
+}
