@@ -3,6 +3,7 @@
 #pragma once
 
 #include <zeropoint/layer/operators/argmax.hpp>
+#include <zeropoint/layer/operators/attention.hpp>
 #include <zeropoint/layer/operators/batch_norm.hpp>
 #include <zeropoint/layer/operators/binary.hpp>
 #include <zeropoint/layer/operators/compare.hpp>

@@ -1,11 +1,13 @@
 // The code of the pages about layers of models over sequences.
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <doctest/doctest.h>
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
+#include <zeropoint/layer/operators/attention.hpp>
 #include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
@@ -22,6 +24,20 @@ struct keywords : zp::model<zp::input<1, 25, 13>,            // 25 steps of 13 f
                             zp::lstm<"rnn", 32, both_ways>,  // rnn.weight_ih_l0, ..., rnn.bias_hh_l1_reverse
                             zp::linear<"classes", 10>> {};   // over the 2 x 32 values where the two directions end
 // [/model]
+
+// [encoder]
+constexpr zp::encoder_options norm_first{.norm_first = true};
+struct tokens
+    : zp::model<zp::input<1, 24, 32>,                                    // 24 vectors of 32
+                zp::encoder<"encoder", 2, 4, 64, zp::gelu, norm_first>,  // 2 layers, 4 heads, 64 values within
+                zp::layer_norm<"encoder.norm">> {};
+// [/encoder]
+
+TEST_CASE("docs: an encoder") {
+    const auto trained = made_up::network<tokens>();
+    CHECK(std::string_view(trained.rows()[2].name) == "encoder.layers.0.self_attn.query");
+    CHECK(trained.output_shape == zp::shape{1, 24, 32});
+}
 
 TEST_CASE("docs: a recurrent model") {
     const auto trained = made_up::network<keywords>();

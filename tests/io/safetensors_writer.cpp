@@ -145,3 +145,14 @@ TEST_CASE("safetensors_writer: to a file and back") {
     fs::remove_all(folder);
     CHECK_THROWS_WITH_AS(writer.write(path), Contains("f.safetensors: cannot create "), zp::file_error);
 }
+
+TEST_CASE("safetensors_writer: rows behind rows of one tensor") {
+    zp::safetensors_writer writer;
+    writer.append("w", {1, 2}, std::vector<float>{1, 2});
+    writer.append("w", {2, 2}, std::vector<float>{3, 4, 5, 6});
+    const auto file = zp::safetensors_file::parse(writer.bytes(), "file");
+    CHECK(file.expect("w").shape == zp::file_shape{3, 2});
+    CHECK(file.values<float>(file.expect("w")) == std::vector<float>{1, 2, 3, 4, 5, 6});
+    CHECK_THROWS_AS(writer.append("w", {1, 3}, std::vector<float>(3)), zp::shape_error);
+    CHECK_THROWS_AS(writer.append("w", {1, 2}, std::vector<std::int8_t>(2)), zp::shape_error);
+}

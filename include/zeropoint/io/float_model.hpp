@@ -42,10 +42,13 @@ inline void write_described_parameters(safetensors_writer& file, const node& row
     }
 }
 
+/// How a file has parameters that are parts of one tensor in PyTorch: whole in a state dict, else by the names of rows.
+enum class parts_in_file : bool { apart, whole };
+
 /// Reads the parameters of a row from the file into the block: name.weight and name.bias, for a batch_norm also
 /// name.running_mean and name.running_var. Adds to `known` what may stand in the file for it.
 inline void read_float_parameters(const safetensors_file& file, const node& row, std::byte* parameters,
-                                  std::vector<std::string>& known) {
+                                  std::vector<std::string>& known, parts_in_file parts = parts_in_file::apart) {
     const auto read = [&](const std::string& name, const file_shape& shape) {
         known.push_back(name);
         return file.finite_floats(name, shape);
@@ -70,12 +73,21 @@ inline void read_float_parameters(const safetensors_file& file, const node& row,
         known.push_back(name + "num_batches_tracked");  // only training reads it
         return;
     }
-    const std::vector<std::int64_t> shape = weight_shape(row);
-    weights_from_file(row, read(name + "weight", shape).data(), block);
+    if (row.file_name != nullptr && parts == parts_in_file::whole) {
+        const std::string whole = row.file_name;
+        const std::vector<float> weights = read(whole + "_weight", whole_shape(row, weight_shape(row)));
+        weights_from_file(row, part_of(row, weights).data(), block);
+        if (!row.bias) return;
+        const std::vector<float> bias = read(whole + "_bias", whole_shape(row, {row.channels}));
+        std::ranges::copy(part_of(row, bias), block + bias_offset(row));
+        return;
+    }
+    weights_from_file(row, read(name + "weight", weight_shape(row)).data(), block);
     if (row.bias) std::ranges::copy(read(name + "bias", {row.channels}), block + bias_offset(row));
 }
 
-inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters) {
+inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters,
+                                   parts_in_file parts = parts_in_file::apart) {
     if (row.described != nullptr) return write_described_parameters(file, row, parameters + row.parameter_offset);
     const auto* block = reinterpret_cast<const float*>(parameters + row.parameter_offset);
     const std::string name = std::string(row.name) + ".";
@@ -92,10 +104,15 @@ inline void write_float_parameters(safetensors_writer& file, const node& row, co
     const std::vector<std::int64_t> shape = weight_shape(row);
     std::vector<float> weights(static_cast<std::size_t>(row.weights));
     weights_to_file(row, block, weights.data());
+    const std::span bias(block + bias_offset(row), static_cast<std::size_t>(row.channels));
+    if (row.file_name != nullptr && parts == parts_in_file::whole) {  // rows of parts stand in order
+        const std::string whole = row.file_name;
+        file.append(whole + "_weight", shape, weights);
+        if (row.bias) file.append(whole + "_bias", {row.channels}, bias);
+        return;
+    }
     file.add(name + "weight", shape, weights);
-    if (row.bias)
-        file.add(name + "bias", {row.channels},
-                 std::span(block + bias_offset(row), static_cast<std::size_t>(row.channels)));
+    if (row.bias) file.add(name + "bias", {row.channels}, bias);
 }
 
 }  // namespace detail
@@ -106,7 +123,8 @@ float_model<Net, Arch> read_float_model(const safetensors_file& file) {
     float_model<Net, Arch> model;
     std::vector<std::string> known;
     for (const node& row : model.rows())
-        if (row.parameter_bytes != 0) detail::read_float_parameters(file, row, model.parameters(), known);
+        if (row.parameter_bytes != 0)
+            detail::read_float_parameters(file, row, model.parameters(), known, detail::parts_in_file::whole);
     file.expect_no_other_than(known);
     return model;
 }
@@ -114,7 +132,8 @@ template <class Net, class Arch> safetensors_writer write_model(const network<fl
     safetensors_writer file;
     file.metadata("format", "pt");
     for (const node& row : model.rows())
-        if (row.parameter_bytes != 0) detail::write_float_parameters(file, row, model.parameters());
+        if (row.parameter_bytes != 0)
+            detail::write_float_parameters(file, row, model.parameters(), detail::parts_in_file::whole);
     return file;
 }
 

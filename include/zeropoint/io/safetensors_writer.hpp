@@ -45,6 +45,24 @@ public:
         add_bytes(std::move(name), file_dtype_of<element>, std::move(shape), std::move(bytes));
     }
 
+    /// The same, or where a tensor has that name, its values behind those: both have the same extents but for the first.
+    /// Raises shape_error where they have not, or not the same dtype.
+    template <class Values> void append(const std::string& name, file_shape shape, const Values& values) {
+        const auto found = tensors_.find(name);
+        if (found == tensors_.end()) return add(name, std::move(shape), values);
+        stored_tensor whole = std::move(found->second);
+        tensors_.erase(found);
+        add(name, shape, values);
+        stored_tensor& end = tensors_.find(name)->second;
+        if (whole.dtype != end.dtype || whole.shape.size() != shape.size() ||
+            !std::equal(shape.begin() + 1, shape.end(), whole.shape.begin() + 1))
+            raise<shape_error>(joined({"tensor ", in_quotes(name), ": expected more of ",
+                                       describe(whole.dtype, whole.shape), ", found ", describe(end.dtype, shape)}));
+        whole.shape.front() += shape.front();
+        whole.bytes.insert(whole.bytes.end(), end.bytes.begin(), end.bytes.end());
+        end = std::move(whole);
+    }
+
     /// Adds text under a key that was not used before, both UTF-8. Raises value_error otherwise.
     void metadata(std::string key, std::string value) {
         require_utf8(key, "a metadata key");

@@ -171,6 +171,18 @@ public:
         row.weights = outputs * row.in.channels;
         return append(row);
     }
+    /// A linear layer whose weight and bias are part `part` of `parts` of the tensors "file_name_weight" and
+    /// "file_name_bias": outputs of all parts one after another. Parts are appended in order.
+    constexpr int linear_part(int x, const char* name, int outputs, bool bias, const char* file_name, int part,
+                              int parts) {
+        const int before = size, y = linear(x, name, outputs, bias);
+        if (size != before) {
+            nodes[y].file_name = file_name;
+            nodes[y].part = static_cast<std::int8_t>(part);
+            nodes[y].parts = static_cast<std::int8_t>(parts);
+        }
+        return y;
+    }
     constexpr int batch_norm(int x, const char* name, float epsilon, bool affine) {
         node row = unary(op::batch_norm, x, name);
         if (nodes[x].flattened_image()) fail(rule::flattened_image, nodes[x].flattened);

@@ -131,6 +131,9 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     }
 
 private:
+    using recurrent_cells = dynamic_recurrent_cells<Policy, Arch>;
+    static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row.in}; }
+
     static constexpr bool is_other_convolution(op kind) {
         return is_weighted(kind) && kind != op::linear && kind != op::conv2d;
     }
@@ -143,9 +146,6 @@ private:
     static constexpr std::size_t codes_bytes(const node& row) {
         return align_up(static_cast<std::size_t>(row.in.size()));
     }
-    using recurrent_cells = dynamic_recurrent_cells<Policy, Arch>;
-    static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row.in}; }
-
     static constexpr kernel::linear_extents extents_of(const node& row) {
         return {row.in.width, row.in.channels, row.out.channels};
     }

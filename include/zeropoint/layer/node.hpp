@@ -144,6 +144,9 @@ struct node {
     float parameter = 0;            // negative_slope of leaky_relu, epsilon of batch_norm
     float lowest = 0, highest = 0;  // clamp, of its own or fused: the bounds
     const char* name = "";
+    const char* file_name =
+        nullptr;  // weighted rows whose parameters are part of tensors "file_name_weight" and so on:
+    std::int8_t part = 0, parts = 1;                  // which, and of how many; see builder::linear_part
     const operator_description* described = nullptr;  // what a described operator is,
     const operator_steps* steps = nullptr;            // and its functions; not in the table of an int8 stage
     const activation_function* function = nullptr;    // rows that are a table, or have one fused

@@ -133,9 +133,11 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         if constexpr (requires { Operator::problem(p); }) return Operator::problem(p);
         else return static_cast<void>(p), nullptr;
     };
-    d.derive = [](const qparams& input) {
-        if constexpr (requires { Operator::derive(input); }) return Operator::derive(input);
-        else return input;
+    d.derive = [](const node& row, const qparams& input) {
+        if constexpr (requires { Operator::derive(row, input); }) return Operator::derive(row, input);
+        else if constexpr (requires { Operator::derive(input); })
+            return static_cast<void>(row), Operator::derive(input);
+        else return static_cast<void>(row), input;
     };
     if constexpr (requires { Operator::map; }) d.map = &Operator::map;
     if constexpr (requires { Operator::zeros; }) d.zeros = Operator::zeros;

@@ -113,11 +113,11 @@ struct operator_description {
     int (*scratch_bytes)(const node&);
     int (*prepared_bytes)(const node&);
     void (*prepare)(const preparation&);
-    const char* (*problem)(const preparation&);  // a sentence where scales make no sense together, else null
-    qparams (*derive)(const qparams& input);     // where the range is derived
-    std::int64_t (*macs)(const node&);           // multiply-accumulates, for tables and budgets
-    const channel_map* map = nullptr;            // where it is one
-    const kernel::pad_sides* zeros = nullptr;    // where it only puts zeros around an image, which convolutions can do
+    const char* (*problem)(const preparation&);            // a sentence where scales make no sense together, else null
+    qparams (*derive)(const node&, const qparams& input);  // where the range is derived
+    std::int64_t (*macs)(const node&);                     // multiply-accumulates, for tables and budgets
+    const channel_map* map = nullptr;                      // where it is one
+    const kernel::pad_sides* zeros = nullptr;    // where it only puts zeros around an image, as convolutions can
     const quantized_form* quantized = nullptr;   // where int8 rows keep matrices as codes
     const recurrent_layer* recurrent = nullptr;  // where it is one, which has a dynamic form
 };

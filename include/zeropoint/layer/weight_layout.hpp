@@ -3,7 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <zeropoint/kernel/layout.hpp>
@@ -28,6 +30,17 @@ inline std::vector<std::int64_t> weight_shape(const node& row) {
                 row.window.kernel_width};
     if (row.kind == op::linear) return {row.channels, row.in.channels};
     return {row.weights};
+}
+
+/// The extents of a tensor that holds this parameter of all parts: see builder::linear_part.
+inline std::vector<std::int64_t> whole_shape(const node& row, std::vector<std::int64_t> shape) {
+    shape.front() *= row.parts;
+    return shape;
+}
+/// And the values that are this row's.
+inline std::span<const float> part_of(const node& row, std::span<const float> all) {
+    const std::size_t size = all.size() / static_cast<std::size_t>(row.parts);
+    return all.subspan(static_cast<std::size_t>(row.part) * size, size);
 }
 
 /// Copies weights from a file's order. A linear layer behind a flatten of an image takes its columns pixel by pixel here,

@@ -6,11 +6,8 @@
 #include <ratio>
 #include <utility>
 
-#include <zeropoint/layer/operators/layer_norm.hpp>
-#include <zeropoint/layer/operators/matmul.hpp>
+#include <zeropoint/layer/operators/attention.hpp>
 #include <zeropoint/layer/operators/mul_scalar.hpp>
-#include <zeropoint/layer/operators/rearrangement.hpp>
-#include <zeropoint/layer/operators/softmax.hpp>
 #include <zeropoint/models/parts.hpp>
 
 namespace zp {
@@ -18,29 +15,8 @@ inline namespace v0 {
 namespace models {
 namespace bert_parts {
 
-/// 1 x length x channels to heads x length x channels / heads: a matrix a head.
-template <int Heads> struct split_heads : operators::rearrangement<split_heads<Heads>> {
-    static constexpr const char* kind = "split_heads";
-    static constexpr int options[] = {Heads};
-    static constexpr bool accepts(shape x) { return x.height == 1 && x.channels % Heads == 0; }
-    static constexpr shape output_shape(shape x) { return {Heads, x.width, x.channels / Heads}; }
-    static constexpr kernel::box_copy copy(const shape& x) {
-        const int width = x.channels / Heads;
-        return kernel::box_copy{}
-            .along(Heads, width, x.width * width)
-            .along(x.width, x.channels, width)
-            .along(width, 1, 1);
-    }
-};
-/// And back.
-struct merge_heads : operators::rearrangement<merge_heads> {
-    static constexpr const char* kind = "merge_heads";
-    static constexpr shape output_shape(shape x) { return {1, x.width, x.height * x.channels}; }
-    static constexpr kernel::box_copy copy(const shape& x) {
-        const int width = x.channels, all = x.height * width;
-        return kernel::box_copy{}.along(x.width, width, all).along(x.height, x.width * width, width).along(width, 1, 1);
-    }
-};
+using operators::merge_heads;
+using operators::split_heads;
 
 /// 1 / sqrt(x) in billionths, rounded down.
 constexpr std::int64_t inverse_root(int x) {

@@ -91,7 +91,7 @@ private:
         if (derives_qparams(row) && !row.observed) {
             choose_range(row.inputs[0]);
             const qparams& input = range(source_stage::table.nodes[row.inputs[0]].slot);
-            target_.ranges()[row.slot] = row.described->derive(input);
+            target_.ranges()[row.slot] = row.described->derive(row, input);
             return;
         }
         const std::string where = display_name(Calibrated::rows(), origin);
