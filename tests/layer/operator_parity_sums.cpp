@@ -55,6 +55,8 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
         zp::quantized_weights weights;
         weights.codes.resize(weight.size());
         zp::weights_from_file(sum, weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        for (const std::int32_t weight_zero_point : values(std::int32_t{}, "weight_zero_point"))
+            CHECK(weight_zero_point == 0);
         for (std::size_t c = 0; c != bias.size(); ++c) {
             weights.scales.push_back(weight_scale[c % weight_scale.size()]);
             weights.bias.push_back(zp::quantize_bias(bias[c], scale[0], weights.scales[c]));
