@@ -7,4 +7,5 @@
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>
