@@ -9,4 +9,5 @@
 #include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/layer/wide_static_recurrent.hpp>
 #include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>
