@@ -268,10 +268,15 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
          ...);
         return chosen >= 0 && has_words(chosen) && !has_wide_form(row) ? -1 : chosen;
     }
+    /// Entries of a dynamic_qconfig have no quantizer for activations.
+    template <class Entry> static constexpr bool is_wide() {
+        if constexpr (requires { typename Entry::activation; }) return quantizes_to_words<typename Entry::activation>;
+        else return false;
+    }
     /// Whether an entry has activations of 16 bits. What has no form over those stays in float32.
     static constexpr bool has_words(int index) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return ((static_cast<int>(I) == index && quantizes_to_words<typename entry<I>::activation>) || ...);
+            return ((static_cast<int>(I) == index && is_wide<entry<I>>()) || ...);
         }
         (std::make_index_sequence<static_cast<std::size_t>(count)>{});
     }
