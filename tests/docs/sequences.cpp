@@ -1,6 +1,6 @@
 // The code of the pages about layers of models over sequences.
 #include <cstddef>
-#include <string>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -8,12 +8,15 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/layer/operators/attention.hpp>
+#include <zeropoint/layer/operators/layer_norm.hpp>
+#include <zeropoint/layer/operators/pad.hpp>
 #include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -32,6 +35,31 @@ struct tokens
                 zp::encoder<"encoder", 2, 4, 64, zp::gelu, norm_first>,  // 2 layers, 4 heads, 64 values within
                 zp::layer_norm<"encoder.norm">> {};
 // [/encoder]
+
+// [stream-model]
+template <zp::fixed_string Name, int Kernel, int Channels>
+struct causal_conv1d  // looks back only
+    : zp::sequential<zp::zero_pad2d<zp::sides(Kernel - 1, 0, 0, 0)>,
+                     zp::conv1d<Name, zp::conv{.out_channels = Channels, .kernel = Kernel}>> {};
+struct wake_word
+    : zp::model<zp::input<1, 98, 40>,  // 98 frames, as they are trained and calibrated with
+                causal_conv1d<"one", 5, 32>, zp::relu, causal_conv1d<"two", 9, 32>, zp::relu, zp::linear<"score", 2>> {
+};
+// [/stream-model]
+
+TEST_CASE("docs: streaming") {
+    const auto trained = made_up::network<wake_word>();
+    const auto recordings = made_up::inputs<wake_word>(2);
+    std::vector<float> y(98 * 2), scores(2);
+    // [stream-run]
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), recordings));
+    zp::streaming<zp::quantized<wake_word, zp::default_qconfig>> stream(int8);
+    for (std::size_t frame = 0; frame != 98; ++frame)  // 40 floats in, 2 scores out: nothing is allocated
+        stream(std::span(recordings[0]).subspan(frame * 40, 40), scores);
+    // [/stream-run]
+    int8(recordings[0], y);
+    CHECK(scores == std::vector<float>(y.end() - 2, y.end()));
+}
 
 TEST_CASE("docs: an encoder") {
     const auto trained = made_up::network<tokens>();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/layer/operators/pad.hpp>
 #include <zeropoint/layer/operators/recurrent.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
@@ -19,6 +20,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -187,6 +189,25 @@ TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an enco
         layer(x, state, y, scratch);
         encoder(rows, rows, memory);
     }
+    CHECK(allocations == before);
+}
+
+TEST_CASE("allocations: a step of a stream makes none") {
+    struct sequence : zp::model<zp::input<1, 9, 6>, zp::zero_pad2d<zp::sides(2, 0, 0, 0)>,
+                                zp::conv1d<"a", conv{.out_channels = 8, .kernel = 3}>, zp::relu> {};
+    const auto trained = made_up::network<sequence>(1);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<all_int8>(trained), made_up::inputs<sequence>(2, 1)));
+    zp::streaming<zp::float_model<sequence>> floats(trained);
+    zp::streaming<zp::quantized<sequence, all_int8>> codes(int8);
+    std::array<float, 6> x{};
+    std::array<float, 8> y{};
+    static_assert(noexcept(codes(x, y)));
+    const long before = allocations;
+    for (int i = 0; i != 3; ++i) {
+        floats(x, y);
+        codes(x, y);
+    }
+    codes.reset();
     CHECK(allocations == before);
 }
 

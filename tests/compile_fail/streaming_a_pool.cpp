@@ -1,0 +1,15 @@
+// expect: zp::streaming cannot run this layer step by step
+#include <zeropoint/layer/operators/pad.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/workflow/streaming.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+using middle = zp::max_pool1d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>;
+#else
+using middle = zp::relu;
+#endif
+struct net : zp::model<zp::input<1, 9, 6>, zp::zero_pad2d<zp::sides(2, 0, 0, 0)>,
+                       zp::conv1d<"conv", zp::conv{.out_channels = 4, .kernel = 3}>, middle> {};
+
+const zp::float_model<net> model;
+zp::streaming<zp::float_model<net>> stream(model);

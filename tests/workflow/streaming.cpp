@@ -1,0 +1,114 @@
+// Models that run step by step: what the whole sequence gives at each step, in float, dynamic and int8.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/layer/operators/layer_norm.hpp>
+#include <zeropoint/layer/operators/pad.hpp>
+#include <zeropoint/layer/operators/softmax.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/streaming.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using zp::conv;
+
+template <class DType>
+struct config_of : zp::qconfig<zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>,
+                               zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {
+};
+struct unsigned_config : config_of<zp::quint8> {};
+struct signed_config : config_of<zp::qint8> {};
+/// A float island around one convolution, and adds that are rows of their own.
+struct mixed_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                                  zp::keep_float<"wide">, zp::separate_sums> {};
+
+/// In front of a convolution as many steps of zeros as it looks back.
+template <int Steps, class Convolution>
+struct causal : zp::sequential<zp::zero_pad2d<zp::sides(Steps, 0, 0, 0)>, Convolution> {};
+
+constexpr int length = 30, features = 7;
+struct net
+    : zp::model<
+          zp::input<1, length, features>, causal<4, zp::conv1d<"wide", conv{.out_channels = 40, .kernel = 5}>>,
+          zp::relu,
+          zp::residual<causal<8, zp::conv1d<"depthwise", conv{.kernel = 3, .dilation = 4, .groups = zp::depthwise}>>,
+                       zp::batch_norm1d<"norm">, zp::hardswish, zp::conv1d<"point", conv{.out_channels = 40}>>,
+          zp::concat<
+              causal<2, zp::conv1d<"grouped", conv{.out_channels = 12, .kernel = 2, .dilation = 2, .groups = 4}>>,
+              zp::sequential<zp::linear<"each", 36>, zp::sigmoid>>,
+          zp::layer_norm<"layer_norm">, zp::linear<"scores", 5>, zp::softmax> {};
+
+/// Outputs of a whole sequence and of its steps.
+template <class Network> struct outputs {
+    std::vector<float> whole, steps;
+    outputs(const Network& model, const std::vector<float>& x) : whole(length * 5), steps(length * 5) {
+        model(x, whole, *std::make_unique<typename Network::workspace>());
+        const auto stream = std::make_unique<zp::streaming<Network>>(model);
+        for (int round = 0; round != 2; ++round, stream->reset())  // the second of the same sequence, from zeros again
+            for (std::size_t step = 0; step != length; ++step)
+                (*stream)(std::span(x).subspan(step * features, features), std::span(steps).subspan(step * 5, 5));
+    }
+    double largest_difference() const {
+        double largest = 0;
+        for (std::size_t i = 0; i != whole.size(); ++i)
+            largest = std::max(largest, std::abs(double{whole[i]} - double{steps[i]}));
+        return largest;
+    }
+};
+
+/// Float rows may differ in their last bits: sums and functions run over vectors of other lengths.
+template <class Config> void compare_int8(double most = 0) {
+    const auto trained = made_up::network<net>(3);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(trained), made_up::inputs<net>(3, 1, -2, 2)));
+    for (const auto& x : made_up::inputs<net>(2, 5, -2, 2)) {
+        const outputs both(int8, x);
+        CHECK(both.largest_difference() <= most);
+        CHECK(std::any_of(both.whole.begin(), both.whole.end(), [](float y) { return y > 0.25f; }));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("streaming: int8 networks give the same integers step by step") {
+    compare_int8<unsigned_config>();
+    compare_int8<signed_config>();
+}
+
+TEST_CASE("streaming: float islands, float networks and dynamic ones") {
+    compare_int8<mixed_config>(0.01);
+    const auto trained = made_up::network<net>(3);
+    const auto fused = zp::fuse(trained);
+    using config =
+        zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer, zp::keep_float_type<zp::op::conv2d>>;
+    const auto dynamic = zp::quantize_dynamic<config>(fused);
+    for (const auto& x : made_up::inputs<net>(2, 5, -2, 2)) {
+        CHECK(outputs(trained, x).largest_difference() < 1e-5);
+        CHECK(outputs(fused, x).largest_difference() < 1e-5);
+        CHECK(outputs(dynamic, x).largest_difference() < 0.01);  // a last bit may become a code
+    }
+}
+
+TEST_CASE("streaming: the table of one step") {
+    const auto trained = made_up::network<net>(3);
+    const zp::streaming<zp::float_model<net>> stream(trained);
+    const zp::model_table table = zp::table_of(stream.step_network());
+    REQUIRE(table.rows.size() > 3);
+    CHECK(table.rows[1].operation == "window");
+    CHECK(table.rows[1].out == zp::shape{1, 5, features});
+    CHECK(table.rows[2].operation == "conv1d");
+    CHECK(table.rows[2].out == zp::shape{1, 1, 40});
+    CHECK(table.rows[2].macs == 5 * features * 40);
+    static_assert(zp::streaming<zp::float_model<net>>::input_shape == zp::shape{1, 1, features});
+}
