@@ -25,18 +25,21 @@ constexpr kernel::conv2d_geometry shapes[] = {bench::matrix_product(3136, 64, 64
 
 /// The parameters of all epilogues, one a channel where they have one a channel.
 struct parameters {
-    std::array<float, most_channels> multiplier{}, bias{}, ratio{};
+    std::array<float, most_channels> multiplier{}, fine_multiplier{}, bias{}, ratio{};
     std::array<std::int32_t, most_channels> fixed_multiplier{}, shift{};
     std::array<std::uint8_t, 256> table{};
+    std::array<std::uint8_t, 1024> fine_table{};
     kernel::output_codes codes{.zero_point = 128, .min = 0, .max = 255};
 
     parameters() {
         multiplier.fill(0.001f);
+        fine_multiplier.fill(0.004f);
         bias.fill(3.0f);
         ratio.fill(0.5f);
         fixed_multiplier.fill(1'100'000'000);
         shift.fill(-9);
         for (std::size_t i = 0; i != table.size(); ++i) table[i] = static_cast<std::uint8_t>(255 - i);
+        for (std::size_t i = 0; i != fine_table.size(); ++i) fine_table[i] = static_cast<std::uint8_t>(255 - i / 4);
     }
 };
 
@@ -89,6 +92,9 @@ template <class Out, class Make> void add(const char* name, Make make) {
         kernel::output_codes codes = p.codes;
         codes.table = p.table.data();
         return kernel::nearest_even{p.multiplier.data(), codes};
+    });
+    add<code>("nearest_even_and_fine_table", [](const parameters& p, code*) {
+        return kernel::nearest_even{p.fine_multiplier.data(), {512, 0, 1023, p.fine_table.data(), true}};
     });
     add<code>("float_bias", [](const parameters& p, code*) {
         return kernel::float_bias{p.multiplier.data(), p.bias.data(), p.codes};

@@ -6,6 +6,7 @@ One group a model of one operator, run by the interpreter with its reference ker
 zero_point I32 of the inputs, then of the output; codes I8 (int16: I16), layouts NHWC:
 
     ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM     a, b, codes [count]; ADD, MUL with I16 too, zero points 0
+    EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL  a, b, codes [151], which are 0 or 1; two grids
     QUANTIZE                                                x, codes [256], from one int8 grid to another
     LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6  codes [256] of -128, -127, ...
     SOFTMAX                                                 x, codes [5, 19]
@@ -33,7 +34,7 @@ the package was built with it shows the group QUANTIZE/quarter, on which single 
     AVERAGE_POOL_2D            the sum of the codes over their number, ties away from zero, no zero point
 
 The others, and all of these too, against the real operator in float64, rounded once: `exact` where that is another
-code, the bound in the metadata (scripts/operator_vectors.py). Versions: in the metadata; bench/peers/requirements.txt.
+code, the bound in the metadata (scripts/operator_vectors.py). Versions: in the metadata; scripts/requirements.txt.
 """
 
 import importlib.metadata
@@ -54,6 +55,7 @@ SLOPE = np.float32(0.1)  # of LEAKY_RELU
 RANGE["qint16"] = (-32768, 32767)
 KINDS = {np.dtype(np.int8): schema.TensorType.INT8, np.dtype(np.int16): schema.TensorType.INT16}
 KINDS[np.dtype(np.int32)], KINDS[np.dtype(np.int64)] = schema.TensorType.INT32, schema.TensorType.INT64
+KINDS[np.dtype(np.float32)] = schema.TensorType.FLOAT32
 
 
 class Operand:
@@ -69,17 +71,18 @@ class Operand:
             self.quantized = quantization(grid.scale, grid.zero_point)
 
 
-def run(name: str, version: int, operands: list[Operand], shape, grid: Grid, options=None) -> np.ndarray:
+def run(name: str, version: int, operands: list[Operand], shape, grid: Grid | None, options=None, kind=None) -> np.ndarray:
+    """One operator, of which what is not constant is an input; without a grid the output is no code. `kind`: its type."""
     graph = GraphBuilder()
     tensors = [
         graph.tensor(o.codes.shape, KINDS[o.codes.dtype], o.quantized, o.codes if o.constant else None)
         for o in operands
     ]
     dtype = next(o for o in operands if not o.constant).codes.dtype
-    y = graph.tensor(shape, KINDS[dtype], quantization(grid.scale, grid.zero_point))
-    kind = type(options).__name__.removesuffix("T") if options is not None else "NONE"
+    y = graph.tensor(shape, kind or KINDS[dtype], quantization(grid.scale, grid.zero_point) if grid else None)
+    table = type(options).__name__.removesuffix("T") if options is not None else "NONE"
     code = getattr(schema.BuiltinOperator, name)
-    graph.operator(code, getattr(schema.BuiltinOptions, kind), options, tensors, y, version)
+    graph.operator(code, getattr(schema.BuiltinOptions, table), options, tensors, y, version)
     inputs = [tensor for tensor, operand in zip(tensors, operands) if not operand.constant]
     interpreter = Interpreter(
         model_content=graph.finish(inputs, [y]), experimental_op_resolver_type=OpResolverType.BUILTIN_REF, num_threads=1
@@ -297,7 +300,7 @@ def output_and_bias(generator, sums: np.ndarray, factors: np.ndarray, kind) -> t
 
 
 def add_product(
-    file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None
+    file, generator, group, version, grid, x, weight, axis, weight_scale, sums, options, first=None, requantize=None
 ) -> None:
     """Runs a layer with constant weights and compares it with the sums' requantization."""
     factors = np.float64(grid.scale) * weight_scale.astype(np.float64)
@@ -319,7 +322,7 @@ def add_product(
         ratios = (grid.scale * scales).astype(np.float64) / float(out.scale)
     else:
         ratios = float(grid.scale) * scales.astype(np.float64) / float(out.scale)
-    requantize = fixed_16x8 if wide else fixed
+    requantize = requantize or (fixed_16x8 if wide else fixed)
     each = [requantize(sums[..., c] + bias[c], float(ratio)) for c, ratio in enumerate(ratios)]
     same(group, codes, clamp(np.stack(each, axis=-1), out, x.dtype))
     tensors = {"x": x, "weight": weight, "weight_scale": weight_scale, "bias": bias_codes}
@@ -375,6 +378,29 @@ def add_products(file: GoldenFile, generator) -> None:
     add_product(file, generator, "TRANSPOSE_CONV/int8", 3, grid, x, weight, 0, scales(6), sums, options, first=shape)
 
 
+def add_comparisons(file: GoldenFile, generator) -> None:
+    comparisons = {
+        "EQUAL": (schema.EqualOptionsT, np.equal),
+        "NOT_EQUAL": (schema.NotEqualOptionsT, np.not_equal),
+        "LESS": (schema.LessOptionsT, np.less),
+        "LESS_EQUAL": (schema.LessEqualOptionsT, np.less_equal),
+        "GREATER": (schema.GreaterOptionsT, np.greater),
+        "GREATER_EQUAL": (schema.GreaterEqualOptionsT, np.greater_equal),
+    }
+    # Scales of 1 : 2, so that codes meet; a grid for both; others.
+    grids = [(Grid(0.05, 5, "qint8"), Grid(0.1, -128, "qint8")), (Grid(0.05, 127, "qint8"),) * 2]
+    grids.append((Grid(0.043, -17, "qint8"), Grid(0.031, 40, "qint8")))
+    for name, (make, compare) in comparisons.items():
+        for number, (ga, gb) in enumerate(grids):
+            a = ga.codes(generator, 151)
+            b = gb.exact(ga.real(a)).astype(np.int64) + generator.integers(-1, 2, 151)  # next to it
+            b = np.clip(b, -128, 127).astype(np.int8)
+            operands = [Operand(a, ga), Operand(b, gb)]
+            codes = run(name, 2, operands, a.shape, None, make(), schema.TensorType.BOOL).astype(np.int8)
+            real = [np.round(g.real(v) * 1e9) for g, v in ((ga, a), (gb, b))]
+            file.add_codes(f"{name}/{number}", [ga, gb], {"a": a, "b": b}, codes, compare(*real).astype(np.int8))
+
+
 def main() -> None:
     generator = np.random.default_rng(29)
     versions = {"ai-edge-litert": importlib.metadata.version("ai-edge-litert"), "numpy": np.__version__}
@@ -383,6 +409,7 @@ def main() -> None:
     add_unary(file, generator)
     add_reductions(file, generator)
     add_products(file, generator)
+    add_comparisons(file, np.random.default_rng(36))
     file.save()
 
 

@@ -23,7 +23,7 @@ DynamicQuantizeLinear, with low = min(x, 0), high = max(x, 0), scale = (high - l
 / scale)), all in float, for equality; DynamicQuantizeMatMul within 2e-6 of the sum's magnitude; the others against the
 real operator in float64, rounded once: at most one code apart, `exact` where it is another
 (scripts/operator_vectors.py). The weights of integer products lie in [-64, 63], so that no processor saturates.
-Versions: in the metadata; bench/peers/requirements.txt.
+Versions: in the metadata; scripts/requirements.txt.
 """
 
 import sys

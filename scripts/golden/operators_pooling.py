@@ -9,6 +9,7 @@ output has the input's scale F32 [1] and zero_point I32 [1]. `options` I32 holds
     avg_pool1d, avg_pool2d, avg_pool3d                kernel, stride, padding; then ceil_mode, count_include_pad once
     adaptive_avg_pool1d, _2d, _3d                     output size
     mean                                              the axes that are averaged (and dropped)
+    std                                               whether it is unbiased, then the axes (which stay)
     upsample_nearest2d, upsample_bilinear2d           output size; bilinear: then align_corners
     pad_constant, pad_reflect                         before and after the last axis, before and after the one before;
                                                       constant: zero, in the real world
@@ -157,6 +158,17 @@ def add_means(file: GoldenFile, generator, dtype: str) -> None:
         file.add_codes(f"mean/{number}_{dtype}", [grid], tensors, codes, expected.astype(x.dtype))
 
 
+def add_deviations(file: GoldenFile, generator, dtype: str) -> None:
+    for number, (axes, unbiased) in enumerate((((2, 3), 1), ((1,), 0), ((3,), 1))):
+        grid = Grid(0.05, (RANGE[dtype][0], RANGE[dtype][0] + 90, RANGE[dtype][0] + 5)[number], dtype)
+        x = grid.codes(generator, (1, 6, 5, 4))
+        result = torch.std(grid.torch(x), axes, unbiased=bool(unbiased), keepdim=True)
+        assert np.float32(result.q_scale()) == grid.scale and result.q_zero_point() == grid.zero_point
+        exact = grid.exact(grid.real(x).std(axis=axes, keepdims=True, ddof=unbiased))
+        tensors = {"x": x, "options": np.int32([unbiased, *axes])}
+        file.add_codes(f"std/{number}_{dtype}", [grid], tensors, result.int_repr().numpy(), exact)
+
+
 def bilinear(x: np.ndarray, out, align_corners: bool) -> tuple[np.ndarray, int]:
     """Of integers, over the last two axes: exact numerators, and the denominator of all."""
     denominator = 1
@@ -218,6 +230,9 @@ def main() -> None:
         add_pools(file, generator, dtype)
         add_means(file, generator, dtype)
         add_interpolation_and_copies(file, generator, dtype)
+    generator = np.random.default_rng(35)
+    for dtype in RANGE:
+        add_deviations(file, generator, dtype)
     file.save()
 
 

@@ -1,4 +1,4 @@
-// expect: for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d and zp::op::linear layers have algorithms to choose from
+// expect: for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, zp::op::conv_transpose3d and zp::op::linear layers have algorithms to choose from
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

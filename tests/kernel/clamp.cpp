@@ -24,6 +24,18 @@ template <class T> void compare(const std::vector<T>& x, T low, T high) {
 
 }  // namespace
 
+TEST_CASE("clamp: random bounds") {
+    arrays::generator next(1);
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
+        const auto count = static_cast<std::size_t>(next.integer(1, 200));
+        const int low = next.integer(-128, 127), high = next.integer(low, 127);
+        compare<std::int8_t>(arrays::codes<std::int8_t>(count, next()), static_cast<std::int8_t>(low),
+                             static_cast<std::int8_t>(high));
+        compare<std::uint8_t>(arrays::codes<std::uint8_t>(count, next()), static_cast<std::uint8_t>(low + 128),
+                              static_cast<std::uint8_t>(high + 128));
+    }
+}
+
 TEST_CASE("clamp: codes and floats of every length") {
     for (std::size_t count = 0; count <= 130; ++count) {
         compare<std::uint8_t>(arrays::codes<std::uint8_t>(count, count), 128, 255);

@@ -84,14 +84,14 @@ template <class In, class Weight> void check_random(int count, unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("conv3d: random problems, uint8 activations") { check_random<std::uint8_t, std::int8_t>(350, 61); }
+TEST_CASE("conv3d: random problems, uint8 activations") { check_random<std::uint8_t, std::int8_t>(500, 61); }
 #if !ZEROPOINT_TEST_ONE_ARCHITECTURE  // of other storage types conv2d's own tests tell
-TEST_CASE("conv3d: random problems, int8 activations") { check_random<std::int8_t, std::int8_t>(200, 62); }
+TEST_CASE("conv3d: random problems, int8 activations") { check_random<std::int8_t, std::int8_t>(500, 62); }
 #endif
 
 TEST_CASE("conv3d_float: exact where the sums are") {
     random_engine random(63);
-    for (int i = 0; i != zp_test::fewer(200); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const conv3d_geometry g = random_geometry(random);
         const problem<std::int8_t, std::int8_t> p(random, extents_of(g), {0, -20, 20}, operands::random,
                                                   operands::random, false);

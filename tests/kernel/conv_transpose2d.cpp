@@ -100,13 +100,13 @@ template <class In, class Weight> void check_random(int count, unsigned seed) {
 
 TEST_CASE("conv_transpose2d: random problems, uint8 activations") { check_random<std::uint8_t, std::int8_t>(500, 31); }
 #if !ZEROPOINT_TEST_ONE_ARCHITECTURE  // of other storage types conv2d's own tests tell
-TEST_CASE("conv_transpose2d: random problems, int8 activations") { check_random<std::int8_t, std::int8_t>(300, 32); }
+TEST_CASE("conv_transpose2d: random problems, int8 activations") { check_random<std::int8_t, std::int8_t>(500, 32); }
 TEST_CASE("conv_transpose2d: random problems, uint8 weights") { check_random<std::int8_t, std::uint8_t>(150, 33); }
 #endif
 
 TEST_CASE("conv_transpose2d: codes through an epilogue, a table, and beside a residual") {
     random_engine random(34);
-    for (int i = 0; i != zp_test::fewer(200); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const conv_transpose2d_geometry g = random_geometry(random);
         const problem<std::uint8_t, std::int8_t> p(random, extents_of(g), pick_codes<std::uint8_t>(random),
                                                    operands::random, operands::random, false);
@@ -145,7 +145,7 @@ TEST_CASE("conv_transpose2d: codes through an epilogue, a table, and beside a re
 
 TEST_CASE("conv_transpose2d_float: exact where the sums are") {
     random_engine random(35);
-    for (int i = 0; i != zp_test::fewer(300); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const conv_transpose2d_geometry g = random_geometry(random);
         problem<std::int8_t, std::int8_t> p(random, extents_of(g), {0, -20, 20}, operands::random, operands::random,
                                             false);

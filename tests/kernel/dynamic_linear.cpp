@@ -78,7 +78,8 @@ template <class Rule> std::vector<float> expected_of(const problem& p, int rows_
     return y;
 }
 
-template <class Arch, class Rule, bool PerRow> std::vector<float> outputs_of(const problem& p) {
+template <class Arch, class Rule, bool PerRow, class After = kernel::as_it_is>
+std::vector<float> outputs_of(const problem& p, const After& after = {}) {
     using dtype = typename Rule::dtype;
     constexpr kernel::code_limits limits{dtype::quant_min, dtype::quant_max};
     const kernel::dynamic_linear_layout<Arch> layout(p.depth, p.channels, !p.zero_points.empty());
@@ -89,7 +90,7 @@ template <class Arch, class Rule, bool PerRow> std::vector<float> outputs_of(con
     zp::aligned_buffer scratch(kernel::dynamic_linear_scratch<Arch>(layout.geometry(p.rows), p.rows).bytes);
     std::vector<float> y(problem::size(p.rows, p.channels), -1);
     kernel::dynamic_linear<Arch, typename dtype::storage, PerRow>(layout, p.x.data(), p.rows, limits, Rule(),
-                                                                  packed.data(), y.data(), scratch.data());
+                                                                  packed.data(), y.data(), scratch.data(), after);
     return y;
 }
 
@@ -109,12 +110,32 @@ template <class Rule> void compare(const problem& p) {
 TEST_CASE_TEMPLATE("dynamic_linear: equals the definition, bit by bit", Rule, unsigned_affine, signed_affine,
                    signed_symmetric, seven_bits) {
     arrays::generator next(11);
-    for (int i = 0; i != zp_test::fewer(40); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const int rows = i % 3 == 0 ? 1 : next.integer(2, 15), depth = next.integer(1, 90);
         compare<Rule>(
             problem(rows, depth, next.integer(1, 40), static_cast<std::uint64_t>(i), i % 2 ? 127 : 12, i % 5 == 4));
     }
     compare<Rule>(problem(33, 256, 48, 5, 127, false));
+}
+
+TEST_CASE("dynamic_linear: what comes after has the bits of a sweep of its own") {
+    arrays::generator next(31);
+    for (int i = 0; i != zp_test::fewer(12); ++i) {
+        const problem p(next.integer(1, 9), next.integer(1, 40), next.integer(1, 70), static_cast<std::uint64_t>(i),
+                        127, i % 5 == 4);
+        const auto others = arrays::reals(problem::size(p.rows, p.channels), 77);
+        const auto compare_after = [&](const auto& after) {
+            auto per_row = expected_of<unsigned_affine>(p, 1), per_tensor = expected_of<unsigned_affine>(p, p.rows);
+            kernel::apply_after<zp::portable>(after, per_row.data(), per_row.size());
+            kernel::apply_after<zp::portable>(after, per_tensor.data(), per_tensor.size());
+            arrays::for_each_architecture([&]<class Arch>() {
+                CHECK(arrays::same_bits(outputs_of<Arch, unsigned_affine, true>(p, after), per_row));
+                CHECK(arrays::same_bits(outputs_of<Arch, unsigned_affine, false>(p, after), per_tensor));
+            });
+        };
+        compare_after(kernel::gelu_of_it());
+        compare_after(kernel::added_to{others.data()});
+    }
 }
 
 TEST_CASE("dynamic_linear: the largest sums") {

@@ -81,16 +81,16 @@ template <class Code, int Bits> void check(int count, std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("embedding: random tables of 8 and 4 bits") {
-    check<std::uint8_t, 8>(300, 51);
-    check<std::int8_t, 8>(200, 52);
-    check<std::uint8_t, 4>(300, 53);
+    check<std::uint8_t, 8>(500, 51);
+    check<std::int8_t, 8>(500, 52);
+    check<std::uint8_t, 4>(500, 53);
 }
 
 TEST_CASE_TEMPLATE("embedding_codes and embedding_bag_codes: copies, and sums that are rounded once", Code,
                    std::uint8_t, std::int8_t) {
     arrays::generator next(54);
     int apart = 0, all = 0;
-    for (int i = 0; i != zp_test::fewer(300); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const problem<Code, 8> p(next);
         const auto columns = static_cast<std::size_t>(p.columns);
         const std::int32_t zero_point = p.grids[0].zero_point;

@@ -49,6 +49,18 @@ bool finishes_exactly(const tile_problem& p, const Epilogue& epilogue, Out* y) {
     return std::memcmp(y, wanted.data(), p.size() * sizeof(Out)) == 0;
 }
 
+/// A grid of 1024 codes, now and then only a part of it, in front of a table that tells neighbours from each other.
+output_codes fine_codes(random_engine& random) {
+    static const std::vector<std::uint8_t> table = [] {
+        std::vector<std::uint8_t> entries(1024);
+        for (std::size_t i = 0; i != entries.size(); ++i) entries[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
+        return entries;
+    }();
+    const int low = uniform(random, 0, 2) == 0 ? uniform(random, 0, 500) : 0;
+    const int high = uniform(random, 0, 2) == 0 ? uniform(random, 501, 1022) : 1023;
+    return {uniform(random, low, high), low, high, table.data(), true};
+}
+
 template <class Out, class Residual> void check_residual(unsigned seed) {
     random_engine random(seed);
     std::uint8_t table[256];
@@ -61,6 +73,7 @@ template <class Out, class Residual> void check_residual(unsigned seed) {
             output_codes codes{uniform(random, low, high), low, high, nullptr};
             if (uniform(random, 0, 1) == 0) codes.min = codes.zero_point;
             if (uniform(random, 0, 3) == 0) codes.table = table;
+            else if (uniform(random, 0, 3) == 0) codes = fine_codes(random);
             const int r_low = std::numeric_limits<Residual>::min(), r_high = std::numeric_limits<Residual>::max();
             const auto y = exact<Out>(p.size());
             const auto residual = exact<Residual>(p.size());
@@ -92,8 +105,8 @@ template <class Out> void check_table(unsigned seed) {
         for (int i = 0; i != 300; ++i) {
             const tile_problem p(random, panel_width<arch>);
             const int low = std::numeric_limits<Out>::min(), high = std::numeric_limits<Out>::max();
-            const output_codes codes{uniform(random, low, high), low, high,
-                                     uniform(random, 0, 2) == 0 ? nullptr : table};
+            output_codes codes{uniform(random, low, high), low, high, uniform(random, 0, 2) == 0 ? nullptr : table};
+            if (uniform(random, 0, 2) == 0) codes = fine_codes(random);
             const auto y = exact<Out>(p.size());
             CHECK(finishes_exactly<arch, Out>(p, nearest_even{p.multiplier.data(), codes}, y.get()));
         }

@@ -82,7 +82,7 @@ template <class A, class B> void check_sums(int count, unsigned seed) {
 
 template <class T> void check_codes(unsigned seed) {
     random_engine random(seed);
-    for (int i = 0; i != zp_test::fewer(200); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const matmul_geometry g = random_geometry(random);
         const std::int32_t left = pick_codes<T>(random).zero_point, right = pick_codes<T>(random).zero_point;
         using limits = std::numeric_limits<T>;
@@ -107,8 +107,8 @@ template <class T> void check_codes(unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("matmul: random problems, uint8 times int8") { check_sums<std::uint8_t, std::int8_t>(400, 41); }
-TEST_CASE("matmul: random problems, int8 times uint8") { check_sums<std::int8_t, std::uint8_t>(300, 42); }
+TEST_CASE("matmul: random problems, uint8 times int8") { check_sums<std::uint8_t, std::int8_t>(500, 41); }
+TEST_CASE("matmul: random problems, int8 times uint8") { check_sums<std::int8_t, std::uint8_t>(500, 42); }
 TEST_CASE("matmul: codes and floats through an epilogue of one multiplier") {
     check_codes<std::uint8_t>(43);
     check_codes<std::int8_t>(44);
@@ -124,7 +124,7 @@ TEST_CASE("matmul: the largest depth does not overflow") {
 
 TEST_CASE("matmul_float: the same bits on every architecture") {
     random_engine random(45);
-    for (int i = 0; i != zp_test::fewer(300); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const matmul_geometry g = random_geometry(random);
         const auto reals = [&](std::size_t count) {
             std::vector<float> values(count);

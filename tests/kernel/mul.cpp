@@ -9,7 +9,7 @@
 #include <zeropoint/kernel/elementwise_reference.hpp>
 #include <zeropoint/kernel/mul.hpp>
 
-#include "arrays.hpp"
+#include "binary_problem.hpp"
 
 namespace {
 
@@ -36,6 +36,16 @@ void compare(const std::vector<A>& a, const std::vector<A>& b, grid of_a, grid o
 }
 
 }  // namespace
+
+TEST_CASE("mul: random problems") {
+    using namespace binary_problem;
+    random_problems(500, 4, []<class A, class Y>(zp_test::generator& next, const auto& a, const auto& b) {
+        const operand_grid of_a = random_grid<A>(next), of_b = random_grid<A>(next);
+        const output_grid of_y = random_output<Y>(next, 255 * 255 * of_a.scale * of_b.scale);
+        compare<A, Y>(a, b, {of_a.scale, of_a.zero_point}, {of_b.scale, of_b.zero_point}, {of_y.scale, of_y.zero_point},
+                      of_y.quant_min, of_y.quant_max);
+    });
+}
 
 TEST_CASE("mul: all pairs of codes, over multipliers from nothing to saturation") {
     const std::vector<std::uint8_t> a = every_pair<std::uint8_t>(true), b = every_pair<std::uint8_t>(false);

@@ -99,6 +99,29 @@ TEST_CASE("max_pool2d: kernels, strides, padding, dilation, ceil_mode") {
     }
 }
 
+TEST_CASE("max_pool2d, avg_pool2d, adaptive_avg_pool2d: random problems") {
+    arrays::generator next(21);
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
+        pool_case c{};
+        c.kernel_height = next.integer(1, 4), c.kernel_width = next.integer(1, 4);
+        c.stride = next.integer(1, 3), c.dilation = next.integer(1, 2);
+        c.padding = next.integer(0, std::min(c.kernel_height, c.kernel_width) / 2);
+        c.height = next.integer(1, 6) + c.dilation * (c.kernel_height - 1);
+        c.width = next.integer(1, 6) + c.dilation * (c.kernel_width - 1);
+        c.ceil_mode = next.integer(0, 1) == 1;
+        const int channels = next.integer(1, 70), zero_point = next.integer(-128, 127);
+        compare_max<std::uint8_t>(geometry_of(c, channels));
+        compare_max<std::int8_t>(geometry_of(c, channels));
+        const zp::shape in{c.height, c.width, channels}, out{next.integer(1, 4), next.integer(1, 4), channels};
+        compare_adaptive<std::uint8_t>(in, out, zero_point + 128);
+        compare_adaptive<std::int8_t>(in, out, zero_point);
+        c.dilation = 1;
+        const bool include = next.integer(0, 1) == 1;
+        compare_average<std::uint8_t>(geometry_of(c, channels), include, zero_point + 128);
+        compare_average<std::int8_t>(geometry_of(c, channels), include, zero_point);
+    }
+}
+
 TEST_CASE("max_pool2d: padding never wins, not even over the lowest code") {
     const std::vector<std::int8_t> x(9 * 20, -128);
     std::vector<std::int8_t> y(9 * 20, 1);

@@ -106,9 +106,13 @@ bool finishes_exactly(random_engine& random, const Epilogue& epilogue, int first
     const std::uint8_t* table = table_of(epilogue);
     for (int row = 0; row != rows; ++row) {
         for (int c = 0; c != channels; ++c) {
-            auto value = static_cast<Out>(epilogue(sums[static_cast<std::size_t>(row * width + c)], first + c));
-            if constexpr (sizeof(Out) == 1)
-                if (table != nullptr) value = static_cast<Out>(table[static_cast<std::uint8_t>(value)]);
+            const auto finished = epilogue(sums[static_cast<std::size_t>(row * width + c)], first + c);
+            auto value = static_cast<Out>(finished);
+            if constexpr (sizeof(Out) == 1) {
+                if (table != nullptr)
+                    value =
+                        static_cast<Out>(table[has_fine_table(epilogue) ? finished : static_cast<std::uint8_t>(value)]);
+            }
             wanted[static_cast<std::size_t>(row * pitch + c)] = value;
         }
     }
@@ -120,11 +124,14 @@ template <class Out> void check_codes(unsigned seed) {
     random_engine random(seed);
     std::uint8_t table[256];
     for (int i = 0; i != 256; ++i) table[i] = static_cast<std::uint8_t>(i * 7 + 3);
+    std::uint8_t fine_table[1024];
+    for (int i = 0; i != 1024; ++i) fine_table[i] = static_cast<std::uint8_t>(i * 37 + i / 256);
     for (int i = 0; i != 400; ++i) {
         const int channels = uniform(random, 1, 40);
         const parameters p(random, channels, uniform(random, 0, 1) == 0);
         output_codes codes = pick_output<Out>(random);
         if (uniform(random, 0, 3) == 0) codes.table = table;
+        else if (uniform(random, 0, 2) == 0) codes = {uniform(random, 0, 1023), 0, 1023, fine_table, true};
         for_each_vector_width([&](auto architecture) {
             using arch = decltype(architecture);
             constexpr int width = panel_width<arch>;

@@ -108,7 +108,7 @@ TEST_CASE_TEMPLATE("adaptive_avg_pool3d: PyTorch's cells along every axis", T, s
 
 TEST_CASE("avg_pool3d: float windows, as sum / n, the same bits on every vector") {
     arrays::generator next(8);
-    for (int i = 0; i != zp_test::fewer(200); ++i) {
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
         const conv3d_geometry g = random_pool(next, false);
         const auto x = arrays::reals(static_cast<std::size_t>(g.in_size()), static_cast<std::uint64_t>(i));
         std::vector<double> exact;

@@ -286,6 +286,36 @@ TEST_CASE("builder: conv3d has one position for every window that fits, along de
     }
 }
 
+TEST_CASE("builder: conv_transpose3d: extents along depth too, options that do not fit") {
+    using zp::rule;
+    using zp::volume_conv_transpose;
+    const auto broken_by = [](const volume_conv_transpose& options) {
+        workbench bench;
+        const zp::node& row =
+            bench.rows[static_cast<std::size_t>(bench.b.conv_transpose3d(bench.b.input({4, 5, 6, 3}), "c", options))];
+        if (bench.broken() == rule::none)
+            CHECK(row.weights == zp::transposed_volume_window(row).depth() * row.channels);
+        return std::pair(bench.broken(), row.out);
+    };
+    CHECK(broken_by({.out_channels = 2,
+                     .kernel = {2, 3, 4},
+                     .stride = {3, 2, 1},
+                     .padding = {0, 1, 2},
+                     .output_padding = {2, 1, 0},
+                     .dilation = {1, 1, 2},
+                     .groups = 2}) == std::pair(rule::none, zp::shape{8, 7, 2, 10}));
+    CHECK(broken_by({.kernel = 2, .groups = zp::depthwise}) == std::pair(rule::none, zp::shape{5, 6, 6, 4}));
+    CHECK(broken_by({.kernel = 2}).first == rule::out_channels_missing);
+    CHECK(broken_by({.out_channels = 3, .groups = 2}).first == rule::channels_not_divisible);
+    for (const auto& options : {volume_conv_transpose{.out_channels = 2, .kernel = {0, 1, 1}},
+                                {.out_channels = 2, .stride = {0, 1, 1}},
+                                {.out_channels = 2, .padding = {-1, 0, 0}},
+                                {.out_channels = 2, .padding = {2, 0, 0}},
+                                {.out_channels = 2, .output_padding = {1, 0, 0}},
+                                {.out_channels = 2, .output_padding = {0, 0, 1}}})
+        CHECK(broken_by(options).first == rule::conv_transpose_options);
+}
+
 TEST_CASE("builder: what looks at height and width refuses a volume, what sees pixels alone takes it") {
     using zp::rule;
     const auto broken_by = [](zp::shape in, auto make) {

@@ -1,11 +1,9 @@
 // Operators on 8-bit codes against golden vectors made by PyTorch (scripts/golden/operators_*.py).
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/kernel/add.hpp>
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/lookup_table.hpp>
 #include <zeropoint/kernel/mul.hpp>
 #include <zeropoint/kernel/pooling.hpp>
-#include <zeropoint/scheme/qparams.hpp>
 
 #include <doctest/doctest.h>
 
@@ -18,61 +16,15 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 using arch = zp::default_architecture;
-
-// A golden file, and what its groups hold.
-class golden_file {
-public:
-    explicit golden_file(const std::string& name)
-        : file_(zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + name + ".safetensors")) {}
-
-    // The groups whose names begin so and that hold codes of type T.
-    template <class T> std::vector<std::string> groups(const std::string& prefix) const {
-        const zp::file_dtype wanted = std::is_signed_v<T> ? zp::file_dtype::I8 : zp::file_dtype::U8;
-        std::vector<std::string> names;
-        for (const zp::file_tensor& tensor : file_.tensors()) {
-            const std::size_t slash = tensor.name.rfind('/');
-            if (tensor.name.rfind(prefix, 0) == 0 && tensor.name.substr(slash) == "/codes" && tensor.dtype == wanted)
-                names.push_back(tensor.name.substr(0, slash));
-        }
-        return names;
-    }
-    template <class T> std::vector<T> values(const std::string& name) const {
-        return file_.values<T>(file_.expect(name));
-    }
-    // What is exact: PyTorch's codes, unless the group says that they are not.
-    template <class T> std::vector<T> exact(const std::string& group) const {
-        return values<T>(group + (file_.find(group + "/exact") != nullptr ? "/exact" : "/codes"));
-    }
-    zp::shape image(const std::string& name) const {  // of [1, C, H, W]
-        const zp::file_shape extents = file_.expect(name).shape;
-        const auto extent = [&](std::size_t i) { return static_cast<int>(extents[i]); };
-        return {extent(2), extent(3), extent(1)};
-    }
-    zp::qparams range(const std::string& group, std::size_t index) const {
-        return {values<float>(group + "/scale")[index], values<std::int32_t>(group + "/zero_point")[index]};
-    }
-    std::vector<float> options(const std::string& group) const {
-        return file_.find(group + "/options") != nullptr ? values<float>(group + "/options") : std::vector<float>();
-    }
-
-private:
-    zp::safetensors_file file_;
-};
+using zp_test::golden_file;
 
 template <class T> constexpr std::int32_t lowest = std::numeric_limits<T>::min();
 template <class T> constexpr std::int32_t highest = std::numeric_limits<T>::max();
-
-template <class T> std::vector<T> channels_last(const std::vector<T>& x, const zp::shape& extents) {
-    std::vector<T> y(x.size());
-    const auto pixels = static_cast<std::size_t>(extents.height) * static_cast<std::size_t>(extents.width);
-    const auto channels = static_cast<std::size_t>(extents.channels);
-    for (std::size_t c = 0; c != channels; ++c)
-        for (std::size_t pixel = 0; pixel != pixels; ++pixel) y[pixel * channels + c] = x[c * pixels + pixel];
-    return y;
-}
 
 template <class T> std::vector<T> table_of(const std::function<double(double)>& f, zp::qparams x, zp::qparams y) {
     std::vector<T> table(zp::kernel::lookup_table_size);
@@ -166,20 +118,20 @@ TEST_CASE_TEMPLATE("operator parity: concat with a table an input", T, std::uint
     const auto groups = golden.groups<T>("cat/");
     CHECK(groups.size() == 1);
     for (const std::string& group : groups) {
-        const zp::shape out = golden.image(group + "/codes");
+        const zp::shape out = golden.image_shape(group + "/codes");
         std::vector<T> codes(static_cast<std::size_t>(out.size()));
         std::size_t channel = 0;
         for (std::size_t i = 0; i != 3; ++i) {
             const std::string name = group + "/x" + std::to_string(i);
-            const zp::shape extents = golden.image(name);
-            const auto x = channels_last(golden.values<T>(name), extents);
+            const zp::shape extents = golden.image_shape(name);
+            const auto x = golden.image<T>(name);
             const auto table = table_of<T>([](double v) { return v; }, golden.range(group, i), golden.range(group, 3));
             const auto channels = static_cast<std::size_t>(extents.channels);
             zp::kernel::copy_channels<arch>(x.data(), x.size() / channels, channels, table.data(),
                                             codes.data() + channel, static_cast<std::size_t>(out.channels));
             channel += channels;
         }
-        CHECK(codes == channels_last(golden.exact<T>(group), out));
+        CHECK(codes == golden_file::channels_last(golden.exact<T>(group), out));
     }
 }
 
@@ -190,7 +142,7 @@ TEST_CASE_TEMPLATE("operator parity: tables of every function are PyTorch's code
         CHECK(groups.size() == (name[0] == 'q' ? 2 : 1));
         for (const std::string& group : groups) {
             CAPTURE(group);
-            const auto options = golden.options(group);
+            const auto options = golden.options<float>(group);
             const auto f = [&, &body = function](double x) { return body(x, options); };
             CHECK(table_of<T>(f, golden.range(group, 0), golden.range(group, 1)) == golden.exact<T>(group));
         }
@@ -206,9 +158,9 @@ TEST_CASE_TEMPLATE("operator parity: pooling is exact, and PyTorch's but for tie
             const auto options = golden.values<std::int32_t>(group + "/options");
             const std::int32_t zero_point = golden.range(group, 0).zero_point;
             zp::kernel::conv2d_geometry g;
-            g.in = golden.image(group + "/x");
-            g.out = golden.image(group + "/codes");
-            const auto x = channels_last(golden.values<T>(group + "/x"), g.in);
+            g.in = golden.image_shape(group + "/x");
+            g.out = golden.image_shape(group + "/codes");
+            const auto x = golden_file::channels_last(golden.values<T>(group + "/x"), g.in);
             std::vector<T> y(static_cast<std::size_t>(g.out.size()));
             if (name == "adaptive_avg_pool2d") {
                 zp::kernel::adaptive_avg_pool2d<arch>(g.in, g.out, zero_point, x.data(), y.data());
@@ -223,8 +175,8 @@ TEST_CASE_TEMPLATE("operator parity: pooling is exact, and PyTorch's but for tie
                     zp::kernel::avg_pool2d<arch>(g, options[7] != 0, zero_point, x.data(), y.data());
                 }
             }
-            CHECK(y == channels_last(golden.exact<T>(group), g.out));
-            const auto theirs = channels_last(golden.values<T>(group + "/codes"), g.out);
+            CHECK(y == golden_file::channels_last(golden.exact<T>(group), g.out));
+            const auto theirs = golden_file::channels_last(golden.values<T>(group + "/codes"), g.out);
             for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - theirs[i]) <= 1);
             ++count;
         }

@@ -1,6 +1,4 @@
 // Attention, encoders and Elman cells in float against golden vectors made by PyTorch (scripts/golden/operators_attention.py).
-#include <zeropoint/io/safetensors.hpp>
-#include <zeropoint/io/state_dict.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 
@@ -13,16 +11,17 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 constexpr int model = 12, heads = 3, feed_forward = 20, hidden = 7, most = 9;
 
-const zp::safetensors_file& golden() {
-    static const auto file =
-        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_attention.safetensors");
+const zp_test::golden_file& golden() {
+    static const zp_test::golden_file file("operators_attention");
     return file;
 }
-std::vector<float> values(const std::string& name) { return golden().values<float>(golden().expect(name)); }
+std::vector<float> values(const std::string& name) { return golden().values<float>(name); }
 
 /// What may be apart: the order of PyTorch's sums, and its libm.
 void check_near(const std::vector<float>& y, const std::string& group) {
@@ -45,7 +44,7 @@ template <class Layer> void compare(const Layer& layer, const std::string& group
 
 template <class Cell> void compare_rnn(const std::string& group) {
     using stack = zp::recurrent_stack<Cell, model, hidden, 1, true, 5, zp::float_policy>;
-    zp::state_dict parameters(golden(), group + "/");
+    zp::state_dict parameters = golden().parameters(group + "/");
     const stack layer(parameters);
     const auto memory = std::make_unique<typename stack::workspace>();
     typename stack::state state;
@@ -58,7 +57,7 @@ template <class Cell> void compare_rnn(const std::string& group) {
 
 TEST_CASE("attention parity: multi-head attention is near PyTorch's") {
     for (const std::string group : {"attention/0", "attention/1"}) {
-        zp::state_dict parameters(golden(), group + "/");
+        zp::state_dict parameters = golden().parameters(group + "/");
         compare(zp::multi_head_attention<model, heads, most, zp::float_policy>(
                     zp::attention_parameters_of(parameters, "", model)),
                 group);
@@ -68,7 +67,7 @@ TEST_CASE("attention parity: multi-head attention is near PyTorch's") {
 TEST_CASE("attention parity: encoders are near PyTorch's") {
     constexpr zp::transformer behind{model, heads, feed_forward};
     constexpr zp::transformer first{model, heads, feed_forward, zp::feed_forward_activation::gelu, true};
-    zp::state_dict zero(golden(), "encoder/0/"), one(golden(), "encoder/1/");
+    zp::state_dict zero = golden().parameters("encoder/0/"), one = golden().parameters("encoder/1/");
     compare(zp::transformer_encoder<behind, 2, most, zp::float_policy>(zero), "encoder/0");
     compare(zp::transformer_encoder<first, 2, most, zp::float_policy>(one), "encoder/1");
 }

@@ -1,11 +1,10 @@
 // Operators on two arrays of codes, and means, against golden vectors (scripts/golden/operators_*.py).
-#include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/kernel/axis_moments.hpp>
 #include <zeropoint/kernel/axis_sums.hpp>
 #include <zeropoint/kernel/extremum.hpp>
 #include <zeropoint/kernel/mul.hpp>
 #include <zeropoint/kernel/squared_difference.hpp>
 #include <zeropoint/kernel/sub.hpp>
-#include <zeropoint/scheme/qparams.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,53 +14,18 @@
 #include <type_traits>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 namespace kernel = zp::kernel;
 
 using arch = zp::default_architecture;
+using zp_test::golden_file;
 
 template <class T> constexpr std::int32_t lowest = std::numeric_limits<T>::min();
 template <class T> constexpr std::int32_t highest = std::numeric_limits<T>::max();
 template <class T> const char* const dtype_name = std::is_signed_v<T> ? "qint8" : "quint8";
-
-class golden_file {
-public:
-    explicit golden_file(const std::string& name)
-        : file_(zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + name + ".safetensors")) {}
-
-    bool has(const std::string& name) const { return file_.find(name) != nullptr; }
-    template <class T> std::vector<T> values(const std::string& name) const {
-        return file_.values<T>(file_.expect(name));
-    }
-    // What is exact: the other system's codes, unless the group says that they are not.
-    template <class T> std::vector<T> exact(const std::string& group) const {
-        return values<T>(group + (has(group + "/exact") ? "/exact" : "/codes"));
-    }
-    std::vector<zp::qparams> ranges(const std::string& group) const {
-        const auto scales = values<float>(group + "/scale");
-        const auto zero_points = values<std::int32_t>(group + "/zero_point");
-        std::vector<zp::qparams> all;
-        for (std::size_t i = 0; i != scales.size(); ++i) all.push_back({scales[i], zero_points[i]});
-        return all;
-    }
-    // Those of [1, C, H, W], and the values with the channels last.
-    template <class T> std::pair<zp::shape, std::vector<T>> image(const std::string& name) const {
-        const zp::file_shape e = file_.expect(name).shape;
-        const zp::shape extents{static_cast<int>(e[2]), static_cast<int>(e[3]), static_cast<int>(e[1])};
-        return {extents, channels_last(values<T>(name), extents)};
-    }
-    template <class T> static std::vector<T> channels_last(const std::vector<T>& x, const zp::shape& extents) {
-        std::vector<T> y(x.size());
-        const auto pixels = static_cast<std::size_t>(extents.pixels());
-        const auto channels = static_cast<std::size_t>(extents.channels);
-        for (std::size_t i = 0; i != x.size(); ++i) y[i % pixels * channels + i / pixels] = x[i];
-        return y;
-    }
-
-private:
-    zp::safetensors_file file_;
-};
 
 template <class T> void check_one_code_at_most(const std::vector<T>& codes, const std::vector<T>& theirs) {
     REQUIRE(codes.size() == theirs.size());
@@ -132,7 +96,8 @@ TEST_CASE_TEMPLATE("operator parity: means are exact, and PyTorch's but for ties
     for (const char* number : {"0", "1", "2"}) {
         const std::string group = "mean/" + std::string(number) + "_" + dtype_name<T>;
         CAPTURE(group);
-        const auto [in, x] = golden.image<T>(group + "/x");
+        const zp::shape in = golden.image_shape(group + "/x");
+        const auto x = golden.image<T>(group + "/x");
         zp::shape out = in;
         for (const std::int32_t axis : golden.values<std::int32_t>(group + "/options"))
             (axis == 1 ? out.channels : axis == 2 ? out.height : out.width) = 1;
@@ -144,11 +109,30 @@ TEST_CASE_TEMPLATE("operator parity: means are exact, and PyTorch's but for ties
     }
 }
 
+TEST_CASE_TEMPLATE("operator parity: standard deviations are exact, and PyTorch's", T, std::uint8_t, std::int8_t) {
+    const golden_file golden("operators_pooling");
+    const auto groups = golden.groups<T>("std/");
+    CHECK(groups.size() == 3);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const zp::shape in = golden.image_shape(group + "/x"), out = golden.image_shape(group + "/codes");
+        const zp::qparams range = golden.range(group, 0);
+        const auto x = golden.image<T>(group + "/x");
+        std::vector<T> y(static_cast<std::size_t>(out.size()));
+        const auto parameters = kernel::make_moment_parameters(
+            kernel::moment::standard_deviation, in.size() / out.size(), golden.options(group)[0], range.scale,
+            range.scale, range.zero_point, lowest<T>, highest<T>);
+        kernel::moments_along<arch, kernel::moment::standard_deviation>(in, out, x.data(), parameters, y.data());
+        CHECK(y == golden.image<T>(group + "/codes"));
+    }
+}
+
 TEST_CASE_TEMPLATE("operator parity: QLinearGlobalAveragePool is a mean onto another grid", T, std::uint8_t,
                    std::int8_t) {
     const golden_file golden("operators_onnxruntime");
     const std::string group = std::string("QLinearGlobalAveragePool/") + dtype_name<T>;
-    const auto [in, x] = golden.image<T>(group + "/x");
+    const zp::shape in = golden.image_shape(group + "/x");
+    const auto x = golden.image<T>(group + "/x");
     const auto ranges = golden.ranges(group);
     std::vector<T> y(static_cast<std::size_t>(in.channels));
     kernel::sum_axes<arch>(in, {1, 1, in.channels}, x.data(), mean_parameters<T>(ranges[0], in.pixels(), ranges[1]),

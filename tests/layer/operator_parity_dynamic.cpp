@@ -1,8 +1,8 @@
-// Dynamic and recurrent layers against golden vectors made by PyTorch (scripts/golden/operators_dynamic.py).
-#include <zeropoint/io/safetensors.hpp>
-#include <zeropoint/io/state_dict.hpp>
+// Dynamic and recurrent layers against golden vectors made by PyTorch (scripts/golden/operators_dynamic*.py),
+// and ONNX Runtime's dynamic layers (scripts/golden/operators_onnxruntime*.py).
 #include <zeropoint/kernel/dynamic_linear.hpp>
 #include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/weight_only_product.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
@@ -17,28 +17,22 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 namespace kernel = zp::kernel;
 using arch = zp::default_architecture;
 
-const zp::safetensors_file& golden() {
-    static const auto file =
-        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_dynamic.safetensors");
+const zp_test::golden_file& golden() {
+    static const zp_test::golden_file file("operators_dynamic");
     return file;
 }
-template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(golden().expect(name)); }
+template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(name); }
 std::size_t extent(const std::string& name, std::size_t axis) {
-    return static_cast<std::size_t>(golden().expect(name).shape[axis]);
+    return static_cast<std::size_t>(golden().extent(name, axis));
 }
-/// The groups "<prefix><n>", in order.
-std::vector<std::string> groups(const std::string& prefix) {
-    std::vector<std::string> names;
-    for (const zp::file_tensor& tensor : golden().tensors())
-        if (tensor.name.rfind(prefix, 0) == 0 && tensor.name.substr(tensor.name.rfind('/')) == "/x")
-            names.push_back(tensor.name.substr(0, tensor.name.rfind('/')));
-    return names;
-}
+std::vector<std::string> groups(const std::string& prefix) { return golden().groups(prefix, "x"); }
 
 /// Quantized weights as the files hold them, and PyTorch's product with them: one range for all rows.
 struct packed_linear {
@@ -51,7 +45,7 @@ struct packed_linear {
         scales.resize(outputs, scales.front());
         zero_points.resize(outputs, zero_points.front());
     }
-    std::vector<float> operator()(const std::vector<float>& x, bool reduce_range) const {
+    template <class Choose> std::vector<float> product(const std::vector<float>& x, const Choose& choose) const {
         const bool is_affine = std::any_of(zero_points.begin(), zero_points.end(), [](auto z) { return z != 0; });
         const kernel::dynamic_linear_layout<arch> layout(static_cast<int>(inputs), static_cast<int>(outputs),
                                                          is_affine);
@@ -64,23 +58,34 @@ struct packed_linear {
             kernel::conv2d_weights<std::int8_t>{codes.data(), is_affine ? zero_points.data() : nullptr, nullptr},
             scales.data(), bias.data(), limits, packed.data());
         std::vector<float> y(static_cast<std::size_t>(rows) * outputs);
-        const auto choose = [=](float low, float high) {
-            return reduce_range ? zp::fbgemm_rule::choose<zp::quint8_reduced, false>(low, high)
-                                : zp::fbgemm_rule::choose<zp::quint8, false>(low, high);
-        };
         kernel::dynamic_linear<arch, std::uint8_t, false>(layout, x.data(), rows, limits, choose, packed.data(),
                                                           y.data(), scratch.data());
         return y;
     }
+    /// How PyTorch ranges what goes in.
+    static auto rule(bool reduce_range) {
+        return [=](float low, float high) {
+            return reduce_range ? zp::fbgemm_rule::choose<zp::quint8_reduced, false>(low, high)
+                                : zp::fbgemm_rule::choose<zp::quint8, false>(low, high);
+        };
+    }
+    std::vector<float> operator()(const std::vector<float>& x, bool reduce_range) const {
+        return product(x, rule(reduce_range));
+    }
 };
 
+zp::qparams onnxruntime_range(float low, float high) {
+    return zp::onnxruntime_rule::choose<zp::quint8, false>(low, high);
+}
+
 /// weight_ih (which = 0) or weight_hh (1) of a recurrent layer; `suffix` such as "_l0_reverse".
-packed_linear recurrent_linear(const std::string& group, const std::string& suffix, std::size_t which) {
+packed_linear recurrent_linear(const zp_test::golden_file& file, const std::string& group, const std::string& suffix,
+                               std::size_t which) {
     const std::string name = which == 0 ? "_ih" : "_hh";
-    packed_linear linear{values<std::int8_t>(group + "/weight" + name + suffix),
-                         {values<float>(group + "/weight_scale" + suffix)[which]},
-                         values<float>(group + "/bias" + name + suffix),
-                         {values<std::int32_t>(group + "/weight_zero_point" + suffix)[which]}};
+    packed_linear linear{file.values<std::int8_t>(group + "/weight" + name + suffix),
+                         {file.values<float>(group + "/weight_scale" + suffix)[which]},
+                         file.values<float>(group + "/bias" + name + suffix),
+                         {file.values<std::int32_t>(group + "/weight_zero_point" + suffix)[which]}};
     linear.one_each();
     return linear;
 }
@@ -111,7 +116,7 @@ void compare_float(const std::string& group) {
     CAPTURE(group);
     constexpr int steps = 5;
     using stack = zp::recurrent_stack<Cell, Inputs, Hidden, Layers, Bidirectional, steps, zp::float_policy>;
-    zp::state_dict parameters(golden(), group + "/");
+    zp::state_dict parameters = golden().parameters(group + "/");
     const stack layers(parameters);
     const auto x = values<float>(group + "/x"), expected = values<float>(group + "/y");
     const std::size_t batch = extent(group + "/x", 1);
@@ -146,6 +151,67 @@ TEST_CASE("dynamic parity: linear is PyTorch's bit for bit") {
         if (options[1] != 0)
             for (float& value : y) value = std::max(value, 0.0f);
         CHECK(y == values<float>(group + "/y"));
+        const auto x = values<float>(group + "/x");
+        std::vector<std::uint8_t> codes(x.size());
+        const auto range = kernel::dynamic_quantize<arch>(x.data(), x.size(), {0, 255},
+                                                          packed_linear::rule(options[0] != 0), codes.data());
+        CHECK(range.scale == values<float>(group + "/x_scale")[0]);
+        CHECK(range.zero_point == values<std::int32_t>(group + "/x_zero_point")[0]);
+        CHECK(codes == values<std::uint8_t>(group + "/x_codes"));
+    }
+}
+
+TEST_CASE("dynamic parity: DynamicQuantizeMatMul is ONNX Runtime's bit for bit") {
+    const zp_test::golden_file file("operators_onnxruntime");
+    const std::string group = "DynamicQuantizeMatMul/0";
+    const auto weight = file.values<std::int8_t>(group + "/weight");  // [inputs, outputs]
+    packed_linear linear{std::vector<std::int8_t>(weight.size()),
+                         file.values<float>(group + "/weight_scale"),
+                         file.values<float>(group + "/bias"),
+                         {0}};
+    for (std::size_t i = 0; i != weight.size(); ++i)
+        linear.codes[i % linear.outputs * linear.inputs + i / linear.outputs] = weight[i];
+    linear.one_each();
+    CHECK(linear.product(file.values<float>(group + "/x"), onnxruntime_range) == file.values<float>(group + "/y"));
+}
+
+// Its gates are approximations, as zeropoint's are.
+TEST_CASE("dynamic parity: DynamicQuantizeLSTM is near ONNX Runtime's") {
+    const zp_test::golden_file file("operators_onnxruntime_layers");
+    const std::string group = "DynamicQuantizeLSTM/0";
+    constexpr std::size_t hidden = 7;
+    const packed_linear ih = recurrent_linear(file, group, "", 0), hh = recurrent_linear(file, group, "", 1);
+    const auto expected = file.values<float>(group + "/y");
+    const auto from_input = ih.product(file.values<float>(group + "/x"), onnxruntime_range);
+    std::vector<float> h(hidden), c(hidden), y;
+    for (std::size_t at = 0; at != from_input.size(); at += ih.outputs) {
+        step(true, from_input.data() + at, hh.product(h, onnxruntime_range), hidden, h, c);
+        y.insert(y.end(), h.begin(), h.end());
+    }
+    CHECK(largest_difference(y, expected) < 2e-5);
+}
+
+TEST_CASE("dynamic parity: MatMulNBits is near ONNX Runtime's, which sums in another order") {
+    const zp_test::golden_file file("operators_onnxruntime_layers");
+    const auto names = file.groups("MatMulNBits/", "y");
+    CHECK(names.size() == 2);
+    for (const std::string& group : names) {
+        CAPTURE(group);
+        const auto options = file.options(group);
+        const int depth = file.extent(group + "/x", 1), outputs = file.extent(group + "/y", 1);
+        const kernel::weight_only_layout layout(depth, outputs, options[0], options[1]);
+        zp::aligned_buffer packed(layout.bytes);
+        const auto weight = file.values<std::int8_t>(group + "/weight");
+        const auto scale = file.values<float>(group + "/weight_scale"), x = file.values<float>(group + "/x"),
+                   theirs = file.values<float>(group + "/y");
+        const std::vector<float> bias(static_cast<std::size_t>(outputs));
+        kernel::pack_weight_only(layout, weight.data(), scale.data(), bias.data(), packed.data());
+        std::vector<float> y(theirs.size());
+        const int rows = file.extent(group + "/x", 0);
+        if (options[0] == 4) kernel::weight_only_product<arch, 4>(layout, x.data(), rows, packed.data(), y.data());
+        else kernel::weight_only_product<arch, 8>(layout, x.data(), rows, packed.data(), y.data());
+        const float largest = *std::max_element(theirs.begin(), theirs.end());
+        CHECK(largest_difference(y, theirs) < 4e-6 * std::max(1.0f, largest));
     }
 }
 
@@ -156,10 +222,26 @@ TEST_CASE("dynamic parity: LSTM and GRU cells") {
             CAPTURE(group);
             const bool lstm = name[0] == 'l';
             auto h = values<float>(group + "/h"), c = lstm ? values<float>(group + "/c") : h;
-            const auto a = recurrent_linear(group, "", 0)(values<float>(group + "/x"), true);
-            step(lstm, a.data(), recurrent_linear(group, "", 1)(h, true), extent(group + "/h", 1), h, c);
+            const auto a = recurrent_linear(golden(), group, "", 0)(values<float>(group + "/x"), true);
+            step(lstm, a.data(), recurrent_linear(golden(), group, "", 1)(h, true), extent(group + "/h", 1), h, c);
             CHECK(largest_difference(h, values<float>(group + "/y")) < tolerance);
             if (lstm) CHECK(largest_difference(c, values<float>(group + "/y_c")) < tolerance);
+        }
+    }
+}
+
+TEST_CASE("dynamic parity: Elman cells") {
+    const zp_test::golden_file file("operators_dynamic_layers");
+    for (const std::string name : {"rnn_tanh_cell/", "rnn_relu_cell/"}) {
+        CHECK(file.groups(name, "x").size() == 2);
+        for (const std::string& group : file.groups(name, "x")) {
+            CAPTURE(group);
+            auto h = file.values<float>(group + "/h");
+            const auto a = recurrent_linear(file, group, "", 0)(file.values<float>(group + "/x"), true),
+                       b = recurrent_linear(file, group, "", 1)(h, true);
+            if (name[4] == 't') kernel::rnn_tanh_gates<arch>(a.data(), b.data(), h.size(), h.data());
+            else kernel::rnn_relu_gates<arch>(a.data(), b.data(), h.size(), h.data());
+            CHECK(largest_difference(h, file.values<float>(group + "/y")) < tolerance);
         }
     }
 }
@@ -179,8 +261,8 @@ TEST_CASE("dynamic parity: LSTM and GRU over sequences") {
                 std::vector<float> y(steps * batch * directions * hidden);
                 for (std::size_t direction = 0; direction != directions; ++direction) {
                     const std::string suffix = "_l" + std::to_string(layer) + (direction != 0 ? "_reverse" : "");
-                    const packed_linear ih = recurrent_linear(group, suffix, 0),
-                                        hh = recurrent_linear(group, suffix, 1);
+                    const packed_linear ih = recurrent_linear(golden(), group, suffix, 0),
+                                        hh = recurrent_linear(golden(), group, suffix, 1);
                     const auto from_input = ih(x, true);
                     std::vector<float> h(batch * hidden), c(batch * hidden);
                     for (std::size_t i = 0; i != steps; ++i) {

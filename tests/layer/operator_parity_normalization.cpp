@@ -102,35 +102,42 @@ TEST_CASE("operator parity: l2_normalization is LiteRT's") {
     CHECK(y == golden.exact<std::int8_t>(group));
 }
 
-TEST_CASE_TEMPLATE("operator parity: layer_norm, group_norm and instance_norm are PyTorch's", T, std::uint8_t,
-                   std::int8_t) {
-    const golden_file golden("operators_normalization");
+namespace {
+
+template <class T>
+void check_normalization(const golden_file& golden, const std::string& name, const std::string& group) {
+    CAPTURE(group);
+    const zp::qparams x_range = golden.range(group, 0), y_range = golden.range(group, 1);
+    const zp::file_shape extents = golden.extents(group + "/x");
+    const bool rows = name == "layer_norm";
+    const layout l(extents, rows ? extents.size() - 1 : 1);
+    const affine numbers(golden, group, y_range.scale);
+    const auto x = l.channels_last(golden.values<T>(group + "/x"));
+    const std::size_t groups = name == "group_norm" ? static_cast<std::size_t>(golden.options(group)[0]) : l.channels;
+    const std::size_t together = rows ? l.channels : l.pixels * l.channels / groups;
+    const auto n = zp::kernel::make_normalization(together, x_range.scale, 1e-5f);
+    std::vector<T> y(x.size());
+    if (rows)
+        zp::kernel::layer_norm<arch>(x.data(), l.images, n, numbers.gains.data(), numbers.offsets.data(),
+                                     codes_of<T>(y_range), y.data());
+    else
+        for (std::size_t at = 0; at != x.size(); at += l.pixels * l.channels)
+            zp::kernel::group_norm<arch>(x.data() + at, l.pixels, l.channels, groups, n, numbers.gains.data(),
+                                         numbers.offsets.data(), codes_of<T>(y_range), y.data() + at);
+    CHECK(y == l.channels_last(golden.exact<T>(group)));
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("operator parity: layer_norm, group_norm and instance_norm are PyTorch's, ONNX Runtime's in QDQ", T,
+                   std::uint8_t, std::int8_t) {
+    const golden_file pytorch("operators_normalization"), qdq("operators_onnxruntime_layers");
     for (const std::string name : {"layer_norm", "group_norm", "instance_norm"}) {
-        const auto names = golden.groups<T>(name + "/");
+        const auto names = pytorch.groups<T>(name + "/"), others = qdq.groups<T>(name + "/");
         CHECK(names.size() == 3);
-        for (const std::string& group : names) {
-            CAPTURE(group);
-            const zp::qparams x_range = golden.range(group, 0), y_range = golden.range(group, 1);
-            const zp::file_shape extents = golden.extents(group + "/x");
-            const bool rows = name == "layer_norm";
-            const layout l(extents, rows ? extents.size() - 1 : 1);
-            const affine numbers(golden, group, y_range.scale);
-            const auto x = l.channels_last(golden.values<T>(group + "/x"));
-            const std::size_t groups =
-                name == "group_norm" ? static_cast<std::size_t>(golden.values<std::int32_t>(group + "/options")[0])
-                                     : l.channels;
-            const std::size_t together = rows ? l.channels : l.pixels * l.channels / groups;
-            const auto n = zp::kernel::make_normalization(together, x_range.scale, 1e-5f);
-            std::vector<T> y(x.size());
-            if (rows)
-                zp::kernel::layer_norm<arch>(x.data(), l.images, n, numbers.gains.data(), numbers.offsets.data(),
-                                             codes_of<T>(y_range), y.data());
-            else
-                for (std::size_t at = 0; at != x.size(); at += l.pixels * l.channels)
-                    zp::kernel::group_norm<arch>(x.data() + at, l.pixels, l.channels, groups, n, numbers.gains.data(),
-                                                 numbers.offsets.data(), codes_of<T>(y_range), y.data() + at);
-            CHECK(y == l.channels_last(golden.exact<T>(group)));
-        }
+        CHECK(others.size() == (name == "group_norm" ? 0 : 1));
+        for (const std::string& group : names) check_normalization<T>(pytorch, name, group);
+        for (const std::string& group : others) check_normalization<T>(qdq, name, group);
     }
 }
 

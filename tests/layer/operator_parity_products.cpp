@@ -1,8 +1,8 @@
 // 3-D and transposed convolutions, matrix products and embeddings against golden vectors of PyTorch, LiteRT and ONNX Runtime
 // (scripts/golden/operators_*.py).
 #include <zeropoint/io/half_float.hpp>
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/kernel/conv3d.hpp>
+#include <zeropoint/kernel/conv_transpose3d.hpp>
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/embedding.hpp>
 #include <zeropoint/kernel/matmul.hpp>
@@ -20,38 +20,13 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 using arch = zp::default_architecture;
 namespace kernel = zp::kernel;
-
-class golden_file {
-public:
-    explicit golden_file(const std::string& name)
-        : file_(zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + name + ".safetensors")) {}
-
-    /// The groups that have a tensor of this name.
-    std::vector<std::string> groups(const std::string& prefix, const std::string& last) const {
-        std::vector<std::string> names;
-        for (const zp::file_tensor& tensor : file_.tensors()) {
-            const std::size_t slash = tensor.name.rfind('/');
-            if (tensor.name.rfind(prefix, 0) == 0 && tensor.name.substr(slash + 1) == last)
-                names.push_back(tensor.name.substr(0, slash));
-        }
-        return names;
-    }
-    bool has(const std::string& name) const { return file_.find(name) != nullptr; }
-    template <class T> std::vector<T> values(const std::string& name) const {
-        return file_.values<T>(file_.expect(name));
-    }
-    int extent(const std::string& name, std::size_t axis) const {
-        return static_cast<int>(file_.expect(name).shape[axis]);
-    }
-    std::size_t rank(const std::string& name) const { return file_.expect(name).shape.size(); }
-
-private:
-    zp::safetensors_file file_;
-};
+using zp_test::golden_file;
 
 template <class T> std::vector<T> channels_last(const std::vector<T>& x, const zp::shape& extents) {
     std::vector<T> y(x.size());
@@ -209,29 +184,95 @@ TEST_CASE("operator parity: 3-D convolutions are PyTorch's, with a scale a tenso
     }
 }
 
-TEST_CASE("operator parity: TFLite's TRANSPOSE_CONV with a scale a channel, bit by bit") {
-    const golden_file golden("operators_litert");
-    const std::string group = "TRANSPOSE_CONV/int8";
-    const auto image = [&](const std::string& name) -> zp::shape {
-        return {golden.extent(name, 1), golden.extent(name, 2), golden.extent(name, 3)};
-    };
-    kernel::conv_transpose2d_geometry g;
-    g.in = image(group + "/x"), g.out = image(group + "/codes");
-    g.kernel_height = g.kernel_width = 3, g.stride_height = g.stride_width = 2;
-    const auto weights = golden.values<std::int8_t>(group + "/weight");
-    const auto bias = golden.values<std::int32_t>(group + "/bias");
-    const auto scale = golden.values<float>(group + "/scale");
-    const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
-    std::vector<std::int32_t> multiplier, shift;
-    for (const float weight_scale : golden.values<float>(group + "/weight_scale")) {
-        const auto m = zp::quantize_multiplier(double{scale[0]} * double{weight_scale} / double{scale[1]});
-        multiplier.push_back(m.multiplier);
-        shift.push_back(m.shift);
+TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
+    const golden_file golden("operators_convolution");
+    const auto groups = golden.groups("conv_transpose3d/", "codes");
+    CHECK(groups.size() == 1);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const auto o = golden.values<std::int32_t>(group + "/options");
+        const auto volume = [&](const std::string& name) -> zp::shape {
+            const auto extent = [&](std::size_t axis) { return golden.extent(group + "/" + name, axis); };
+            return {extent(3), extent(4), extent(1), extent(2)};
+        };
+        const zp::shape taps = volume("weight");
+        zp::node rows[2];
+        zp::builder b(rows, 2);
+        const zp::volume_conv_transpose options{.out_channels = volume("codes").channels,
+                                                .kernel = {taps.depth, taps.height, taps.width},
+                                                .stride = {o[0], o[4], o[8]},
+                                                .padding = {o[1], o[5], o[9]},
+                                                .output_padding = {o[3], o[7], o[11]},
+                                                .dilation = {o[2], o[6], o[10]},
+                                                .groups = o[12]};
+        const zp::node& row = rows[b.conv_transpose3d(b.input(volume("x")), "", options)];
+        CHECK(b.error.broken == zp::rule::none);
+        CHECK(row.out == volume("codes"));
+        const kernel::conv_transpose3d_geometry g = zp::transposed_volume_window(row);
+        const auto file_weights = golden.values<std::int8_t>(group + "/weight");
+        std::vector<std::int8_t> weights(file_weights.size());
+        zp::weights_from_file(row, file_weights.data(), weights.data());
+
+        // PyTorch's arithmetic: policy float_bias, one weight scale.
+        const auto scale = golden.values<float>(group + "/scale");
+        const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
+        const float product = scale[0] * golden.values<float>(group + "/weight_scale")[0];
+        std::vector<float> bias = golden.values<float>(group + "/bias");
+        for (float& value : bias) value /= product;
+        const std::vector<float> multiplier(bias.size(), product / scale[1]);
+        const std::vector<std::int32_t> weight_zero(bias.size(),
+                                                    golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
+        const kernel::float_bias epilogue{multiplier.data(), bias.data(), {zero_point[1], 0, 255, nullptr}};
+        const kernel::conv2d_weights<std::int8_t> source{weights.data(), weight_zero.data(), nullptr};
+        const kernel::activation_codes codes{zero_point[0], 0, 255};
+        using kernels = kernel::conv_transpose3d_kernels<arch, kernel::conv2d_algorithm::implicit_gemm>;
+        zp::aligned_buffer packed(kernels::packed_bytes(g, true));
+        zp::aligned_buffer scratch(kernels::scratch_bytes(g));
+        // Planes lie one behind another: to the layout they are rows.
+        const zp::shape x_shape{row.in.depth * row.in.height, row.in.width, row.in.channels},
+            y_shape{row.out.depth * row.out.height, row.out.width, row.out.channels};
+        const auto x = channels_last(golden.values<std::uint8_t>(group + "/x"), x_shape);
+        std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
+        kernels::pack(g, source, codes, packed.data());
+        kernels::run(g, x.data(), codes, true, packed.data(), epilogue, y.data(), scratch.data());
+        CHECK(y == channels_last(golden.values<std::uint8_t>(group + "/codes"), y_shape));
     }
-    const kernel::fixed_point_double_rounding epilogue{
-        multiplier.data(), shift.data(), {zero_point[1], -128, 127, nullptr}};
-    CHECK(run(g, golden.values<std::int8_t>(group + "/x"), zero_point[0], {weights.data(), nullptr, bias.data()},
-              epilogue) == golden.values<std::int8_t>(group + "/codes"));
+}
+
+TEST_CASE("operator parity: LiteRT's TRANSPOSE_CONV with a scale a channel, bit by bit") {
+    for (const auto& [file, group] : {std::pair("operators_litert", std::string("TRANSPOSE_CONV/int8")),
+                                      std::pair("operators_litert_layers", std::string("TRANSPOSE_CONV/ties"))}) {
+        CAPTURE(group);
+        const golden_file golden(file);
+        const auto image = [&](const std::string& name) -> zp::shape {
+            return {golden.extent(name, 1), golden.extent(name, 2), golden.extent(name, 3)};
+        };
+        kernel::conv_transpose2d_geometry g;
+        g.in = image(group + "/x"), g.out = image(group + "/codes");
+        g.kernel_height = golden.extent(group + "/weight", 1), g.kernel_width = golden.extent(group + "/weight", 2);
+        const auto o = golden.options(group);
+        g.stride_height = o.empty() ? 2 : o[0], g.stride_width = o.empty() ? 2 : o[1];
+        const auto weights = golden.values<std::int8_t>(group + "/weight");
+        const auto bias = golden.values<std::int32_t>(group + "/bias");
+        const zp::qparams input = golden.range(group, 0), output = golden.range(group, 1);
+        std::vector<std::int32_t> multiplier, shift;
+        for (const float weight_scale : golden.values<float>(group + "/weight_scale")) {
+            const auto m = zp::quantize_multiplier(double{input.scale} * double{weight_scale} / double{output.scale});
+            multiplier.push_back(m.multiplier);
+            shift.push_back(m.shift);
+        }
+        const kernel::output_codes codes{output.zero_point, -128, 127, nullptr};
+        const auto run_with = [&](const auto& epilogue) {
+            return run(g, golden.values<std::int8_t>(group + "/x"), input.zero_point,
+                       {weights.data(), nullptr, bias.data()}, epilogue);
+        };
+        const auto theirs = golden.values<std::int8_t>(group + "/codes");
+        CHECK(run_with(kernel::fixed_point_double_rounding{multiplier.data(), shift.data(), codes}) == theirs);
+        if (golden.has(group + "/single"))
+            CHECK(run_with(kernel::fixed_point_single_rounding{multiplier.data(), shift.data(), codes}) ==
+                  golden.values<std::int8_t>(group + "/single"));
+        CHECK(zp_test::deviation_of(theirs, golden.exact<std::int8_t>(group)).largest <= 1);
+    }
 }
 
 TEST_CASE_TEMPLATE("operator parity: ONNX Runtime's MatMulInteger and QLinearMatMul", T, std::uint8_t, std::int8_t) {
@@ -256,6 +297,82 @@ TEST_CASE_TEMPLATE("operator parity: ONNX Runtime's MatMulInteger and QLinearMat
         {golden.values<std::int32_t>(codes + "/zero_point")[2], std::numeric_limits<T>::min(),
          std::numeric_limits<T>::max(), nullptr}};
     CHECK(multiply(codes, epilogue, T{}) == golden.values<T>(codes + "/codes"));
+}
+
+TEST_CASE_TEMPLATE("operator parity: ConvTranspose in QDQ with a scale a channel gives the exact codes", T,
+                   std::uint8_t, std::int8_t) {
+    const golden_file golden("operators_onnxruntime_layers");
+    const std::string group = std::is_signed_v<T> ? "ConvTranspose/qint8" : "ConvTranspose/quint8";
+    kernel::conv_transpose2d_geometry g;
+    g.in = golden.image_shape(group + "/x"), g.out = golden.image_shape(group + "/codes");
+    g.kernel_height = golden.extent(group + "/weight", 2), g.kernel_width = golden.extent(group + "/weight", 3);
+    g.stride_height = golden.options(group)[0], g.stride_width = golden.options(group)[1];
+    const auto weights = golden.values<std::int8_t>(group + "/weight");  // [C, O, height, width]
+    const auto in = static_cast<std::size_t>(g.in.channels), out = static_cast<std::size_t>(g.out.channels),
+               taps = static_cast<std::size_t>(g.kernel_height * g.kernel_width);
+    std::vector<std::int8_t> ohwi(weights.size());
+    for (std::size_t i = 0; i != weights.size(); ++i)
+        ohwi[(i / taps % out * taps + i % taps) * in + i / taps / out] = weights[i];
+    const auto bias = golden.values<std::int32_t>(group + "/bias");
+    const zp::qparams input = golden.range(group, 0), output = golden.range(group, 1);
+    std::vector<float> multiplier;
+    for (const float scale : golden.values<float>(group + "/weight_scale"))
+        multiplier.push_back(zp::requantize_multiplier(input.scale, scale, output.scale));
+    const kernel::nearest_even epilogue{
+        multiplier.data(), {output.zero_point, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), nullptr}};
+    CHECK(run(g, golden.image<T>(group + "/x"), input.zero_point, {ohwi.data(), nullptr, bias.data()}, epilogue) ==
+          golden_file::channels_last(golden.exact<T>(group), g.out));
+}
+
+TEST_CASE("operator parity: MatMulIntegerToFloat is ONNX Runtime's, within the last bits") {
+    const golden_file golden("operators_onnxruntime_layers");
+    const std::string group = "MatMulIntegerToFloat/0";
+    const auto a = golden.values<std::uint8_t>(group + "/a");
+    const auto b = golden.values<std::int8_t>(group + "/b");
+    auto multiplier = golden.values<float>(group + "/b_scale");
+    for (float& scale : multiplier) scale *= golden.values<float>(group + "/a_scale")[0];
+    const kernel::matmul_geometry g = kernel::dense_matmul(3, 17, 5);
+    zp::aligned_buffer scratch(kernel::matmul_plan<arch>(g).scratch_bytes);
+    const auto theirs = golden.values<float>(group + "/y");
+    std::vector<float> y(theirs.size());
+    kernel::matmul<arch>(g, a.data(), golden.values<std::int32_t>(group + "/zero_point")[0], b.data(), 0,
+                         kernel::dequantize_to_float{multiplier.data()}, y.data(), scratch.data());
+    for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - theirs[i]) <= 2e-7f * std::abs(theirs[i]));
+}
+
+TEST_CASE("operator parity: GatherBlockQuantized with a block a row is an embedding of 4 bits") {
+    const golden_file golden("operators_onnxruntime_layers");
+    const std::string group = "GatherBlockQuantized/0";
+    zp::quantized_rows<4> table;
+    table.columns = 32;
+    table.codes = golden.values<std::uint8_t>(group + "/table");
+    for (const float scale : golden.values<float>(group + "/scale")) table.rows.push_back({scale, 8, 0});
+    const auto indices = golden.values<std::int32_t>(group + "/indices");
+    std::vector<float> y(indices.size() * 32);
+    kernel::embedding<arch>(table.view(), indices.data(), indices.size(), y.data());
+    CHECK(y == golden.values<float>(group + "/y"));
+}
+
+TEST_CASE_TEMPLATE("operator parity: PyTorch's matmul of two activations", T, std::uint8_t, std::int8_t) {
+    const golden_file golden("operators_elementwise");
+    const auto groups = golden.groups<T>("matmul/");
+    CHECK(groups.size() == 3);
+    for (const std::string& group : groups) {
+        CAPTURE(group);
+        const auto a = golden.values<T>(group + "/a"), b = golden.values<T>(group + "/b");
+        const auto r = golden.ranges(group);
+        const kernel::matmul_geometry g =
+            kernel::dense_matmul(golden.extent(group + "/a", 1), golden.extent(group + "/a", 2),
+                                 golden.extent(group + "/b", 2), false, golden.extent(group + "/a", 0));
+        const kernel::nearest_even_per_tensor epilogue{
+            zp::requantize_multiplier(r[0].scale, r[1].scale, r[2].scale),
+            {r[2].zero_point, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), nullptr}};
+        zp::aligned_buffer scratch(kernel::matmul_plan<arch>(g).scratch_bytes);
+        std::vector<T> y(static_cast<std::size_t>(g.batches * g.rows * g.columns));
+        kernel::matmul<arch>(g, a.data(), r[0].zero_point, b.data(), r[1].zero_point, epilogue, y.data(),
+                             scratch.data());
+        CHECK(y == golden.exact<T>(group));
+    }
 }
 
 namespace {

@@ -1,6 +1,5 @@
 // Operators that move values, and resizing, against golden vectors made by PyTorch (scripts/golden/operators_rearrange.py
 // and operators_pooling.py).
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/kernel/argmax.hpp>
 #include <zeropoint/kernel/interpolate.hpp>
 #include <zeropoint/kernel/pad.hpp>
@@ -14,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 namespace kernel = zp::kernel;
@@ -21,6 +22,7 @@ using arch = zp::default_architecture;
 using kernel::pad_mode;
 using kernel::resize_rule;
 using zp::shape;
+using zp_test::golden_file;
 
 constexpr int hwc_axis[] = {-1, 2, 0, 1};  // of 1, C, H, W
 
@@ -30,46 +32,10 @@ template <class T> struct image {
     bool operator==(const image&) const = default;
 };
 
-class golden_file {
-public:
-    explicit golden_file(const std::string& name)
-        : file_(zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + name + ".safetensors")) {}
-
-    // The groups of an operator in which `result` has values of type T.
-    template <class T> std::vector<std::string> groups(const std::string& name, const std::string& result) const {
-        const zp::file_dtype wanted = std::is_same_v<T, float>         ? zp::file_dtype::F32
-                                      : std::is_same_v<T, std::int8_t> ? zp::file_dtype::I8
-                                                                       : zp::file_dtype::U8;
-        std::vector<std::string> names;
-        for (const zp::file_tensor& tensor : file_.tensors()) {
-            const std::size_t slash = tensor.name.rfind('/');
-            if (tensor.name.rfind(name + "/", 0) == 0 && tensor.name.substr(slash + 1) == result &&
-                tensor.dtype == wanted)
-                names.push_back(tensor.name.substr(0, slash));
-        }
-        return names;
-    }
-    template <class T> std::vector<T> values(const std::string& name) const {
-        return file_.values<T>(file_.expect(name));
-    }
-    std::vector<int> options(const std::string& group) const { return values<std::int32_t>(group + "/options"); }
-    bool has(const std::string& name) const { return file_.find(name) != nullptr; }
-    // A tensor of [1, C, H, W], channels last.
-    template <class T> image<T> image_of(const std::string& name) const {
-        const zp::file_shape e = file_.expect(name).shape;
-        const shape extents{static_cast<int>(e[2]), static_cast<int>(e[3]), static_cast<int>(e[1])};
-        const std::vector<T> x = values<T>(name);
-        image<T> y{extents, std::vector<T>(x.size())};
-        for (std::size_t i = 0; i != x.size(); ++i) {
-            const auto pixels = static_cast<std::size_t>(extents.pixels());
-            y.values[i % pixels * static_cast<std::size_t>(extents.channels) + i / pixels] = x[i];
-        }
-        return y;
-    }
-
-private:
-    zp::safetensors_file file_;
-};
+// A tensor of [1, C, H, W], channels last.
+template <class T> image<T> image_of(const golden_file& golden, const std::string& name) {
+    return {golden.image_shape(name), golden.image<T>(name)};
+}
 
 template <class T> image<T> image_with(const shape& extents) {
     return {extents, std::vector<T>(static_cast<std::size_t>(extents.size()))};
@@ -163,21 +129,21 @@ TEST_CASE("operator parity: copies are PyTorch's") {
     std::size_t count = 0;
     for (const std::string name : {"slice", "permute", "flip", "roll", "expand", "reshape", "pixel_shuffle",
                                    "pixel_unshuffle", "channel_shuffle", "gather"}) {
-        for (const std::string& group : golden.groups<std::uint8_t>(name, "y")) {
+        for (const std::string& group : golden.groups<std::uint8_t>(name + "/", "y")) {
             CAPTURE(group);
-            const auto wanted = golden.image_of<std::uint8_t>(group + "/y");
-            CHECK((computed(name, golden.options(group), golden.image_of<std::uint8_t>(group + "/x"), wanted.extents) ==
-                   wanted));
+            const auto wanted = image_of<std::uint8_t>(golden, group + "/y");
+            CHECK((computed(name, golden.options(group), image_of<std::uint8_t>(golden, group + "/x"),
+                            wanted.extents) == wanted));
             ++count;
         }
     }
     CHECK(count == 4 + 6 + 5 + 3 + 3 + 8 + 3 * 2 + 3);
-    for (const std::string& group : golden.groups<std::uint8_t>("cat", "y")) {
-        const auto wanted = golden.image_of<std::uint8_t>(group + "/y");
+    for (const std::string& group : golden.groups<std::uint8_t>("cat/", "y")) {
+        const auto wanted = image_of<std::uint8_t>(golden, group + "/y");
         auto y = image_with<std::uint8_t>(wanted.extents);
         int begin[3] = {};
         for (const std::string part : {"/x0", "/x1", "/x2"}) {
-            const auto x = golden.image_of<std::uint8_t>(group + part);
+            const auto x = image_of<std::uint8_t>(golden, group + part);
             kernel::copy_box<arch>(kernel::place_copy(x.extents, begin, y.extents), x.values.data(), y.values.data());
             const int axis = hwc_axis[golden.options(group)[0]];
             begin[axis] += kernel::extent_of(x.extents, axis);
@@ -190,21 +156,21 @@ TEST_CASE("operator parity: copies are PyTorch's") {
 
 TEST_CASE("operator parity: pad, where and argmax are PyTorch's") {
     const golden_file golden("operators_rearrange");
-    const std::string names[] = {"pad_constant", "pad_reflect", "", "pad_replicate", "pad_circular"};
+    const std::string names[] = {"pad_constant", "pad_reflect", "none", "pad_replicate", "pad_circular"};
     int count = 0;
     for (int mode = 0; mode != 5; ++mode) {
-        for (const std::string& group : golden.groups<std::uint8_t>(names[mode], "y")) {
+        for (const std::string& group : golden.groups<std::uint8_t>(names[mode] + "/", "y")) {
             CAPTURE(group);
             CHECK(
-                (padded(golden.image_of<std::uint8_t>(group + "/x"), golden.options(group), static_cast<pad_mode>(mode),
-                        std::uint8_t{7}) == golden.image_of<std::uint8_t>(group + "/y")));
+                (padded(image_of<std::uint8_t>(golden, group + "/x"), golden.options(group),
+                        static_cast<pad_mode>(mode), std::uint8_t{7}) == image_of<std::uint8_t>(golden, group + "/y")));
             ++count;
         }
     }
     CHECK(count == 8);
-    for (const std::string& group : golden.groups<std::uint8_t>("where", "y")) {
-        const auto condition = golden.image_of<std::uint8_t>(group + "/x0"),
-                   a = golden.image_of<std::uint8_t>(group + "/x1"), b = golden.image_of<std::uint8_t>(group + "/x2");
+    for (const std::string& group : golden.groups<std::uint8_t>("where/", "y")) {
+        const auto condition = image_of<std::uint8_t>(golden, group + "/x0"),
+                   a = image_of<std::uint8_t>(golden, group + "/x1"), b = image_of<std::uint8_t>(golden, group + "/x2");
         auto y = image_with<std::uint8_t>(a.extents);
         const auto pixels = static_cast<std::size_t>(a.extents.pixels());
         if (condition.extents == a.extents)
@@ -213,11 +179,11 @@ TEST_CASE("operator parity: pad, where and argmax are PyTorch's") {
         else
             kernel::where_pixels<arch>(condition.values.data(), std::uint8_t{0}, a.values.data(), b.values.data(),
                                        pixels, a.values.size() / pixels, y.values.data());
-        CHECK((y == golden.image_of<std::uint8_t>(group + "/y")));
+        CHECK((y == image_of<std::uint8_t>(golden, group + "/y")));
         ++count;
     }
     CHECK(count == 10);
-    const auto logits = golden.image_of<std::uint8_t>("argmax/0/x");
+    const auto logits = image_of<std::uint8_t>(golden, "argmax/0/x");
     std::vector<std::int32_t> indices(static_cast<std::size_t>(logits.extents.pixels()));
     kernel::argmax<arch>(logits.values.data(), indices.size(), static_cast<std::size_t>(logits.extents.channels), 0,
                          indices.data());
@@ -229,10 +195,10 @@ TEST_CASE("operator parity: nearest takes PyTorch's inputs") {
     int count = 0;
     for (const std::string name : {"nearest", "nearest_exact", "nearest_factor", "nearest_exact_factor"}) {
         const resize_rule rule = name.find("exact") == name.npos ? resize_rule::corner : resize_rule::half_pixel;
-        for (const std::string& group : golden.groups<std::uint8_t>(name, "y")) {
+        for (const std::string& group : golden.groups<std::uint8_t>(name + "/", "y")) {
             CAPTURE(group);
-            const auto x = golden.image_of<std::uint8_t>(group + "/x"),
-                       wanted = golden.image_of<std::uint8_t>(group + "/y");
+            const auto x = image_of<std::uint8_t>(golden, group + "/x"),
+                       wanted = image_of<std::uint8_t>(golden, group + "/y");
             const std::vector<int> o = golden.options(group);
             const bool has_factor = name.find("factor") != name.npos;
             CHECK((nearest(x, rule, wanted.extents, has_factor ? static_cast<double>(o[0]) / o[1] : 0) == wanted));
@@ -253,12 +219,12 @@ TEST_CASE("operator parity: bilinear interpolation of floats") {
     const golden_file golden("operators_rearrange");
     int count = 0;
     for (const std::string name : {"bilinear", "bilinear_factor"}) {
-        for (const std::string& group : golden.groups<float>(name, "y")) {
+        for (const std::string& group : golden.groups<float>(name + "/", "y")) {
             CAPTURE(group);
-            const auto wanted = golden.image_of<float>(group + "/y");
+            const auto wanted = image_of<float>(golden, group + "/y");
             const std::vector<int> o = golden.options(group);
             const bool has_factor = name == "bilinear_factor";
-            const auto y = bilinear(golden.image_of<float>(group + "/x"), o[2] != 0, wanted.extents, 0,
+            const auto y = bilinear(image_of<float>(golden, group + "/x"), o[2] != 0, wanted.extents, 0,
                                     has_factor ? o[0] : 0, has_factor ? o[1] : 0);
             for (std::size_t i = 0; i != y.values.size(); ++i) CHECK(std::abs(y.values[i] - wanted.values[i]) < 1e-6f);
             ++count;
@@ -273,12 +239,12 @@ TEST_CASE_TEMPLATE("operator parity: copies and interpolation of PyTorch's quant
     int count = 0;
     for (const std::string name : {"upsample_nearest2d", "upsample_bilinear2d", "pad_constant", "pad_reflect",
                                    "pixel_shuffle", "channel_shuffle"}) {
-        for (const std::string& group : golden.groups<T>(name, "codes")) {
+        for (const std::string& group : golden.groups<T>(name + "/", "codes")) {
             CAPTURE(group);
-            const auto x = golden.image_of<T>(group + "/x");
-            const auto theirs = golden.image_of<T>(group + "/codes");
+            const auto x = image_of<T>(golden, group + "/x");
+            const auto theirs = image_of<T>(golden, group + "/codes");
             const std::string exact = group + (golden.has(group + "/exact") ? "/exact" : "/codes");
-            const auto wanted = golden.image_of<T>(exact);
+            const auto wanted = image_of<T>(golden, exact);
             const std::vector<int> o = golden.options(group);
             const std::int32_t zero_point = golden.values<std::int32_t>(group + "/zero_point")[0];
             image<T> y;

@@ -1,5 +1,4 @@
 // A convolution with a residual in one rounding against PyTorch's fused conv2d_add and conv2d_add_relu (engine onednn).
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/builder.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
@@ -13,16 +12,15 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 TEST_CASE("operator parity: a residual in one rounding is at most one code from PyTorch's conv2d_add") {
     using kernels = zp::quantized_conv2d_kernels<zp::nearest_even, zp::default_architecture>;
     constexpr zp::kernel_needs everything = zp::kernel_needs::everything();
-    const auto file =
-        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_convolution.safetensors");
+    const zp_test::golden_file file("operators_convolution");
     for (const std::string group : {"conv2d_add/3x3", "conv2d_add_relu/3x3"}) {
         CAPTURE(group);
-        const auto values = [&]<class T>(T, const char* name) {
-            return file.values<T>(file.expect(group + "/" + name));
-        };
+        const auto values = [&]<class T>(T, const char* name) { return file.values<T>(group + "/" + name); };
         const auto scale = values(float{}, "scale"), weight_scale = values(float{}, "weight_scale"),
                    bias = values(float{}, "bias");
         const auto zero_point = values(std::int32_t{}, "zero_point"), options = values(std::int32_t{}, "options");
@@ -33,7 +31,7 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
 
         zp::node rows[3];  // x, the addend, the sum
         zp::builder b(rows, 3);
-        const zp::file_shape in = file.expect(group + "/x").shape, filters = file.expect(group + "/weight").shape;
+        const zp::file_shape in = file.extents(group + "/x"), filters = file.extents(group + "/weight");
         const auto extent = [](std::int64_t size) { return static_cast<int>(size); };
         const int image = b.input({extent(in[2]), extent(in[3]), extent(in[1])});
         const int other = b.elementwise(zp::op::relu, image);
@@ -57,6 +55,8 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
         zp::quantized_weights weights;
         weights.codes.resize(weight.size());
         zp::weights_from_file(sum, weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        for (const std::int32_t weight_zero_point : values(std::int32_t{}, "weight_zero_point"))
+            CHECK(weight_zero_point == 0);
         for (std::size_t c = 0; c != bias.size(); ++c) {
             weights.scales.push_back(weight_scale[c % weight_scale.size()]);
             weights.bias.push_back(zp::quantize_bias(bias[c], scale[0], weights.scales[c]));

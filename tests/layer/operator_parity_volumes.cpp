@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/kernel/layout.hpp>
 #include <zeropoint/kernel/volume_pooling.hpp>
+
+#include "../support/golden_file.hpp"
 
 namespace {
 
@@ -18,10 +19,10 @@ zp::shape volume_of(const zp::file_shape& extents) {  // [1, C, D, H, W]
 }
 
 // A tensor of the file, channels last.
-template <class T> std::vector<T> volume(const zp::safetensors_file& file, const std::string& name) {
-    const auto values = file.values<T>(file.expect(name));
+template <class T> std::vector<T> volume(const zp_test::golden_file& file, const std::string& name) {
+    const auto values = file.values<T>(name);
     std::vector<T> y(values.size());
-    zp::kernel::nchw_to_nhwc(values.data(), volume_of(file.expect(name).shape), y.data());
+    zp::kernel::nchw_to_nhwc(values.data(), volume_of(file.extents(name)), y.data());
     return y;
 }
 
@@ -30,16 +31,15 @@ template <class T> std::vector<T> volume(const zp::safetensors_file& file, const
 TEST_CASE_TEMPLATE("operator parity: pooling of volumes is exact, and PyTorch's but for ties", T, std::uint8_t,
                    std::int8_t) {
     using arch = zp::default_architecture;
-    const auto file = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_pooling.safetensors");
+    const zp_test::golden_file file("operators_pooling");
     const std::string dtype = std::is_signed_v<T> ? "_qint8" : "_quint8";
     for (const std::string name :
          {"max_pool3d/2x2x2", "avg_pool3d/2x2x2", "avg_pool3d/3x3x3_padded", "adaptive_avg_pool3d/to_2x1x3"}) {
         const std::string group = name + dtype;
         CAPTURE(group);
-        const auto o = file.values<std::int32_t>(file.expect(group + "/options"));
-        const auto zero_point = file.values<std::int32_t>(file.expect(group + "/zero_point"))[0];
-        const zp::shape in = volume_of(file.expect(group + "/x").shape),
-                        out = volume_of(file.expect(group + "/codes").shape);
+        const auto o = file.values<std::int32_t>(group + "/options");
+        const auto zero_point = file.values<std::int32_t>(group + "/zero_point")[0];
+        const zp::shape in = volume_of(file.extents(group + "/x")), out = volume_of(file.extents(group + "/codes"));
         const auto x = volume<T>(file, group + "/x");
         std::vector<T> y(static_cast<std::size_t>(out.size()));
         zp::kernel::conv3d_geometry g;
@@ -62,7 +62,7 @@ TEST_CASE_TEMPLATE("operator parity: pooling of volumes is exact, and PyTorch's 
             zp::kernel::adaptive_avg_pool3d<arch>(in, out, zero_point, x.data(), y.data());
         }
         const auto theirs = volume<T>(file, group + "/codes");
-        CHECK(y == (file.find(group + "/exact") != nullptr ? volume<T>(file, group + "/exact") : theirs));
+        CHECK(y == (file.has(group + "/exact") ? volume<T>(file, group + "/exact") : theirs));
         for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - theirs[i]) <= 1);
     }
 }

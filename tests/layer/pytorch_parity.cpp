@@ -1,5 +1,4 @@
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/builder.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
@@ -13,22 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
-const zp::safetensors_file& golden() {
-    static const auto file = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/quantized_ops.safetensors");
+const zp_test::golden_file& golden() {
+    static const zp_test::golden_file file("quantized_ops");
     return file;
 }
 
-// The groups whose names begin so: "conv2d/stride_2" of the tensor "conv2d/stride_2/x".
-std::set<std::string> groups(const std::string& prefix) {
-    std::set<std::string> names;
-    for (const zp::file_tensor& tensor : golden().tensors())
-        if (tensor.name.rfind(prefix, 0) == 0) names.insert(tensor.name.substr(0, tensor.name.rfind('/')));
-    return names;
-}
-
-template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(golden().expect(name)); }
+std::vector<std::string> groups(const std::string& prefix) { return golden().groups(prefix, "x"); }
+template <class T> std::vector<T> values(const std::string& name) { return golden().values<T>(name); }
 
 // One golden problem as the two rows of a graph, and what it was made of.
 struct problem {
@@ -43,10 +37,9 @@ struct problem {
         input = {scales[0], zero_points[0]};
         output = {scales[1], zero_points[1]};
         weight_zero_point = values<std::int32_t>(group + "/weight_zero_point");
-        if (golden().find(group + "/qnnpack") != nullptr) qnnpack = values<std::uint8_t>(group + "/qnnpack");
+        if (golden().has(group + "/qnnpack")) qnnpack = values<std::uint8_t>(group + "/qnnpack");
 
-        const zp::file_shape shape = golden().expect(group + "/x").shape,
-                             filters = golden().expect(group + "/weight").shape;
+        const zp::file_shape shape = golden().extents(group + "/x"), filters = golden().extents(group + "/weight");
         const auto geometry = values<std::int32_t>(group + "/geometry");
         const auto extent = [](const zp::file_shape& s, std::size_t i) { return static_cast<int>(s[i]); };
         zp::builder b(rows, 2);

@@ -46,6 +46,7 @@ TEST_CASE("signature: every property that gives integers their meaning changes i
         [](zp::node& n) { n.affine_weights = true; },
         [](zp::node& n) { n.slot = 3; },
         [](zp::node& n) { n.table_slot = 3; },
+        [](zp::node& n) { n.table_bits = 10; },
         [](zp::node& n) { n.quant_min = -1; },
         [](zp::node& n) { n.quant_max = 127; },
         [](zp::node& n) { n.weight_min = -127; },

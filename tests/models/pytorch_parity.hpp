@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "../support/extent.hpp"
+#include "../support/golden_file.hpp"
 #include "state_dict.hpp"
 
 namespace networks {
@@ -30,7 +31,8 @@ inline double relative_difference(const std::vector<float>& found, const std::ve
 template <class Net> void compare_with_pytorch(const std::string& name) {
     if (zp_test::fewer_problems > 1) return;  // minutes in an emulator
     CAPTURE(name);
-    const auto golden = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/networks.safetensors");
+    const auto golden = zp::safetensors_file::read(zp_test::golden_path("networks"));
+    for (const char* part : {"/statistics", "/logits"}) zp_test::tensors_read()["networks"].insert(name + part);
     const seeded_network<Net> seeded(name);
     CHECK(std::to_string(seeded.found.trained) == golden.expect_metadata(name + ".parameters"));
     CHECK(std::to_string(seeded.found.hash) == golden.expect_metadata(name + ".state_dict"));

@@ -6,20 +6,19 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
 #include <zeropoint/observe/histogram_observer.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/moving_average_min_max_observer.hpp>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
 struct golden_file {
-    zp::safetensors_file file = zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/observers.safetensors");
+    zp_test::golden_file file{"observers"};
 
-    template <class T = float> std::vector<T> read(const std::string& name) const {
-        return file.values<T>(file.expect(name));
-    }
+    template <class T = float> std::vector<T> read(const std::string& name) const { return file.values<T>(name); }
 };
 
 struct qparams_table {
@@ -148,4 +147,8 @@ TEST_CASE("PyTorch: FixedQParamsObserver gives back what it was given") {
     table.check(
         2, zp::fixed_qparams_observer<zp::qparams{0.1f, 37}>().calculate_qparams<zp::quint8, zp::per_tensor_affine>(
                "golden"));
+}
+
+TEST_CASE("PyTorch: all vectors of observers were read") {
+    CHECK(zp_test::unread_tensors("observers", {"choose_qparams/"}).empty());  // those: tests/scheme
 }

@@ -6,21 +6,22 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
+#include "../support/golden_file.hpp"
+
 namespace {
 
-const std::string directory = ZEROPOINT_SOURCE_DIR "/tests/golden/";
+using zp_test::golden_file;
 
-template <class T> std::vector<T> read(const zp::safetensors_file& file, const std::string& name) {
-    return file.values<T>(file.expect(name));
+template <class T> std::vector<T> read(const golden_file& file, const std::string& name) {
+    return file.values<T>(name);
 }
 
 /// Every row of choose_qparams/<name>.
 template <class D, class S, class Rule = zp::pytorch_rule>
-void check_choose(const zp::safetensors_file& file, const std::string& name) {
+void check_choose(const golden_file& file, const std::string& name) {
     INFO(name);
     const auto min = read<float>(file, "choose_qparams/min"), max = read<float>(file, "choose_qparams/max");
     const auto scale = read<float>(file, "choose_qparams/" + name + "/scale");
@@ -40,7 +41,7 @@ struct quantized_group {
     std::vector<std::int32_t> codes;
 };
 
-template <class D> quantized_group read_group(const zp::safetensors_file& file, const std::string& name) {
+template <class D> quantized_group read_group(const golden_file& file, const std::string& name) {
     quantized_group group{read<float>(file, name + "/x"), read<float>(file, name + "/dequantized"), {}, {}};
     const auto scale = read<float>(file, name + "/scale");
     const auto zero_point = read<std::int32_t>(file, name + "/zero_point");
@@ -50,7 +51,7 @@ template <class D> quantized_group read_group(const zp::safetensors_file& file, 
 }
 
 /// Equal codes, and equal values after dequantizing PyTorch's codes. `inner` values after another share their qparams.
-template <class D> void check_quantize(const zp::safetensors_file& file, const std::string& name, std::size_t inner) {
+template <class D> void check_quantize(const golden_file& file, const std::string& name, std::size_t inner) {
     INFO(name);
     const quantized_group group = read_group<D>(file, name);
     std::vector<typename D::storage> codes(group.x.size());
@@ -65,7 +66,7 @@ template <class D> void check_quantize(const zp::safetensors_file& file, const s
 }
 
 /// The stated deviation: PyTorch adds the zero point before it rounds, so codes differ by one, on ties or next to them.
-template <class D> void check_next_to_tie(const zp::safetensors_file& file, const std::string& name) {
+template <class D> void check_next_to_tie(const golden_file& file, const std::string& name) {
     INFO(name);
     const quantized_group group = read_group<D>(file, name);
     const std::size_t inner = group.x.size() / group.params.size();
@@ -78,7 +79,7 @@ template <class D> void check_next_to_tie(const zp::safetensors_file& file, cons
 }  // namespace
 
 TEST_CASE("PyTorch: choose_qparams gives equal scales and zero points") {
-    const auto file = zp::safetensors_file::read(directory + "observers.safetensors");
+    const golden_file file("observers");
     check_choose<zp::quint8, zp::per_tensor_affine>(file, "quint8/affine");
     check_choose<zp::quint8, zp::per_tensor_symmetric>(file, "quint8/symmetric");
     check_choose<zp::qint8, zp::per_tensor_affine>(file, "qint8/affine");
@@ -97,7 +98,7 @@ TEST_CASE("PyTorch: choose_qparams gives equal scales and zero points") {
 }
 
 TEST_CASE("PyTorch: quantize_per_tensor and quantize_per_channel give equal integers") {
-    const auto file = zp::safetensors_file::read(directory + "quantize.safetensors");
+    const golden_file file("quantize");
     check_quantize<zp::quint8>(file, "per_tensor/quint8", 120);
     check_quantize<zp::qint8>(file, "per_tensor/qint8", 120);
     check_quantize<zp::quint8>(file, "per_channel/quint8", 120);
@@ -106,9 +107,15 @@ TEST_CASE("PyTorch: quantize_per_tensor and quantize_per_channel give equal inte
 }
 
 TEST_CASE("PyTorch: codes are one apart where it rounds the sum with the zero point") {
-    const auto file = zp::safetensors_file::read(directory + "quantize.safetensors");
+    const golden_file file("quantize");
     check_next_to_tie<zp::quint8>(file, "zero_point_first/per_tensor/quint8");
     check_next_to_tie<zp::qint8>(file, "zero_point_first/per_tensor/qint8");
     check_next_to_tie<zp::quint8>(file, "zero_point_first/per_channel/quint8");
     check_next_to_tie<zp::qint8>(file, "zero_point_first/per_channel/qint8");
+}
+
+TEST_CASE("PyTorch: all of these vectors were read") {
+    CHECK(zp_test::unread_tensors("quantize").empty());
+    for (const std::string& name : zp_test::unread_tensors("observers"))  // the others: tests/observe
+        CHECK(name.rfind("choose_qparams/", 0) != 0);
 }

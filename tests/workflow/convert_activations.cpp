@@ -18,8 +18,8 @@ using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_chan
 struct unsigned_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {
 };
 struct signed_config : zp::qconfig<zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
-struct reduced_config
-    : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+struct reduced_config : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_affine, zp::min_max_observer>,
+                                    weights, zp::table_bits<8>> {};
 
 /// Fused behind conv2d and linear; on their own behind a pool, an add and each other; in front of a concat.
 struct net
@@ -40,11 +40,12 @@ auto leaky(float slope) {
     return [slope](double x) { return x > 0 ? x : x * double{slope}; };
 }
 
-template <class Config> void check(zp::qparams of_sigmoid, zp::qparams of_tanh) {
+template <class Config> void check(zp::qparams of_sigmoid, zp::qparams of_tanh, int bits = 10) {
     const auto trained = made_up::network<net>(6);
     const auto calibration = made_up::inputs<net>(5, 6, -2, 2);
     const auto int8 = simulation::converted<Config>(trained, calibration);
     simulation::script<net, Config> s(trained, calibration);
+    s.table_bits = bits;
     for (const auto& image : made_up::inputs<net>(3, 82, -2.5f, 2.5f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve_then("a", x, square(1), s.range("a"), s.range("leaky"), leaky(0.1f));
@@ -67,4 +68,6 @@ template <class Config> void check(zp::qparams of_sigmoid, zp::qparams of_tanh) 
 
 TEST_CASE("convert: tables over unsigned codes") { check<unsigned_config>({1.0f / 256, 0}, {2.0f / 256, 128}); }
 TEST_CASE("convert: tables over signed codes") { check<signed_config>({1.0f / 256, -128}, {2.0f / 256, 0}); }
-TEST_CASE("convert: tables over a reduced range") { check<reduced_config>({1.0f / 128, 0}, {2.0f / 128, 64}); }
+TEST_CASE("convert: tables of bytes over a reduced range") {
+    check<reduced_config>({1.0f / 128, 0}, {2.0f / 128, 64}, 8);
+}

@@ -18,7 +18,8 @@ using zp::conv;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 struct unsigned_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {
 };
-struct signed_config : zp::qconfig<zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+struct narrow_config : zp::qconfig<zp::quantizer<zp::qint8_narrow, zp::per_tensor_affine, zp::min_max_observer>,
+                                   weights, zp::table_bits<12>> {};
 
 /// A user's: its range is known, and it has floats only.
 template <int Hundredths> struct bump {
@@ -43,11 +44,12 @@ template <int Hundredths> double bumped(double x) {
     return double{1 / (1 + static_cast<float>(Hundredths / 1e2) * value * value)};
 }
 
-template <class Config> void check(zp::qparams of_bump, zp::qparams of_hard_sigmoid) {
+template <class Config> void check(zp::qparams of_bump, zp::qparams of_hard_sigmoid, int bits) {
     const auto trained = made_up::network<net>(6);
     const auto calibration = made_up::inputs<net>(5, 6, -2, 2);
     const auto int8 = simulation::converted<Config>(trained, calibration);
     simulation::script<net, Config> s(trained, calibration);
+    s.table_bits = bits;
     for (const auto& image : made_up::inputs<net>(3, 82, -2.5f, 2.5f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve_then("a", x, square(1), s.range("a"), s.range("silu"), silu);
@@ -71,8 +73,8 @@ template <class Config> void check(zp::qparams of_bump, zp::qparams of_hard_sigm
 }  // namespace
 
 TEST_CASE("convert: functions and clamps over unsigned codes") {
-    check<unsigned_config>({4.0f / 256, 64}, {1.0f / 256, 0});
+    check<unsigned_config>({4.0f / 256, 64}, {1.0f / 256, 0}, 10);
 }
-TEST_CASE("convert: functions and clamps over signed codes") {
-    check<signed_config>({4.0f / 256, -64}, {1.0f / 256, -128});
+TEST_CASE("convert: functions and clamps over narrow signed codes, with tables of 4096 entries") {
+    check<narrow_config>({4.0f / 255, -64}, {1.0f / 255, -127}, 12);
 }

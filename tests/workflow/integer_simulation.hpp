@@ -91,6 +91,22 @@ inline double requantized(policy how, std::int64_t sum, float float_bias, float 
     return static_cast<double>(high < 0 ? -magnitude : magnitude);
 }
 
+/// The same over codes of 16 bits: rounded once, by all 31 bits of the multiplier, ties to even. Of TFLite's policies in a
+/// fully connected layer ties away from zero, in a convolution by 15 bits, ties up.
+inline double requantized_words(policy how, std::int64_t sum, float x_scale, float weight_scale, float y_scale,
+                                bool convolution = false) {
+    fixed_point m(double{x_scale} * double{weight_scale} / double{y_scale});
+    const bool tflite = how == policy::double_rounding || how == policy::single_rounding;
+    if (tflite && convolution) {
+        m.multiplier = std::min<std::int64_t>((m.multiplier + 32768) >> 16, 32767) << 16;
+        return static_cast<double>(std::floor(
+            std::ldexp(static_cast<long double>(sum) * static_cast<long double>(m.multiplier), m.shift - 31) + 0.5L));
+    }
+    const long double exact =
+        std::ldexp(static_cast<long double>(sum) * static_cast<long double>(m.multiplier), m.shift - 31);
+    return static_cast<double>(tflite ? std::round(exact) : std::nearbyint(exact));
+}
+
 /// The same with a residual, `difference` steps of its scale from its zero point, added to the accumulator before the one
 /// rounding. Its ratio to the accumulator's scale has 16 significant bits.
 inline double requantized_sum(std::int64_t sum, int difference, float residual_scale, float x_scale, float weight_scale,
@@ -180,17 +196,51 @@ public:
                        const zp::qparams& range, activation act = activation::none, const char* norm = nullptr) {
         return push(convolved<C>(name, x, w, range, act, norm, &residual));
     }
-    /// The same with a function behind it, in one row: the layer's codes go through a table.
+    /// The same with a function behind it, in one row: the layer's codes, of table_bits bits, go through a table.
     template <class C = Config>
     value convolve_then(const char* name, const value& x, const window& w, const zp::qparams& before,
                         const zp::qparams& after, const std::function<double(double)>& function,
                         const value* residual = nullptr) {
-        return push(mapped<C>(convolved<C>(name, x, w, before, activation::none, nullptr, residual), after, function));
+        // Codes that are as much finer as the bits are more; those of a range like [-127, 127] begin where 8 bits do.
+        const int parts = 1 << (table_bits - 8), lowest = C::activation::dtype::is_signed ? -128 : 0;
+        value sums = convolved<C>(name, x, w, before, activation::none, nullptr, residual, parts, lowest);
+        return push(mapped<C>(sums, after, function));
     }
     /// A function of its own, and with the identity the change of scale in front of a concat.
     template <class C = Config>
     value table(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
         return push(mapped<C>(x, range, function));
+    }
+    /// A function of 16-bit codes: straight lines between every 32nd code, whose values have 8 bits behind the point.
+    template <class C = Config>
+    value lines(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
+        value y = like<C>(x.extents, range);
+        const auto node = [&](int code) {
+            const double steps = function(double{x.range.scale} * code) * (1 / double{range.scale});
+            return std::nearbyint(256 * std::min(std::max(steps, -65536.0), 65536.0));
+        };
+        for (const int code : x.codes) {
+            const double left = std::floor(code / 32.0) * 32, part = code - left;
+            const double sum = node(static_cast<int>(left)) * (32 - part) + node(static_cast<int>(left) + 32) * part;
+            y.codes.push_back(clamped(std::floor(sum / 8192 + 0.5), y));
+        }
+        return push(y);
+    }
+    /// A function of two codes of one place, which spreads the second value's channels over an image.
+    template <class C = Config>
+    value combine(const value& a, const value& b, const zp::qparams& range, const std::function<double(int, int)>& f) {
+        value y = like<C>(a.extents, range);
+        for (std::size_t i = 0; i != a.codes.size(); ++i)
+            y.codes.push_back(clamped(f(a.codes[i], b.codes[i % b.codes.size()]), y));
+        return push(y);
+    }
+    /// The same values on another grid, at least one of both having 16 bits.
+    template <class C = Config> value rescale(const value& x, const zp::qparams& range) {
+        value y = like<C>(x.extents, range);
+        for (const int code : x.codes)
+            y.codes.push_back(clamped(
+                requantized_words(policy::nearest_even, code - x.range.zero_point, x.range.scale, 1, range.scale), y));
+        return push(y);
     }
     value clamp(const value& x, activation act) {
         value y = x;
@@ -214,8 +264,10 @@ public:
         value y = like<C>(a.extents, range);
         const double ratio_a = double{a.range.scale} / double{range.scale},
                      ratio_b = double{b.range.scale} / double{range.scale};
+        const bool words = sizeof(typename C::activation::dtype::storage) == 2;
+        const double most = words ? 268435456 : 2097152;
         double power = 1;
-        for (int shift = 0; shift < 30 && std::max(ratio_a, ratio_b) * power < 2097152; ++shift) power *= 2;
+        for (int shift = 0; shift < (words ? 45 : 30) && std::max(ratio_a, ratio_b) * power < most; ++shift) power *= 2;
         for (std::size_t i = 0; i != a.codes.size(); ++i) {
             const double sum = std::nearbyint(ratio_a * power) * (a.codes[i] - a.range.zero_point) +
                                std::nearbyint(ratio_b * power) * (b.codes[i] - b.range.zero_point);
@@ -274,6 +326,7 @@ public:
     value floats(zp::shape extents, const std::vector<float>& values) { return push({extents, {}, 0, 0, {}, values}); }
 
     std::vector<value> rows;
+    int table_bits = 10;          // of the codes in front of a function that is fused: see convolve_then
     mutable std::string missing;  // names that were asked for and do not exist
 
 private:
@@ -377,7 +430,7 @@ private:
     }
     template <class C>
     value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act,
-                    const char* norm, const value* residual = nullptr) const {
+                    const char* norm, const value* residual = nullptr, int parts = 1, int lowest = 0) const {
         using quantizer = typename C::weight;
         using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);
@@ -386,6 +439,10 @@ private:
         value y = shrunk(x, w, static_cast<int>(channels));
         const value target = like<C>(y.extents, range);
         y.range = target.range, y.min = target.min, y.max = target.max;
+        if (parts != 1) {
+            y.range = {range.scale / static_cast<float>(parts), (range.zero_point - lowest) * parts};
+            y.min = (target.min - lowest) * parts, y.max = (target.max - lowest + 1) * parts - 1;
+        }
 
         std::vector<int> weights(floats.weights.size());
         std::vector<zp::qparams> scales(channels);
@@ -397,7 +454,10 @@ private:
                        end = begin + static_cast<std::ptrdiff_t>(count);
             scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
                 *std::min_element(begin, end), *std::max_element(begin, end));
-            if (how_ != policy::float_bias) {
+            const bool words = x.max > 255;
+            if (words) {
+                bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
+            } else if (how_ != policy::float_bias) {
                 // A bias may take half of int32, else the channel's scale is raised.
                 const double step = double{x.range.scale} * double{scales[c].scale}, limit = 2147483647.0 / 2;
                 if (std::fabs(double{floats.bias[c]}) / step > limit) {
@@ -410,6 +470,9 @@ private:
                 weights[c * depth + k] =
                     zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
         }
+        bool is_convolution = true;
+        for (const zp::node& row : fused_.rows())
+            is_convolution = is_convolution && (std::string_view(row.name) != name || row.kind != zp::op::linear);
         const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
         for_each_output(y, [&](int row, int column, int c) {
             std::int64_t sum = bias[static_cast<std::size_t>(c)];
@@ -421,11 +484,14 @@ private:
                                ((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
             });
             const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
+            const bool words = x.max > 255;
             const double steps =
-                residual == nullptr ? requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale,
-                                                  weight_scale, range.scale)
-                                    : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
-                                                      residual->range.scale, x.range.scale, weight_scale, range.scale);
+                words ? requantized_words(how_, sum, x.range.scale, weight_scale, y.range.scale, is_convolution)
+                : residual == nullptr
+                    ? requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale, weight_scale,
+                                  y.range.scale)
+                    : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
+                                      residual->range.scale, x.range.scale, weight_scale, y.range.scale);
             y.codes.push_back(activated(clamped(steps, y), y, act));
         });
         return y;
@@ -462,6 +528,7 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
             const auto at = static_cast<std::size_t>(k);
             const double found = row.type == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
                                  : row.type == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
+                                 : row.type == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
                                                                       : static_cast<const std::int8_t*>(values)[at];
             const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
             if (found == due) continue;

@@ -1,4 +1,4 @@
-// quantize_dynamic: linear and conv2d rows equal their definition in plain loops, bit for bit; the rest stays float; files.
+// quantize_dynamic: linear layers and convolutions of all kinds equal their definition in plain loops, bit for bit; the rest stays float; files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +10,10 @@
 
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
+#include <zeropoint/kernel/conv3d_reference.hpp>
 #include <zeropoint/kernel/dynamic_reference.hpp>
+#include <zeropoint/kernel/transposed_reference.hpp>
+#include <zeropoint/kernel/transposed_volume_reference.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
@@ -27,6 +30,17 @@ struct images
                 zp::conv2d<"b", zp::conv{.out_channels = 33, .kernel = {3, 5}, .stride = 2, .padding = {2, 0}}>,
                 zp::conv2d<"grouped", zp::conv{.out_channels = 66, .kernel = {3, 1}, .groups = 3}>,
                 zp::conv2d<"c", zp::conv{.out_channels = 64}>> {};
+/// The second has outputs that no input reaches.
+struct upsampled
+    : zp::model<
+          zp::input<5, 4, 40>,
+          zp::conv_transpose2d<"a", zp::conv_transpose{.out_channels = 33, .kernel = 3, .stride = 2, .padding = 1}>,
+          zp::relu, zp::conv_transpose2d<"b", zp::conv_transpose{.out_channels = 20, .kernel = 2, .stride = 3}>> {};
+struct volumes
+    : zp::model<zp::input<4, 5, 4, 6>, zp::conv3d<"a", zp::volume_conv{.out_channels = 32, .kernel = 3, .padding = 1}>,
+                zp::relu6,
+                zp::conv_transpose3d<"b", zp::volume_conv_transpose{
+                                              .out_channels = 17, .kernel = {2, 3, 2}, .stride = {3, 2, 1}}>> {};
 struct sequences : zp::model<zp::input<1, 9, 40>, zp::linear<"a", 300>, zp::relu, zp::linear<"b", 37>> {};
 
 using zp::dynamic_policy;
@@ -78,6 +92,30 @@ std::vector<float> expected_image(const zp::node& row, const zp::quantized_weigh
     return y;
 }
 
+/// Of other kinds, by their references.
+template <class Policy>
+std::vector<float> expected_convolution(const zp::node& row, const zp::quantized_weights& w,
+                                        const std::vector<float>& x) {
+    namespace reference = zp::kernel::reference;
+    const auto* weights = reinterpret_cast<const typename Policy::weight_storage*>(w.codes.data());
+    const std::int32_t* zero_points = w.zero_points.empty() ? nullptr : w.zero_points.data();
+    const auto [low, high] = std::minmax_element(x.begin(), x.end());
+    const zp::qparams range = typename Policy::choose_image_range{}(std::min(*low, 0.0f), std::max(*high, 0.0f));
+    std::vector<std::int8_t> codes;
+    for (const float value : x) codes.push_back(static_cast<std::int8_t>(zp::quantize(value, range, -128, 127)));
+    const auto finish = [&](std::int32_t sum, int c) { return dequantized<Policy>(row, w, sum, range.scale, c); };
+    std::vector<float> y(static_cast<std::size_t>(row.out.size()));
+    if (row.kind == op::conv3d)
+        reference::conv3d(zp::volume_window(row), codes.data(), 0, weights, zero_points, nullptr, finish, y.data());
+    else if (row.kind == op::conv_transpose2d)
+        reference::conv_transpose2d(zp::transposed_window(row), codes.data(), 0, weights, zero_points, nullptr, finish,
+                                    y.data());
+    else
+        reference::conv_transpose3d(zp::transposed_volume_window(row), codes.data(), 0, weights, zero_points, nullptr,
+                                    finish, y.data());
+    return y;
+}
+
 /// One dynamic row by plain loops, from float weights in the library's order.
 template <class Policy>
 std::vector<float> expected(const zp::node& row, const float* floats, const std::vector<float>& x) {
@@ -88,6 +126,7 @@ std::vector<float> expected(const zp::node& row, const float* floats, const std:
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
     if (row.kind == op::conv2d) return expected_image<Policy>(row, w, x);
+    if (row.kind != op::linear) return expected_convolution<Policy>(row, w, x);
     const int depth = row.in.channels, rows = row.in.width;
     std::vector<float> y;
     const auto range_of = [&](int from, int count) {
@@ -154,6 +193,10 @@ TEST_CASE("quantize_dynamic: rows equal their definition, and files hold them") 
     check<images>(zp::dynamic_qconfig<>{});
     check<images>(every<affine_weights>{});
     check<images>(every<symmetric>{});
+    check<upsampled>(every<dynamic_policy<>>{});
+    check<upsampled>(every<affine_weights>{});
+    check<volumes>(every<dynamic_policy<>>{});
+    check<volumes>(every<affine_weights>{});
     check<sequences>(zp::dynamic_qconfig<>{});
     check<sequences>(every<affine_weights>{});
     check<sequences>(every<symmetric>{});

@@ -6,13 +6,16 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <vector>
 
 #include <zeropoint/io/float_model.hpp>
+#include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
+#include <zeropoint/layer/wide_steps.hpp>
 #include <zeropoint/model/signature.hpp>
 
 namespace zp {
@@ -30,7 +33,8 @@ class int8_reader {
 public:
     explicit int8_reader(const safetensors_file& file) : file_(file) {}
 
-    void read_header(const std::string& signature) const {
+    /// `with_table_bits(bits)` is the signature of the same network with other fused tables.
+    void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  "\"" + format + "\"; load a float state dict as the float model instead");
@@ -38,9 +42,16 @@ public:
         if (version != std::to_string(int8_format_version))
             fail("format_version " + std::to_string(int8_format_version),
                  "\"" + version + "\"; a newer zeropoint may have written it");
-        if (const std::string& found = file_.expect_metadata("signature"); found != signature)
+        if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
+            for (int bits = 8; with_table_bits != nullptr && bits <= 12; ++bits)
+                if (found == with_table_bits(bits))
+                    fail("signature " + signature,
+                         found + ": the tables of its fused activations have " + std::to_string(1 << bits) +
+                             " entries each, this network's have not; load it with zp::table_bits<" +
+                             std::to_string(bits) + "> in the qconfig, or convert again");
             fail("signature " + signature,
                  found + ": it was saved from a network with other layers, or under another qconfig");
+        }
     }
     void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
         const file_shape shape{static_cast<std::int64_t>(ranges.size())};
@@ -63,7 +74,11 @@ public:
         if (row.affine_weights)
             weights.zero_points =
                 read_zero_points(name + "weight_zero_point", channels, row.weight_min, row.weight_max);
-        if (has_float_bias) {
+        if (row.wide_input) {
+            weights.wide_bias = read<std::int64_t>(name + "bias", channels);
+            check_each(name + "bias", weights.wide_bias, "values within 2^40",
+                       [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
+        } else if (has_float_bias) {
             weights.float_bias = read<float>(name + "bias", channels);
             check_each(name + "bias", weights.float_bias, "finite values",
                        [](float v) { return v > -infinity && v < infinity; });
@@ -72,7 +87,7 @@ public:
             check_each(name + "bias", weights.bias, "values within half of int32",
                        [](std::int32_t v) { return v >= -(1 << 30) && v <= 1 << 30; });
         }
-        if (is_table(row.activation)) weights.table = read_table(row, name + "table");
+        if (is_table(row.activation)) weights.table = read_table(row, name + "table", fused_table_size(row));
         return weights;
     }
     /// The parameters of a described operator whose matrices are codes from `least` to `most`.
@@ -99,8 +114,15 @@ public:
         }
         return all;
     }
-    std::vector<std::uint8_t> read_table(const node& row, const std::string& name) {
-        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {256});
+    /// The nodes of a wide_table.
+    void read_nodes(const std::string& name, std::byte* block) {
+        const std::vector<std::int32_t> nodes = read<std::int32_t>(name, {kernel::wide_table_nodes});
+        check_each(name, nodes, "values within 2^24", [](std::int32_t v) { return v >= -(1 << 24) && v <= 1 << 24; });
+        std::memcpy(block, nodes.data(), 4 * nodes.size());
+    }
+    std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
+                                         int size = kernel::lookup_table_size) {
+        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {size});
         check_each(name, table, "codes from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
                    [&](std::uint8_t v) {
                        const std::int32_t code =
@@ -209,9 +231,10 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
     with_weight_type<Needs>(row, codes);
     file.add(name + "weight_scale", channels, weights.scales);
     if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
-    if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
+    if (row.wide_input) file.add(name + "bias", channels, weights.wide_bias);
+    else if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
     else file.add(name + "bias", channels, weights.float_bias);
-    if (is_table(row.activation)) file.add(name + "table", {256}, weights.table);
+    if (is_table(row.activation)) file.add(name + "table", {fused_table_size(row)}, weights.table);
 }
 
 /// The twin of int8_reader::read_quantized().
@@ -239,6 +262,14 @@ template <class Network> std::string signature_of_network() {
     return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
 }
 
+/// What it would be with fused tables of 2^bits entries.
+template <class Network> std::string signature_with_table_bits(int bits) {
+    auto table = Network::stage::table;
+    for (int i = 0; i != table.size; ++i)
+        if (is_table(table.nodes[i].activation)) table.nodes[i].table_bits = static_cast<std::int8_t>(bits);
+    return signature_text(signature_of(table, Network::stage::arithmetic));
+}
+
 }  // namespace detail
 
 /// The int8 network of this type from an open file. See zp::load for what is checked.
@@ -247,7 +278,7 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
     Network model;
     detail::int8_reader reader(file);
     const std::span<const node> rows = Network::rows();
-    reader.read_header(detail::signature_of_network<Network>());
+    reader.read_header(detail::signature_of_network<Network>(), detail::signature_with_table_bits<Network>);
     reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const node& row = rows[i];
@@ -261,11 +292,14 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
             const quantized_weights weights =
                 reader.template read_weighted<kernels::needs>(row, kernels::requantization_policy::has_float_bias);
             const int slot = is_table(row.activation) ? row.table_slot : row.slot;
-            reader.check_factors(row, model.ranges()[producer.slot].scale, model.ranges()[slot].scale, weights.scales);
+            reader.check_factors(row, model.ranges()[producer.slot].scale, rounded_scale(row, model.ranges()[slot]),
+                                 weights.scales);
             if (has_residual(row))
                 reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
+        } else if (is_wide_table_row(row)) {
+            reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
         } else if (keeps_codes(row)) {
@@ -318,6 +352,9 @@ safetensors_writer write_model(const network<Stage>& model) {
         else if (keeps_codes(row))
             detail::write_quantized<std::int8_t>(file, row, row.described->quantized->unpack(row, block));
         else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
+        else if (is_wide_table_row(row))
+            file.add(detail::table_name(rows, static_cast<int>(i)), {kernel::wide_table_nodes},
+                     std::span(reinterpret_cast<const std::int32_t*>(block), kernel::wide_table_nodes));
         else if (is_table_row(row))
             file.add(detail::table_name(rows, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));

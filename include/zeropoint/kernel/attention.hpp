@@ -20,24 +20,43 @@ inline constexpr int attention_block = 16;
 /// The keys of `rows` rows lie this far apart when transposed: whole vectors of every width.
 constexpr int padded_rows(int rows) { return (rows + 15) / 16 * 16; }
 
-/// y[i] = sum over j of softmax_j(q[i] . (scale * k[j])) * v[j] for `rows` rows of `depth` values. Rows of q, k and v are
-/// `pitch` apart. `keys` has room for depth * padded_rows(rows) floats, `scores` for attention_block * padded_rows(rows).
+/// to[d * padded_rows(rows) + j] = scale * k[j * pitch + d] for `rows` rows of `depth` values, and zeros up to the padding.
+inline void transpose_keys(const float* k, std::ptrdiff_t pitch, int rows, int depth, float scale, float* to) noexcept {
+    const std::ptrdiff_t padded = padded_rows(rows);
+    constexpr int block = 8;  // rows that are read through while they are in the first-level cache
+    int row = 0;
+    for (; row + block <= rows; row += block, k += block * pitch)
+        for (int d = 0; d != depth; ++d)
+            for (int j = 0; j != block; ++j) to[d * padded + row + j] = scale * k[j * pitch + d];
+    for (int d = 0; d != depth; ++d) {
+        for (int j = row; j != rows; ++j) to[d * padded + j] = scale * k[(j - row) * pitch + d];
+        std::fill(to + d * padded + rows, to + (d + 1) * padded, 0.0f);
+    }
+}
+
+/// y[i] = (sum over j of e[i][j] * v[j]) * (1 / sum over j of e[i][j]), where e[i][j] = exp(s[i][j] - max over j of s[i][j])
+/// and s[i][j] = q[i] . (scale * k[j]), for `rows` rows of `depth` values: the mean of v by softmax, divided last. Rows of q,
+/// k and v are `pitch` apart. `keys` has room for depth * padded_rows(rows) floats, `scores` for attention_block *
+/// padded_rows(rows).
 template <class Arch>
 void attention_head(const float* q, const float* k, const float* v, std::ptrdiff_t pitch, int rows, int depth,
                     float scale, float* keys, float* scores, float* y, std::ptrdiff_t y_pitch) noexcept {
     const int padded = padded_rows(rows);
-    for (int d = 0; d != depth; ++d) {
-        float* to = keys + std::ptrdiff_t{d} * padded;
-        for (int j = 0; j != rows; ++j) to[j] = scale * k[j * pitch + d];
-        std::fill(to + rows, to + padded, 0.0f);
-    }
+    transpose_keys(k, pitch, rows, depth, scale, keys);
     for (int first = 0; first < rows; first += attention_block) {
         const int count = std::min(attention_block, rows - first);
         ordered_product<Arch>({q + first * pitch, pitch}, count, depth, {keys, padded}, padded, nullptr, scores,
                               padded);
+        float largest[attention_block], sums[attention_block];
+        const auto length = static_cast<std::size_t>(rows);
         for (int row = 0; row != count; ++row)
-            softmax_row<Arch>(scores + std::ptrdiff_t{row} * padded, static_cast<std::size_t>(rows));
-        ordered_product<Arch>({scores, padded}, count, rows, {v, pitch}, depth, nullptr, y + first * y_pitch, y_pitch);
+            largest[row] = largest_of_row<Arch>(scores + std::ptrdiff_t{row} * padded, length);
+        for (int row = 0; row != count; ++row)
+            sums[row] = exponentials_row<Arch>(scores + std::ptrdiff_t{row} * padded, length, largest[row]);
+        float* to = y + first * y_pitch;
+        ordered_product<Arch>({scores, padded}, count, rows, {v, pitch}, depth, nullptr, to, y_pitch);
+        for (int row = 0; row != count; ++row)
+            scale_row<Arch>(to + row * y_pitch, static_cast<std::size_t>(depth), 1.0f / sums[row]);
     }
 }
 

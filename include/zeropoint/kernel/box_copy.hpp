@@ -160,7 +160,8 @@ template <class Arch, class T> void copy_box(const box_copy& plan, const T* x, T
         // The axis that has no gaps in x, if there is one, and what remains without it.
         int columns_at = 0;
         while (columns_at != box.count && box.axes[columns_at].from != 1) ++columns_at;
-        if (inner.to == 1 && inner.from > 0 && columns_at != box.count) {
+        constexpr bool has_transposes = sizeof(T) != 2;
+        if (has_transposes && inner.to == 1 && inner.from > 0 && columns_at != box.count) {
             const copy_axis columns = box.axes[columns_at];
             for (int i = columns_at + 1; i != box.count; ++i) box.axes[i - 1] = box.axes[i];
             --box.count;

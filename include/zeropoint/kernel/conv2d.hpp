@@ -57,14 +57,18 @@ void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const s
 /// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)): NHWC in, NHWC out, see requantize.hpp for
 /// epilogues. x has in.size() codes, y receives out.size() values; nothing beyond either is touched. `scratch` has
 /// conv2d_scratch_bytes bytes at a 64-byte boundary, `packed` comes from pack_conv2d with the same geometry, algorithm
-/// and codes.
+/// and codes. Codes of 16 bits, int16 with zero point 0, take an algorithm that supports_wide() names, biases of int64, and
+/// a wide_requantize with them; unpacking leaves their biases to it.
 template <class Arch, class In, class Out, class Epilogue>
 void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, activation_codes codes,
             const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
-    static_assert(std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t>,
-                  "conv2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations");
-    with_conv2d_kernels<Arch>(g, algorithm,
-                              [&](auto kernels) { kernels.run(g, x, codes, packed, epilogue, y, scratch); });
+    static_assert(
+        std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t> || std::is_same_v<In, std::int16_t>,
+        "conv2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations, or "
+        "std::int16_t, that of 16-bit ones");
+    with_conv2d_kernels<Arch>(g, algorithm, [&](auto kernels) {
+        if constexpr (sizeof(In) == 1 || !kernels.is_winograd) kernels.run(g, x, codes, packed, epilogue, y, scratch);
+    });
 }
 
 /// What a packed convolution does.

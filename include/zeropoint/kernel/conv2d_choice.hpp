@@ -26,6 +26,17 @@ constexpr bool supports(const conv2d_geometry& g, conv2d_algorithm algorithm) {
     }
 }
 
+/// Whether an algorithm has kernels for codes of 16 bits: Winograd's transforms have no room for them.
+constexpr bool multiplies_words(conv2d_algorithm algorithm) {
+    return algorithm == conv2d_algorithm::implicit_gemm || algorithm == conv2d_algorithm::depthwise ||
+           algorithm == conv2d_algorithm::direct;
+}
+/// Whether an algorithm can compute a geometry over codes of 16 bits; a depthwise sum must not leave int32.
+constexpr bool supports_wide(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+    const bool fits = algorithm != conv2d_algorithm::depthwise || g.depth() <= most_wide_products;
+    return multiplies_words(algorithm) && supports(g, algorithm) && fits;
+}
+
 /// What an algorithm takes for a geometry. Times are estimates, for comparing algorithms with each other; packed bytes
 /// are exact.
 struct conv2d_cost {

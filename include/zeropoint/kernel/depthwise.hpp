@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <zeropoint/kernel/depthwise_cells.hpp>
 #include <zeropoint/kernel/depthwise_stage.hpp>
@@ -186,6 +187,18 @@ cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid
     return {&multiply_shared_cells<Arch, 2, tile / 2>, &multiply_shared_cells<Arch, 2, tile / 2 - 1>, tile / 2};
 }
 
+/// Sums of 16-bit codes, which int32 holds without their biases alone.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_wide_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                        int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    constexpr int width = panel_width<Arch>;
+    std::int64_t row[width];
+    for (; rows > 0; --rows, sums += width, y += y_pitch) {
+        std::copy_n(sums, width, row);
+        epilogue.template finish_wide_tile<Arch>(row, 1, first_channel, channels, y, y_pitch);
+    }
+}
+
 /// The whole convolution. `scratch` has depthwise_plan::scratch_bytes bytes.
 template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
@@ -193,7 +206,8 @@ template <class Arch, class In, class Out, class Epilogue>
                                         std::byte* scratch) noexcept {
     constexpr int most_outputs = 32, width = panel_width<Arch>;
     const packed_depthwise<Arch> panels(g, packed);
-    depthwise_ring<Arch> ring(g, reinterpret_cast<const std::uint8_t*>(x), codes, scratch);
+    using source = std::conditional_t<sizeof(In) == 2, std::int16_t, std::uint8_t>;
+    depthwise_ring<Arch, source> ring(g, reinterpret_cast<const source*>(x), codes, scratch);
     const int phases = ring.plan().grid.phases;
     alignas(64) std::int32_t sums[most_outputs * width];
     for (int first = 0; first < panels.layout.panels;) {
@@ -225,7 +239,16 @@ template <class Arch, class In, class Out, class Epilogue>
                     };
                     multiply(kernels.whole, tiles.whole, kernels.groups);
                     multiply(kernels.shorter, tiles.shorter, kernels.groups - 1);
-                    finish_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to, g.out.channels);
+                    if constexpr (sizeof(In) == 2) {
+                        if (panels.has_wide_bias(panel))
+                            finish_wide_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to,
+                                                   g.out.channels);
+                        else
+                            epilogue.template finish_tile<Arch>(sums, tiles.outputs, channel, channels, to,
+                                                                g.out.channels);
+                    } else {
+                        finish_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to, g.out.channels);
+                    }
                     to += std::ptrdiff_t{most_outputs} * g.out.channels;
                 }
             }

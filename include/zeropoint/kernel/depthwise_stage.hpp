@@ -95,13 +95,16 @@ template <class Arch, int Slots>
     }
 }
 
-/// The ring of one call.
-template <class Arch> class depthwise_ring {
+/// The ring of one call, over codes in bytes, or over those of 16 bits, whose cells are words as they are.
+template <class Arch, class Code = std::uint8_t> class depthwise_ring {
 public:
     static constexpr int width = panel_width<Arch>;
 
-    depthwise_ring(const conv2d_geometry& g, const std::uint8_t* x, activation_codes codes, std::byte* scratch) noexcept
+    static constexpr bool is_wide = sizeof(Code) == 2;
+
+    depthwise_ring(const conv2d_geometry& g, const Code* x, activation_codes codes, std::byte* scratch) noexcept
         : g_(g), plan_(g), x_(x), flip_(static_cast<std::uint8_t>(unsigned_shift(codes))), scratch_(scratch) {
+        if constexpr (is_wide) return;
         std::memset(at<std::uint8_t>(plan_.border_begin), codes.zero_point,
                     static_cast<std::size_t>(plan_.channels + plan_.slack));
         if (!plan_.grid.of_columns) return;
@@ -121,7 +124,7 @@ public:
         slots_ = slots;
         cell_bytes_ = plan_.grid.planes(g_, slots) * width * 4;
         std::fill_n(at<std::int32_t>(plan_.rows_begin), plan_.ring_rows, -1);
-        if (!plan_.grid.of_columns) slots == 4 ? list_units<4>() : list_units<2>();
+        if (!is_wide && !plan_.grid.of_columns) slots == 4 ? list_units<4>() : list_units<2>();
     }
     /// Stages what the windows of an output row reach and no earlier row did, and lists their cells.
     void move_to(int output_row) noexcept {
@@ -155,6 +158,68 @@ private:
     template <class T> T* at(std::size_t place) noexcept { return reinterpret_cast<T*>(scratch_ + place); }
 
     [[gnu::noinline]] void stage(int y, std::byte* to) noexcept {
+        if constexpr (is_wide) return stage_words(y, reinterpret_cast<std::int16_t*>(to));
+        else return stage_bytes(y, to);
+    }
+    /// Cells of two words, padding being zeros.
+    void stage_words(int y, std::int16_t* to) noexcept {
+        const bool inside = y >= 0 && y < g_.in.height;
+        const std::int16_t* row = inside ? x_ + std::ptrdiff_t{y} * g_.in.width * g_.in.channels : nullptr;
+        const int columns = plan_.grid.columns(g_), planes = plan_.grid.planes(g_, 2);
+        const auto pixel = [&](int x) {
+            return row == nullptr || x < 0 || x >= g_.in.width ? nullptr : row + std::ptrdiff_t{x} * g_.in.channels;
+        };
+        for (int panel = 0; panel != panels_; ++panel) {
+            const int first = (first_ + panel) * width, channels = std::min(width, g_.out.channels - first);
+            std::int16_t* cell = to + panel * plan_.panel_pitch / 2;
+            for (int column = 0; column != columns; ++column) {
+                const int x = column * plan_.grid.column_step - g_.padding_left;
+                if (plan_.grid.of_columns) {
+                    put_columns(pixel(x), pixel(x + g_.dilation_width), first, channels, cell);
+                    cell += 2 * width;
+                    continue;
+                }
+                for (int plane = 0; plane != planes; ++plane, cell += 2 * width)
+                    put_plane(pixel(x), 2 * plane, first, channels, cell);
+            }
+        }
+    }
+    /// One cell of each of `channels` outputs from `first` on: the inputs at two columns.
+    void put_columns(const std::int16_t* left, const std::int16_t* right, int first, int channels,
+                     std::int16_t* cell) const noexcept {
+        static constexpr std::int16_t zeros[width] = {};
+        const int outputs = g_.group_out();
+        if (outputs != 1) {
+            for (int c = 0; c != channels; ++c) {
+                const int source = (first + c) / outputs;
+                cell[2 * c] = left == nullptr ? std::int16_t{0} : left[source];
+                cell[2 * c + 1] = right == nullptr ? std::int16_t{0} : right[source];
+            }
+            return;
+        }
+        left = left == nullptr ? zeros : left + first;
+        right = right == nullptr ? zeros : right + first;
+        if (channels == width) interleave_words<width>(left, right, cell);
+        else
+            for (int c = 0; c != channels; ++c) cell[2 * c] = left[c], cell[2 * c + 1] = right[c];
+    }
+    template <int Count>
+    static void interleave_words(const std::int16_t* a, const std::int16_t* b, std::int16_t* to) noexcept {
+        if constexpr (requires { operations<Arch>::interleave_words(a, b, to); })
+            operations<Arch>::interleave_words(a, b, to);
+        else
+            for (int i = 0; i != Count; ++i) to[2 * i] = a[i], to[2 * i + 1] = b[i];
+    }
+    /// The same where a group has several inputs: two of them, from the `offset`-th on, at one column.
+    void put_plane(const std::int16_t* pixel, int offset, int first, int channels, std::int16_t* cell) const noexcept {
+        const bool whole = offset + 1 < g_.group_in();
+        for (int c = 0; c != channels; ++c) {
+            const int source = (first + c) / g_.group_out() * g_.group_in() + offset;
+            cell[2 * c] = pixel == nullptr ? std::int16_t{0} : pixel[source];
+            cell[2 * c + 1] = pixel == nullptr || !whole ? std::int16_t{0} : pixel[source + 1];
+        }
+    }
+    void stage_bytes(int y, std::byte* to) noexcept {
         const std::uint8_t* row = source_row(y);
         if (plan_.grid.of_columns) slots_ == 4 ? stage_columns<4>(row, to) : stage_columns<2>(row, to);
         else slots_ == 4 ? stage_channels<4>(row, to) : stage_channels<2>(row, to);
@@ -253,7 +318,7 @@ private:
 
     const conv2d_geometry& g_;
     depthwise_plan<Arch> plan_;
-    const std::uint8_t* x_;
+    const Code* x_;
     std::uint8_t flip_;
     std::byte* scratch_;
     int first_ = 0, panels_ = 0, slots_ = 2, cell_bytes_ = 0;

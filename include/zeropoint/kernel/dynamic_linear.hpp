@@ -2,18 +2,23 @@
 // leave as floats.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/dynamic_quantize.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/implicit_gemm.hpp>
+#include <zeropoint/kernel/linear_after.hpp>
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/panel_layout.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
+#include <zeropoint/kernel/unroll.hpp>
 
 // The zero point of a row is not known when weights are packed. So they are packed for zero point 0, which makes sums of
 // x * w, and beside them lies the sum of the weights of each channel:
@@ -55,12 +60,14 @@ struct dynamic_to_float {
     }
 };
 
-/// The same for rows with a range each: ranges[row], where row 0 begins at `output` and rows lie `pitch` apart.
-struct dynamic_rows_to_float {
+/// The same for rows with a range each: ranges[row], where row 0 begins at `output` and rows lie `pitch` apart; and what
+/// `After` of linear_after.hpp makes of the result.
+template <class After = as_it_is> struct dynamic_rows_to_float {
     dynamic_to_float common{};  ///< but for its range
     const dynamic_range* ranges = nullptr;
     const float* output = nullptr;
     std::ptrdiff_t pitch = 0;
+    After after{};
 
     /// Sums to their place in the output, as finish_rows() says.
     template <class Arch>
@@ -69,36 +76,69 @@ struct dynamic_rows_to_float {
         using ops = operations<Arch>;
         constexpr int width = panel_width<Arch>;
         const dynamic_range* range = ranges + (y - output) / pitch;
-        if constexpr (!ops::has_batches) {
+        // Vectors whose floats are not those of scalars do nothing but what they did without `After`.
+        if constexpr (!ops::has_batches || (!has_ieee_vectors<Arch> && !std::is_same_v<After, as_it_is>)) {
             for (int row = 0; row != rows; ++row, y += y_pitch) {
                 dynamic_to_float epilogue = common;
                 epilogue.x = range[row];
-                for (int c = 0; c != channels; ++c) y[c] = epilogue(sums[row * width + c], first_channel + c);
-            }
-        } else {
-            using int32 = typename ops::int32;
-            using real = typename ops::real;
-            for (int first = 0; first < channels; first += ops::lanes) {
-                const int channel = first_channel + first, count = channels - first;
-                const real scale = ops::load_first(common.weight_scale + channel, count);
-                const real added = ops::load_first(common.bias + channel, count);
-                const int32 weight_sum = ops::load_first(common.weight_sum + channel, count);
-                const auto finished = [&](int row) __attribute__((always_inline)) {
-                    const int32 sum = ops::template load<int32>(sums + row * width + first);
-                    const int32 centered = sum - int32(range[row].zero_point) * weight_sum;
-                    return rounded(xsimd::to_float(centered) * (real(range[row].scale) * scale)) + added;
-                };
-                float* to = y + first;
-                if (count >= ops::lanes) {
-                    for (int row = 0; row != rows; ++row, to += y_pitch) ops::store(to, finished(row));
-                } else {
-                    for (int row = 0; row != rows; ++row, to += y_pitch) {
-                        float part[ops::lanes];
-                        ops::store(part, finished(row));
-                        std::memcpy(to, part, static_cast<std::size_t>(count) * sizeof(float));
-                    }
+                for (int c = 0; c != channels; ++c) {
+                    const float value = epilogue(sums[row * width + c], first_channel + c);
+                    if constexpr (takes_rows<After>) y[c] = after(value, after.rows[y + c - output]);
+                    else y[c] = after(value);
                 }
             }
+        } else {
+            for (int first = 0; first < channels; first += 2 * ops::lanes) {
+                const int left = channels - first;
+                if (left >= 2 * ops::lanes)
+                    finish_vectors<ops, 2>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
+                else if (left > ops::lanes) {
+                    finish_vectors<ops, 1>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
+                    finish_vectors<ops, 1>(sums + first + ops::lanes, range, rows, first_channel + first + ops::lanes,
+                                           left - ops::lanes, y + first + ops::lanes, y_pitch);
+                } else
+                    finish_vectors<ops, 1>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
+            }
+        }
+    }
+
+private:
+    /// `Vectors` vectors of each row, of whose channels `channels` exist: all of them, or some of one.
+    template <class Operations, int Vectors>
+    [[gnu::always_inline]] void finish_vectors(const std::int32_t* sums, const dynamic_range* range, int rows,
+                                               int channel, int channels, float* y,
+                                               std::ptrdiff_t y_pitch) const noexcept {
+        using ops = Operations;
+        using int32 = typename ops::int32;
+        using real = typename ops::real;
+        constexpr int width = ops::vectors * ops::lanes;
+        real scale[Vectors], added[Vectors];
+        int32 weight_sum[Vectors];
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            const int at = channel + v * ops::lanes, count = channels - v * ops::lanes;
+            scale[v] = ops::load_first(common.weight_scale + at, count);
+            added[v] = ops::load_first(common.bias + at, count);
+            weight_sum[v] = ops::load_first(common.weight_sum + at, count);
+        });
+        const bool is_whole = channels >= Vectors * ops::lanes;
+        for (int row = 0; row != rows; ++row, ++range, sums += width, y += y_pitch) {
+            const int32 zero_point(range->zero_point);
+            const real x_scale(range->scale);
+            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                const int32 centered = ops::template load<int32>(sums + v * ops::lanes) - zero_point * weight_sum[v];
+                real value = rounded(real(xsimd::to_float(centered) * (x_scale * scale[v]))) + added[v];
+                float* to = y + v * ops::lanes;
+                if constexpr (takes_rows<After>)
+                    value = after(value, ops::load_first(after.rows + (to - output), channels - v * ops::lanes));
+                else value = after(value);
+                if (is_whole) {
+                    ops::store(to, value);
+                } else {
+                    float part[ops::lanes];
+                    ops::store(part, value);
+                    std::memcpy(to, part, static_cast<std::size_t>(channels) * sizeof(float));
+                }
+            });
         }
     }
 };
@@ -160,23 +200,30 @@ dynamic_to_float dynamic_epilogue(const dynamic_linear_layout<Arch>& layout, con
 /// y[rows][channels] = dequantize(quantize(x) * w) + bias for x[rows][depth], as reference::dynamic_linear says. With
 /// `PerRow` each row has a range of its own, and its result depends on nothing else; else all rows share one. Q, the
 /// storage of activations, and `limits` are those that weights were packed for. `scratch` has dynamic_linear_scratch::bytes
-/// bytes, 64-byte aligned.
-template <class Arch, class Q, bool PerRow, class Choose>
+/// bytes, 64-byte aligned. `after` (linear_after.hpp) has the last word on each value.
+template <class Arch, class Q, bool PerRow, class Choose, class After = as_it_is>
 void dynamic_linear(const dynamic_linear_layout<Arch>& layout, const float* x, int rows, code_limits limits,
-                    const Choose& choose, const std::byte* packed, float* y, std::byte* scratch) noexcept {
+                    const Choose& choose, const std::byte* packed, float* y, std::byte* scratch,
+                    const After& after = {}) noexcept {
     const conv2d_geometry g = layout.geometry(rows);
     const dynamic_linear_scratch<Arch> parts(g, rows);
     auto* codes = reinterpret_cast<Q*>(scratch);
     const activation_codes packed_for{0, limits.min, limits.max};
     const auto height = static_cast<std::size_t>(rows), depth = static_cast<std::size_t>(layout.depth);
-    if (!PerRow || rows == 1) {
-        const dynamic_range range = dynamic_quantize<Arch>(x, height * depth, limits, choose, codes);
-        implicit_gemm<Arch>(g, codes, packed_for, packed, dynamic_epilogue(layout, packed, range), y,
-                            scratch + parts.product);
-    } else if constexpr (PerRow) {
+    if constexpr (std::is_same_v<After, as_it_is>) {
+        if (!PerRow || rows == 1) {
+            const dynamic_range range = dynamic_quantize<Arch>(x, height * depth, limits, choose, codes);
+            implicit_gemm<Arch>(g, codes, packed_for, packed, dynamic_epilogue(layout, packed, range), y,
+                                scratch + parts.product);
+            return;
+        }
+    }
+    if constexpr (PerRow || !std::is_same_v<After, as_it_is>) {
         auto* ranges = reinterpret_cast<dynamic_range*>(scratch + parts.ranges);
-        dynamic_quantize_rows<Arch>(x, height, depth, limits, choose, ranges, codes);
-        const dynamic_rows_to_float epilogue{dynamic_epilogue(layout, packed, {}), ranges, y, layout.channels};
+        if constexpr (PerRow) dynamic_quantize_rows<Arch>(x, height, depth, limits, choose, ranges, codes);
+        else std::fill_n(ranges, height, dynamic_quantize<Arch>(x, height * depth, limits, choose, codes));
+        const dynamic_rows_to_float<After> epilogue{dynamic_epilogue(layout, packed, {}), ranges, y, layout.channels,
+                                                    after};
         implicit_gemm<Arch>(g, codes, packed_for, packed, epilogue, y, scratch + parts.product);
     }
 }

@@ -165,6 +165,42 @@ template <class Arch, class Out, class Epilogue>
 template <class Out, class Epilogue>
 inline constexpr bool has_narrow_rows = sizeof(Out) == 1 && !adds_residual<Epilogue>;
 
+/// Rows of a panel, as finish_rows() takes them, through a table of fine codes (see output_codes). Its entries are read one
+/// by one: it is too long for shuffles of bytes.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_fine_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                        int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    using residual_code = residual_of<Epilogue, Out>;
+    constexpr int lanes = ops::lanes, width = panel_width<Arch>, block = 8;
+    const output_codes codes = epilogue.codes;
+    const int32 low(codes.min - codes.zero_point), high(codes.max - codes.zero_point);
+    alignas(64) std::int32_t places[block * width];  // counted from the entry of real zero
+    for (; rows > 0; rows -= block, sums += block * width, y += block * y_pitch) {
+        const int count = std::min(rows, block);
+        [[maybe_unused]] residual_code residual[adds_residual<Epilogue> ? block * width : 1] = {};
+        if constexpr (adds_residual<Epilogue>)
+            copy_rows<Arch>(epilogue.residual_at(y), y_pitch, count, static_cast<std::size_t>(channels), residual,
+                            width);
+        for (int v = 0; v * lanes < channels; ++v) {
+            const auto requantize = epilogue.template vector<ops>(first_channel + v * lanes, channels - v * lanes);
+            for (int row = 0; row != count; ++row) {
+                const int at = row * width + v * lanes;
+                const int32 sum = ops::template load<int32>(sums + at);
+                const auto difference = [&]() __attribute__((always_inline)) {
+                    if constexpr (adds_residual<Epilogue>) return requantize(sum, ops::load_lanes(residual + at));
+                    else return requantize(sum);
+                }
+                ();
+                ops::store(places + at, xsimd::min(xsimd::max(difference, low), high));
+            }
+        }
+        for (int row = 0; row != count; ++row)
+            look_up_places(codes.table + codes.zero_point, places + row * width, channels, y + row * y_pitch);
+    }
+}
+
 /// Whether an epilogue does what finish_rows() does by itself: one whose numbers differ from row to row.
 template <class Arch, class Out, class Epilogue>
 inline constexpr bool finishes_tiles = requires(const Epilogue& epilogue, const std::int32_t* sums, Out* y) {
@@ -186,6 +222,12 @@ template <class Arch, class Out, class Epilogue>
                 y[c] = finish_one(epilogue, sums[row * width + c], first_channel + c, y + c);
         }
     } else {
+        if constexpr (sizeof(Out) == 1) {
+            if (has_fine_table(epilogue)) {
+                finish_fine_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
+                return;
+            }
+        }
         const std::uint8_t* table = table_of(epilogue);
         if (channels == width && table == nullptr) {
             finish_whole_rows<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);

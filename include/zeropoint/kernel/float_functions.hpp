@@ -32,9 +32,10 @@ template <class Arch>
     return xsimd::bitwise_cast<float>((whole + 127) << 23);
 }
 
-/// exp(x) within 3e-7 of itself; 0 below -87, infinity above 88, NaN of NaN. 2^n * P(x - n * log(2)) with the log in
-/// two parts, P of degree 6 fitted to [-log(2) / 2, log(2) / 2] (4e-9 in exact arithmetic).
-template <class Number> [[gnu::always_inline]] inline Number bounded_exp(const Number& x) noexcept {
+/// 2^n * P(x - n * log(2)) for the n nearest to bounded / log(2), with the log in two parts, P of degree 6 fitted to
+/// [-log(2) / 2, log(2) / 2] (4e-9 in exact arithmetic). `bounded` is x within [-87, 88], any of those where x is NaN.
+template <class Number>
+[[gnu::always_inline]] inline Number exp_within_bounds(const Number& x, const Number& bounded) noexcept {
     constexpr float p[] = {1.0f,
                            1.0f,
                            0.4999999403953552f,
@@ -42,16 +43,27 @@ template <class Number> [[gnu::always_inline]] inline Number bounded_exp(const N
                            0.04166845232248306f,
                            0.00836942158639431f,
                            0.0013813353143632412f};
-    const Number low(-87.0f), high(88.0f);
-    const Number above = choose_number(x > low, x, low);  // low for NaN
-    const Number bounded = choose_number(above < high, above, high);
     Number n;
     const Number power = nearest_power_of_two(rounded(Number(bounded * Number(1.44269504f))), n);
     const Number coarse = x - rounded(Number(n * Number(0.693359375f)));
     const Number rest = coarse - rounded(Number(n * Number(-2.12194440e-4f)));
-    const Number y = rounded(Number(polynomial(rest, p) * power));
+    return rounded(Number(polynomial(rest, p) * power));
+}
+
+/// exp(x) within 3e-7 of itself; 0 below -87, infinity above 88, NaN of NaN.
+template <class Number> [[gnu::always_inline]] inline Number bounded_exp(const Number& x) noexcept {
+    const Number low(-87.0f), high(88.0f);
+    const Number above = choose_number(x > low, x, low);  // low for NaN
+    const Number y = exp_within_bounds(x, Number(choose_number(above < high, above, high)));
     const Number finite = choose_number(x > high, Number(std::numeric_limits<float>::infinity()), y);
     return choose_number(x < low, Number(0.0f), finite);
+}
+
+/// bounded_exp(x) for x that is at most 0 or NaN.
+template <class Number> [[gnu::always_inline]] inline Number exp_of_nonpositive(const Number& x) noexcept {
+    const Number low(-87.0f);
+    const Number y = exp_within_bounds(x, Number(choose_number(x > low, x, low)));
+    return choose_number(x < low, Number(0.0f), y);
 }
 
 /// erf(x) within 4e-7, odd, in [-1, 1]; NaN gives NaN. x * P(x^2) / Q(x^2), fitted to [0, 3.95] by least squares with

@@ -60,10 +60,19 @@ constexpr const char* name_of(conv2d_algorithm algorithm) {
     return "?";
 }
 
+/// Values put around an image, in the order height, width, channels; none below 0.
+struct pad_sides {
+    int before[3] = {}, after[3] = {};
+    constexpr bool operator==(const pad_sides&) const = default;
+};
+
 /// The codes that the input can hold, from its dtype: x is in [min, max] at run time, and so is zero_point. A negative
 /// `min` says that codes are std::int8_t. A narrower range lets more panels take the faster kernel.
 struct activation_codes {
     std::int32_t zero_point = 0, min = 0, max = 255;
+
+    /// Codes of 16 bits: std::int16_t, zero point 0.
+    constexpr bool are_wide() const { return min < -128 || max > 255; }
 };
 
 }  // namespace kernel

@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/geometry.hpp>
 #include <zeropoint/kernel/panel_layout.hpp>
 #include <zeropoint/kernel/staging.hpp>
+#include <zeropoint/kernel/wide_products.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -69,6 +70,9 @@ template <class Arch> constexpr bool reads_in_place(const conv2d_geometry& g, ac
     return staged_shift<Arch>(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
 }
 
+/// The same for pairs of words, which are 16-bit codes as they are.
+constexpr bool reads_words_in_place(const conv2d_geometry& g) { return !g.has_padding() && runs_of(g).length % 2 == 0; }
+
 /// Lists how much of the magnitudes under each output pixel is flipped, in the order of list_windows. `run_sums` has room
 /// for a number for each staged row and output column.
 template <class Arch>
@@ -120,7 +124,9 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
                    centered = Activations == panel_activations::centered_codes;
     using Staged = std::conditional_t<words, std::int16_t, std::uint8_t>;
 
-    const bool in_place = !words && !centered && reads_in_place<Arch>(g, call.codes);
+    constexpr bool wide = sizeof(In) == 2;
+    static_assert(words || !wide, "convolve_band: codes of 16 bits are multiplied in pairs");
+    const bool in_place = wide ? reads_words_in_place(g) : !words && !centered && reads_in_place<Arch>(g, call.codes);
     const band_layout& staged = words ? call.plan.words : call.plan.bytes;
     const band_layout& layout = in_place ? call.plan.input : staged;
     auto* copy = reinterpret_cast<Staged*>(call.scratch);
@@ -151,6 +157,15 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         runs.ahead = panels.template weights<std::byte>(panel.index + 1);
         runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
         using weight = typename decltype(format)::weight;
+        if constexpr (wide) {
+            if (panels.window(panel.index) == 0) {
+                multiply_panel_in_parts<Arch, decltype(format)>(from + panel.group * g.group_in(), offsets, rows, runs,
+                                                                panels.template weights<weight>(panel.index),
+                                                                panel.first_channel, panel.channels, call.epilogue,
+                                                                y + panel.first_channel, g.out.channels);
+                return;
+            }
+        }
         multiply_panel<Arch, decltype(format)>(from + panel.group * g.group_in(), offsets, rows, runs,
                                                panels.template weights<weight>(panel.index), panels.bias(panel.index),
                                                panel.first_channel, panel.channels, call.epilogue,
@@ -221,8 +236,10 @@ template <class Arch, class In, class Out, class Epilogue>
     };
     for (int first = 0; first < g.out.height; first += plan.band_rows) {
         using kind = panel_activations;
-        convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);
-        if constexpr (quads_saturate<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
+        if constexpr (sizeof(In) == 1) {
+            convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);
+            if constexpr (quads_saturate<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
+        }
         convolve(std::integral_constant<kind, kind::differences>{}, first);
     }
 }

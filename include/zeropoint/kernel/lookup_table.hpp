@@ -1,4 +1,4 @@
-// Any function of one 8-bit code as a table of 256 entries.
+// Any function of one code as a table: of 256 entries for 8 bits, of more for the finer codes in front of a fused activation.
 #pragma once
 
 #include <array>
@@ -20,24 +20,35 @@ namespace kernel {
 /// Entries of a table: entry i belongs to code i + lowest code, so i for std::uint8_t and i - 128 for std::int8_t.
 inline constexpr int lookup_table_size = 256;
 
-/// Fills table[256] with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where x =
+/// Fills a table with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where x =
 /// x_scale * (code - x_zero_point), which is exact in double, and all is computed in double; where the function gives
 /// NaN, y_zero_point. `function` takes and returns double; the identity makes a table that changes the grid. The clamp
 /// comes before the rounding, as in quantize(). Saved with a model, a table means the same integers under every libm.
+/// A table of `bits` from 8 to 12 has 2^bits entries, 2^(bits - 8) for each code: entry i belongs to the real x_scale *
+/// (i / 2^(bits - 8) + lowest code - x_zero_point).
 template <code8 In, class Out, class Function>
 constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
-                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max,
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, int bits,
                                  Out* table) {
+    const int parts = 1 << (bits - 8);
     const double inverse_scale = 1 / double{y_scale};
     const double low = static_cast<double>(quant_min) - y_zero_point,
                  high = static_cast<double>(quant_max) - y_zero_point;
-    for (int i = 0; i != lookup_table_size; ++i) {
-        const int code = i + std::numeric_limits<In>::min();
-        const double scaled = function(double{x_scale} * (code - x_zero_point)) * inverse_scale;
+    for (int i = 0; i != lookup_table_size * parts; ++i) {
+        const int steps = i + parts * (std::numeric_limits<In>::min() - x_zero_point);
+        const double scaled = function(double{x_scale} * steps / parts) * inverse_scale;
         const double number = scaled == scaled ? scaled : 0;
         const double clamped = number < low ? low : number > high ? high : number;
         table[i] = static_cast<Out>(round_half_even(clamped) + y_zero_point);
     }
+}
+
+/// The same with 256 entries.
+template <code8 In, class Out, class Function>
+constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max,
+                                 Out* table) {
+    make_lookup_table<In>(function, x_scale, x_zero_point, y_scale, y_zero_point, quant_min, quant_max, 8, table);
 }
 
 /// The entries for `low` among 16 * 2^Bits of a table.
@@ -108,6 +119,23 @@ void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noex
         }
     }
     for (; i != count; ++i) y[i] = table[static_cast<std::uint8_t>(x[i]) ^ flip];
+}
+
+/// y[i] = the bits table[places[i]] for `count` places, which may lie on either side of `table`.
+template <class Out>
+[[gnu::always_inline]] inline void look_up_places(const std::uint8_t* table, const std::int32_t* places, int count,
+                                                  Out* y) noexcept {
+    static_assert(sizeof(Out) == 1);
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const std::uint8_t first = table[places[i]], second = table[places[i + 1]], third = table[places[i + 2]],
+                           fourth = table[places[i + 3]];
+        y[i] = static_cast<Out>(first);
+        y[i + 1] = static_cast<Out>(second);
+        y[i + 2] = static_cast<Out>(third);
+        y[i + 3] = static_cast<Out>(fourth);
+    }
+    for (; i < count; ++i) y[i] = static_cast<Out>(table[places[i]]);
 }
 
 }  // namespace kernel

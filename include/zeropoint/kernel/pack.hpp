@@ -11,22 +11,11 @@
 #include <zeropoint/kernel/panel_layout.hpp>
 #include <zeropoint/kernel/saturation.hpp>
 #include <zeropoint/kernel/staging.hpp>
+#include <zeropoint/kernel/wide_sums.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
-
-/// Weights as they come: OHWI with in.channels / groups innermost.
-template <class Weight> struct conv2d_weights {
-    static_assert(std::is_same_v<Weight, std::int8_t> || std::is_same_v<Weight, std::uint8_t>,
-                  "conv2d_weights<Weight>: Weight must be std::int8_t or std::uint8_t");
-    const Weight* values = nullptr;
-    const std::int32_t* zero_points = nullptr;  ///< one an output channel; null: all 0
-    const std::int32_t* bias = nullptr;         ///< one an output channel, at scale x_scale * w_scale; null: all 0
-
-    /// Whether w - zero_point needs more than 8 bits: such weights are packed as int16.
-    constexpr bool affine() const { return std::is_same_v<Weight, std::uint8_t> || zero_points != nullptr; }
-};
 
 /// a + factor * b modulo 2^32, as the accumulators wrap.
 constexpr std::int32_t add_product_wrapping(std::int32_t a, std::int32_t factor, std::int32_t b) {
@@ -57,7 +46,7 @@ public:
           weights_(weights),
           codes_(codes),
           limits_(limits_for(codes)),
-          takes_quads_(quads_hold<Arch>(highest_code(codes))),
+          takes_quads_(!codes.are_wide() && quads_hold<Arch>(highest_code(codes))),
           panels_(g, weights.affine(), packed) {
         std::fill_n(packed, panels_.layout.bytes, std::byte{0});
     }
@@ -65,7 +54,7 @@ public:
     void pack(position panel) {
         std::int32_t* bias = panels_.bias(panel.index);
         if (weights_.bias != nullptr) std::copy_n(weights_.bias + panel.first_channel, panel.channels, bias);
-        panels_.window(panel.index) = 1;
+        panels_.window(panel.index) = codes_.are_wide() ? pack_wide_bias(panel, bias) : std::uint8_t{1};
         panel_kernel kernel = panel_kernel::word_pairs;
         if (weights_.affine()) {
             fill(panel, 2, panels_.template weights<std::int16_t>(panel.index));
@@ -109,6 +98,16 @@ private:
         }
         if (!prefers_pairs(geometry_)) return panel_kernel::signed_quads;
         return pack_pairs();
+    }
+
+    /// Biases of a panel over codes of 16 bits, where int32 holds its sums whatever the codes are; else it is multiplied in
+    /// parts, which window 0 says, and the epilogue adds them.
+    std::uint8_t pack_wide_bias(position panel, std::int32_t* bias) const {
+        for (int c = 0; c != panel.channels; ++c)
+            if (!wide_sums_fit(weights_, geometry_.depth(), panel.first_channel + c)) return 0;
+        for (int c = 0; c != panel.channels; ++c)
+            bias[c] = static_cast<std::int32_t>(weights_.wide_bias_of(panel.first_channel + c));
+        return 1;
     }
 
     /// sum (x - z) w = sum x w - z sum w

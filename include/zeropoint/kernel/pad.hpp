@@ -6,6 +6,7 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/box_copy.hpp>
+#include <zeropoint/kernel/geometry.hpp>
 #include <zeropoint/kernel/rearrange.hpp>
 
 namespace zp {
@@ -15,12 +16,6 @@ namespace kernel {
 /// What stands around the image: one value, or with PyTorch's names the image mirrored without its border, its border
 /// again and again, the image from its other side; TFLite's SYMMETRIC is the image mirrored with its border.
 enum class pad_mode { constant, reflect, symmetric, replicate, circular };
-
-/// Sides in the order height, width, channels; none below 0.
-struct pad_sides {
-    int before[3] = {}, after[3] = {};
-    constexpr bool operator==(const pad_sides&) const = default;
-};
 
 constexpr shape padded_shape(const shape& in, const pad_sides& sides) {
     return {sides.before[0] + in.height + sides.after[0], sides.before[1] + in.width + sides.after[1],

@@ -149,7 +149,7 @@ template <class Arch, class Byte = const std::byte> struct packed_panels {
     packed_panels(const conv2d_geometry& g, bool affine, Byte* packed) : layout(g, affine), data(packed) {}
 
     panel_kernel kernel(int panel) const { return static_cast<panel_kernel>(data[panel]); }
-    /// windowed_quads: how many quads; 1 for all other kinds.
+    /// windowed_quads: how many quads; 1 for all other kinds, but 0 where codes of 16 bits are multiplied in parts.
     auto& window(int panel) const { return at<std::uint8_t>(static_cast<std::size_t>(layout.panels))[panel]; }
     pointer<std::int32_t> bias(int panel) const {
         return at<std::int32_t>(layout.bias_begin) + std::ptrdiff_t{panel} * layout.width;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -212,17 +213,18 @@ template <class Arch, class Window>
     return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
 }
 
-/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel. A Window is
+/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel; the zero
+/// point of 16-bit codes is 0. A Window is
 /// a pool_window, or one of several planes.
 ///
 /// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
 /// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
 /// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
 /// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
-template <class Arch, class Window, code8 T>
+template <class Arch, class Window, std::integral T>
 [[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t zero_point,
                                                   std::size_t channels, T* y) noexcept {
-    if constexpr (has_ieee_vectors<Arch>) {
+    if constexpr (has_ieee_vectors<Arch> && code8<T>) {
         if (divisor < 1 << 16) {
             using ints = xsimd::batch<std::int32_t, Arch>;
             const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);
@@ -235,6 +237,21 @@ template <class Arch, class Window, code8 T>
                 });
                 store_interleaved<Arch>(y + c, codes);
             });
+            return;
+        }
+    }
+    if constexpr (sizeof(T) == 2) {
+        if (window.size() < 1 << 16) {  // int32 holds the sums of words, many channels at a time
+            constexpr std::size_t block = 64;
+            for (std::size_t first = 0; first < channels; first += block) {
+                const std::size_t count = std::min(channels - first, block);
+                std::int32_t sums[block] = {};
+                window.for_each_position([&](const T* from) {
+                    for (std::size_t c = 0; c != count; ++c) sums[c] += from[first + c];
+                });
+                for (std::size_t c = 0; c != count; ++c)
+                    y[first + c] = static_cast<T>(divide_half_even(sums[c], divisor));
+            }
             return;
         }
     }

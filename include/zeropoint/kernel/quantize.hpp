@@ -57,6 +57,18 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
                                             codes_at(from + 2 * floats::size), codes_at(from + 3 * floats::size)});
         }
     }
+    if constexpr (has_ieee_vectors<Arch> && sizeof(Q) == 2) {
+        using floats = xsimd::batch<float, Arch>;
+        const floats multiplier(inverse_scale), zero(0.0f);
+        const floats low(static_cast<float>(quant_min - zero_point)), high(static_cast<float>(quant_max - zero_point));
+        alignas(64) std::int32_t codes[floats::size];
+        for (; i + floats::size <= count; i += floats::size) {
+            const floats scaled = floats::load_unaligned(x + i) * multiplier;
+            const floats number = xsimd::select(scaled == scaled, scaled, zero);
+            round_to_nearest(xsimd::min(xsimd::max(number, low), high)).store_unaligned(codes);
+            for (std::size_t k = 0; k != floats::size; ++k) q[i + k] = static_cast<Q>(codes[k] + zero_point);
+        }
+    }
     for (; i != count; ++i) q[i] = quantize_one<Arch, Q>(x[i], inverse_scale, zero_point, quant_min, quant_max);
 }
 

@@ -27,10 +27,12 @@ inline namespace v0 {
 namespace kernel {
 
 /// The grid a requantized value lands on. `table`, where not null, maps the bits of each code to the bits of another:
-/// an activation that is no clamp, applied last.
+/// an activation that is no clamp, applied last. Where `fine_table`, the grid is finer than the output's: its codes, of
+/// [0, max], are places in the table, which has max + 1 entries at least, and no code of 8 bits lies in between.
 struct output_codes {
     std::int32_t zero_point = 0, min = 0, max = 255;
     const std::uint8_t* table = nullptr;
+    bool fine_table = false;
 
     constexpr float lower() const { return static_cast<float>(min - zero_point); }
     constexpr float upper() const { return static_cast<float>(max - zero_point); }
@@ -275,18 +277,39 @@ template <class Epilogue> constexpr const std::uint8_t* table_of(const Epilogue&
     else return nullptr;
 }
 
+/// Whether an epilogue's codes are places in a table of their own length.
+template <class Epilogue> constexpr bool has_fine_table([[maybe_unused]] const Epilogue& epilogue) {
+    if constexpr (requires { epilogue.codes; }) return epilogue.codes.fine_table;
+    else return false;
+}
+
 /// Whether an epilogue reads a residual at the place of each output.
 template <class Epilogue> inline constexpr bool adds_residual = requires { typename Epilogue::residual_type; };
+/// The type of its codes, or another where there are none.
+template <class Epilogue, class Other> struct residual_type_of { using type = Other; };
+template <class Epilogue, class Other>
+    requires adds_residual<Epilogue>
+struct residual_type_of<Epilogue, Other> {
+    using type = typename Epilogue::residual_type;
+};
+template <class Epilogue, class Other> using residual_of = typename residual_type_of<Epilogue, Other>::type;
 
 /// The scalar definition: what one sum becomes at `y`, its place in the output.
 template <class Out, class Epilogue>
 [[gnu::always_inline]] inline Out finish_one(const Epilogue& epilogue, std::int32_t sum, int channel,
                                              [[maybe_unused]] const Out* y) noexcept {
-    Out value;
-    if constexpr (adds_residual<Epilogue>) value = static_cast<Out>(epilogue(sum, channel, *epilogue.residual_at(y)));
-    else value = static_cast<Out>(epilogue(sum, channel));
+    const auto finished = [&] {
+        if constexpr (adds_residual<Epilogue>) return epilogue(sum, channel, *epilogue.residual_at(y));
+        else return epilogue(sum, channel);
+    }();
+    const auto value = static_cast<Out>(finished);
     if constexpr (sizeof(Out) == 1) {
         const std::uint8_t* table = table_of(epilogue);
+        if constexpr (requires { epilogue.codes; }) {
+            // The clamp is for multipliers that are no numbers: nothing outside of the table is read.
+            if (epilogue.codes.fine_table)
+                return static_cast<Out>(table[std::clamp(finished, epilogue.codes.min, epilogue.codes.max)]);
+        }
         if (table != nullptr) return static_cast<Out>(table[static_cast<std::uint8_t>(value)]);
     }
     return value;

@@ -68,8 +68,9 @@ template <class Arch> constexpr bool always_byte_quads(activation_codes codes, s
            (pair_fits_int16(least, most, low, low) && pair_fits_int16(least, most, high, high));
 }
 
-/// One product. `Words` says that all panels are word_pairs; else none is.
-template <class Arch, int Rows, int Depth, int Channels, bool Words> class small_linear {
+/// One product. `Words` says that all panels are word_pairs; else none is. `FineTable` says that epilogues have a
+/// fine_table; else none has.
+template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTable = false> class small_linear {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     static constexpr conv2d_geometry geometry = geometry_of({Rows, Depth, Channels});
@@ -122,7 +123,8 @@ public:
             if constexpr (has_quads<Arch>) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
             multiply_each<any_weights>(x, codes, packed, own, y, scratch);
         }
-        if constexpr (keeps_sums<std::conditional_t<Words, word_pairs, byte_quads>, Epilogue> && sizeof(Out) == 1)
+        if constexpr (keeps_sums<std::conditional_t<Words, word_pairs, byte_quads>, Epilogue> && sizeof(Out) == 1 &&
+                      !FineTable)
             if (table_of(own) != nullptr)
                 lookup_table<Arch>(reinterpret_cast<std::uint8_t*>(y), std::size_t{Rows} * Channels, table_of(own),
                                    reinterpret_cast<std::uint8_t*>(y));
@@ -298,6 +300,18 @@ private:
             constexpr int first = panel * width + v * lanes;
             return epilogue.template vector<ops>(channel + first, Count - first)(sums[panel][v]);
         };
+        if constexpr (FineTable && sizeof(Out) == 1) {
+            alignas(64) std::int32_t places[Panels * width];  // counted from the entry of real zero
+            const output_codes& codes = epilogue.codes;
+            const int32 low(codes.min - codes.zero_point), high(codes.max - codes.zero_point);
+            unroll<Panels * ops::vectors>([&](auto i) __attribute__((always_inline)) {
+                constexpr std::integral_constant<int, i / ops::vectors> panel{};
+                constexpr std::integral_constant<int, i % ops::vectors> v{};
+                ops::store(places + i * lanes, xsimd::min(xsimd::max(requantized(panel, v), low), high));
+            });
+            look_up_places(codes.table + codes.zero_point, places, Count, y);
+            return;
+        }
         alignas(64) Out last[2 * width];  // of a panel that is not whole
         if constexpr (sizeof(Out) != 1 || ops::vectors == 4) {
             unroll<Panels>([&](auto panel) __attribute__((always_inline)) {

@@ -89,7 +89,9 @@ constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_la
 }
 
 /// What depthwise.hpp adds to a code so that it is unsigned, which is its sign bit flipped.
-constexpr std::int32_t unsigned_shift(activation_codes codes) { return codes.min < 0 ? 128 : 0; }
+constexpr std::int32_t unsigned_shift(activation_codes codes) {
+    return codes.min < 0 && !codes.are_wide() ? 128 : 0;  // words are multiplied as they are
+}
 /// What makes codes unsigned by as little as can be, because a range that begins at 0 is the narrowest.
 constexpr std::int32_t zero_based_shift(activation_codes codes) {
     return codes.min < 0 ? -std::min(codes.min, codes.zero_point) : 0;
@@ -103,11 +105,12 @@ template <class Arch> constexpr std::int32_t staged_shift(activation_codes codes
     else return std::max(codes.max, codes.zero_point) > 127 ? -128 : 0;
 }
 
-/// Codes as the int16 difference from the zero point, in [-255, 255].
+/// Codes as the int16 difference from the zero point, in [-255, 255]; codes of 16 bits, whose zero point is 0, as they are.
 template <class Arch, class In>
-[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count, activation_codes codes,
-                                                std::int16_t* to) {
-    operations<Arch>::widen(from, count, codes.zero_point, to);
+[[gnu::always_inline]] inline void stage_pixels(const In* from, std::ptrdiff_t count,
+                                                [[maybe_unused]] activation_codes codes, std::int16_t* to) {
+    if constexpr (sizeof(In) == 2) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(In));
+    else operations<Arch>::widen(from, count, codes.zero_point, to);
 }
 template <class Arch>
 [[gnu::always_inline]] inline void stage_border(std::ptrdiff_t count, activation_codes, std::int16_t* to) {

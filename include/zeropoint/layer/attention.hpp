@@ -9,9 +9,11 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/attention.hpp>
+#include <zeropoint/kernel/linear_after.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/float_linear.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>
+#include <zeropoint/layer/run_linear.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -62,8 +64,10 @@ public:
         const int rows = detail::rows_of("multi_head_attention", x.size(), Model, y.size(), Model, MostRows);
         run(x.data(), rows, y.data(), memory);
     }
-    /// The same over plain pointers, unchecked. y may be x.
-    void run(const float* x, int rows, float* y, workspace& memory) const noexcept {
+    /// The same over plain pointers, unchecked. y may be x. `after` (kernel/linear_after.hpp) has the last word on each
+    /// value.
+    template <class After = kernel::as_it_is>
+    void run(const float* x, int rows, float* y, workspace& memory, const After& after = {}) const noexcept {
         const float scale = 1.0f / std::sqrt(static_cast<float>(depth));
         input_.run(x, rows, memory.projected, memory.input);
         for (int head = 0; head != Heads; ++head) {
@@ -71,7 +75,7 @@ public:
             kernel::attention_head<Arch>(q, q + Model, q + 2 * Model, 3 * Model, rows, depth, scale, memory.keys,
                                          memory.scores, memory.context + head * depth, Model);
         }
-        output_.run(memory.context, rows, y, memory.output);
+        detail::run_linear<Arch>(output_, memory.context, rows, y, memory.output, after);
     }
 
 private:

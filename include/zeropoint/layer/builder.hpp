@@ -127,6 +127,29 @@ public:
         row.weights = row.channels * g.depth();
         return append(row);
     }
+    /// PyTorch's ConvTranspose3d.
+    constexpr int conv_transpose3d(int x, const char* name, const volume_conv_transpose& options) {
+        node row = unary(op::conv_transpose3d, x, name);
+        const shape plane = plane_of(row.in);
+        if (with_channels(options.plane(), plane).out_channels <= 0) fail(rule::out_channels_missing, row.in);
+        if (!divides_channels(options.plane(), plane))
+            fail(rule::channels_not_divisible, row.in, {1, 1, options.out_channels});
+        if (!fits(options, row.in)) fail(rule::conv_transpose_options, row.in, extents_of(options, row.in));
+        const kernel::conv_transpose3d_geometry g = geometry_of(options, row.in);
+        row.window = kernel::as_window(g.plane);
+        row.depth = {g.kernel_depth, g.stride_depth, g.padding_front, g.dilation_depth};
+        row.out = g.plane.out;
+        row.out.depth = g.out_depth;
+        row.channels = g.plane.out.channels;
+        row.bias = options.bias;
+        row.weights = row.channels * g.depth();
+        const int before = size, y = append(row);
+        if (size != before) {
+            nodes[y].window.in = g.plane.in;
+            nodes[y].window.out = g.plane.out;
+        }
+        return y;
+    }
     /// conv_transpose2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
     constexpr int conv_transpose1d(int x, const char* name, conv_transpose options) {
         if (nodes[x].out.height != 1) fail(rule::sequence_expected, nodes[x].out);

@@ -1,7 +1,7 @@
 // Options of a transposed convolution, and what they come to for an input.
 #pragma once
 
-#include <zeropoint/kernel/transposed_geometry.hpp>
+#include <zeropoint/kernel/transposed_volume_geometry.hpp>
 #include <zeropoint/layer/extent.hpp>
 
 namespace zp {
@@ -67,6 +67,60 @@ constexpr kernel::conv_transpose2d_geometry geometry_of(const conv_transpose& op
     g.padding_top = options.padding.height, g.padding_left = options.padding.width;
     g.dilation_height = options.dilation.height, g.dilation_width = options.dilation.width;
     g.groups = with_channels(options, in).groups;
+    return g;
+}
+
+/// Options of a transposed convolution over a volume.
+struct volume_conv_transpose {
+    int out_channels = 0;
+    volume_extent kernel = 1;
+    volume_extent stride = 1;
+    volume_extent padding = 0;
+    volume_extent output_padding = 0;
+    volume_extent dilation = 1;
+    int groups = 1;
+    bool bias = true;
+
+    /// Of one plane.
+    constexpr conv_transpose plane() const {
+        const auto both = [](const volume_extent& e) { return extent(e.height, e.width); };
+        return {out_channels,         both(kernel),   both(stride), both(padding),
+                both(output_padding), both(dilation), groups,       bias};
+    }
+    /// Along depth, as a sequence.
+    constexpr conv_transpose along_depth() const {
+        const auto deep = [](const volume_extent& e, int height) { return extent(height, e.depth); };
+        return {out_channels,
+                deep(kernel, 1),
+                deep(stride, 1),
+                deep(padding, 0),
+                deep(output_padding, 0),
+                deep(dilation, 1),
+                groups,
+                bias};
+    }
+};
+
+constexpr shape plane_of(const shape& volume) { return {volume.height, volume.width, volume.channels}; }
+constexpr shape depth_of(const shape& volume) { return {1, volume.depth, volume.channels}; }
+
+constexpr bool fits(const volume_conv_transpose& options, const shape& in) {
+    return fits(options.plane(), plane_of(in)) && fits(options.along_depth(), depth_of(in));
+}
+constexpr shape extents_of(const volume_conv_transpose& options, const shape& in) {
+    shape out = extents_of(options.plane(), plane_of(in));
+    out.depth = extents_of(options.along_depth(), depth_of(in)).width;
+    return out;
+}
+/// The geometry of options that fit; else one of a single value.
+constexpr kernel::conv_transpose3d_geometry geometry_of(const volume_conv_transpose& options, const shape& in) {
+    kernel::conv_transpose3d_geometry g;
+    if (!fits(options, in)) return g;
+    g.plane = geometry_of(options.plane(), plane_of(in));
+    g.in_depth = in.depth;
+    g.out_depth = extents_of(options, in).depth;
+    g.kernel_depth = options.kernel.depth, g.stride_depth = options.stride.depth;
+    g.padding_front = options.padding.depth, g.dilation_depth = options.dilation.depth;
     return g;
 }
 

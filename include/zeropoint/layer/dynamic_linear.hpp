@@ -160,16 +160,17 @@ public:
         const int rows = detail::rows_of("dynamic_linear", x.size(), Inputs, y.size(), Outputs, MostRows);
         run(x.data(), rows, y.data(), memory);
     }
-    /// The same over plain pointers, unchecked.
-    void run(const float* x, int rows, float* y, workspace& memory) const noexcept {
+    /// The same over plain pointers, unchecked. `after` (kernel/linear_after.hpp) has the last word on each value.
+    template <class After = kernel::as_it_is>
+    void run(const float* x, int rows, float* y, workspace& memory, const After& after = {}) const noexcept {
         using storage = typename Policy::input_storage;
         constexpr typename Policy::choose_range choose{};
-        if constexpr (is_small)
+        if constexpr (is_small && std::is_same_v<After, kernel::as_it_is>)
             kernel::small_dynamic_linear<Arch, storage, Inputs, Outputs, has_words>(
                 x, Policy::limits, choose, parameters_.data(), y, memory.bytes);
         else
             kernel::dynamic_linear<Arch, storage, Policy::is_per_row>(layout, x, rows, Policy::limits, choose,
-                                                                      parameters_.data(), y, memory.bytes);
+                                                                      parameters_.data(), y, memory.bytes, after);
     }
 
 private:

@@ -11,13 +11,14 @@
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/dynamic_recurrent_rows.hpp>
 #include <zeropoint/layer/float_steps.hpp>
-#include <zeropoint/layer/kernel_needs.hpp>
+#include <zeropoint/layer/row_kernels.hpp>
 
 namespace zp {
 inline namespace v0 {
 
 /// The dynamic rows of a model under one dynamic_policy on one architecture: linear layers, over a vector or over each of
-/// the vectors of a sequence, recurrent layers, and convolutions of one group, whose image has one symmetric range.
+/// the vectors of a sequence, recurrent layers, and convolutions of one group, transposed ones and those over volumes too, whose
+/// image or volume has one symmetric range.
 template <class Policy, class Arch> struct dynamic_row_kernels {
     using layout_type = kernel::dynamic_linear_layout<Arch>;
     using weight = typename Policy::weight;
@@ -52,6 +53,8 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     static constexpr int scratch_bytes(const node& row) {
         if (is_recurrent(row)) return static_cast<int>(recurrent_cells::scratch_bytes(recurrent_of(row)));
         if (row.kind == op::conv2d) return static_cast<int>(kernel::dynamic_conv2d_scratch<Arch>(row.window).bytes);
+        if (is_other_convolution(row.kind))
+            return static_cast<int>(codes_bytes(row) + scratch_bytes_of<Arch>(row, conv2d_algorithm::implicit_gemm));
         return static_cast<int>(
             kernel::dynamic_linear_scratch<Arch>(layout(row).geometry(row.in.width), row.in.width).bytes);
     }
@@ -73,7 +76,15 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
         const kernel::conv2d_weights<weight_storage> source{
             reinterpret_cast<const weight_storage*>(weights.codes.data()),
             weights.zero_points.empty() ? nullptr : weights.zero_points.data(), nullptr};
-        if (row.kind == op::conv2d)
+        if (is_other_convolution(row.kind)) {
+            const std::size_t size = 4 * static_cast<std::size_t>(row.channels);
+            const array_offsets at = arrays(row);
+            with_convolution(row,
+                             [&](auto kernels) { kernels.pack(row, source, kernel::dynamic_conv2d_codes, block); });
+            std::memcpy(block + at.scales, weights.scales.data(), size);
+            std::memset(block + at.sums, 0, size);  // zero points of activations are 0: see dynamic_to_float
+            std::memcpy(block + at.bias, weights.float_bias.data(), size);
+        } else if (row.kind == op::conv2d)
             kernel::pack_dynamic_conv2d<Arch>(row.window, row.word_weights, source, weights.scales.data(),
                                               weights.float_bias.data(), block);
         else
@@ -95,11 +106,16 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
             std::memcpy(zero_points.data(), block + at.bytes, 4 * channels);
             weights.zero_points = zero_points;
         }
-        kernel::conv2d_kernels<Arch, conv2d_algorithm::implicit_gemm>::unpack(
-            row.kind == op::conv2d ? row.window : layout(row).geometry(1),
-            row.word_weights ? zero_points.data() : nullptr,
-            kernel::activation_codes{0, limits(row).min, limits(row).max}, block,
-            reinterpret_cast<weight_storage*>(weights.codes.data()), bias.data());
+        const std::int32_t* packed_zero_points = row.word_weights ? zero_points.data() : nullptr;
+        const kernel::activation_codes input{0, limits(row).min, limits(row).max};
+        auto* values = reinterpret_cast<weight_storage*>(weights.codes.data());
+        if (is_other_convolution(row.kind))
+            with_convolution(
+                row, [&](auto kernels) { kernels.unpack(row, packed_zero_points, input, block, values, bias.data()); });
+        else
+            kernel::conv2d_kernels<Arch, conv2d_algorithm::implicit_gemm>::unpack(
+                row.kind == op::conv2d ? row.window : layout(row).geometry(1), packed_zero_points, input, block, values,
+                bias.data());
         return weights;
     }
 
@@ -109,6 +125,7 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
         if constexpr (!row.dynamic) return float_step<Arch>(row);
         else if constexpr (is_recurrent(row)) return run_recurrent_row;
         else if constexpr (row.kind == op::conv2d) return run_conv2d;
+        else if constexpr (is_other_convolution(row.kind)) return run_convolution<row.kind>;
         else if constexpr (is_small(row)) return run_small<row.in.channels, row.out.channels, row.word_weights>;
         else return run;
     }
@@ -117,6 +134,18 @@ private:
     using recurrent_cells = dynamic_recurrent_cells<Policy, Arch>;
     static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row.in}; }
 
+    static constexpr bool is_other_convolution(op kind) {
+        return is_weighted(kind) && kind != op::linear && kind != op::conv2d;
+    }
+    template <op Kind> using convolution = row_kernels<Arch, conv2d_algorithm::implicit_gemm, Kind>;
+    template <class F> static void with_convolution(const node& row, F&& f) {
+        if (row.kind == op::conv3d) f(convolution<op::conv3d>());
+        else if (row.kind == op::conv_transpose2d) f(convolution<op::conv_transpose2d>());
+        else f(convolution<op::conv_transpose3d>());
+    }
+    static constexpr std::size_t codes_bytes(const node& row) {
+        return align_up(static_cast<std::size_t>(row.in.size()));
+    }
     static constexpr kernel::linear_extents extents_of(const node& row) {
         return {row.in.width, row.in.channels, row.out.channels};
     }
@@ -128,16 +157,23 @@ private:
         return {row.in.channels, row.out.channels, row.word_weights};
     }
     static constexpr kernel::code_limits limits(const node& row) {
-        return row.kind == op::conv2d ? kernel::dynamic_conv2d_limits : Policy::limits;
+        return row.kind == op::linear ? Policy::limits : kernel::dynamic_conv2d_limits;
     }
     /// Where scales and biases lie in a block, and where what follows them does.
     struct array_offsets {
-        std::size_t scales, bias, bytes;
+        std::size_t scales, sums, bias, bytes;
     };
     static constexpr array_offsets arrays(const node& row) {
-        if (row.kind == op::linear) return {layout(row).scales, layout(row).bias, layout(row).bytes};
+        if (row.kind == op::linear) return {layout(row).scales, layout(row).sums, layout(row).bias, layout(row).bytes};
+        if (is_other_convolution(row.kind)) {
+            node like = row;
+            like.algorithm = conv2d_algorithm::implicit_gemm;
+            const std::size_t scales = align_up(packed_bytes_of<Arch>(like)),
+                              array = align_up(4 * static_cast<std::size_t>(row.channels));
+            return {scales, scales + array, scales + 2 * array, scales + 3 * array};
+        }
         const kernel::dynamic_conv2d_layout<Arch> at(row.window, row.word_weights);
-        return {at.scales, at.bias, at.bytes};
+        return {at.scales, at.sums, at.bias, at.bytes};
     }
     static void run_recurrent_row(const node& row, const context& c) noexcept {
         const recurrent_geometry g = recurrent_of(row);
@@ -148,6 +184,22 @@ private:
         kernel::dynamic_conv2d<Arch>(row.window, row.word_weights, c.in<float>(row),
                                      typename Policy::choose_image_range{}, c.block<std::byte>(row), c.out<float>(row),
                                      c.scratch<std::byte>(row));
+        clamp(row, c);
+    }
+    /// y = dequantize(convolution(quantize(x), w)) + bias, one range for all of x.
+    template <op Kind> static void run_convolution(const node& row, const context& c) noexcept {
+        const auto* block = c.block<std::byte>(row);
+        auto* scratch = c.scratch<std::byte>(row);
+        auto* codes = reinterpret_cast<std::int8_t*>(scratch);
+        const array_offsets at = arrays(row);
+        const kernel::dynamic_to_float epilogue{
+            reinterpret_cast<const float*>(block + at.scales), reinterpret_cast<const std::int32_t*>(block + at.sums),
+            reinterpret_cast<const float*>(block + at.bias),
+            kernel::dynamic_quantize<Arch>(c.in<float>(row), static_cast<std::size_t>(row.in.size()),
+                                           kernel::dynamic_conv2d_limits, typename Policy::choose_image_range{},
+                                           codes)};
+        convolution<Kind>::run(row, codes, kernel::dynamic_conv2d_codes, block, epilogue, c.out<float>(row),
+                               scratch + codes_bytes(row));
         clamp(row, c);
     }
     static void run(const node& row, const context& c) noexcept {

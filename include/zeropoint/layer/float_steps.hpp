@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/clamp.hpp>
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/conv3d.hpp>
+#include <zeropoint/kernel/conv_transpose3d.hpp>
 #include <zeropoint/kernel/float_conv2d.hpp>
 #include <zeropoint/kernel/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/float_elementwise.hpp>
@@ -48,6 +49,8 @@ template <class Arch> constexpr int float_scratch_bytes(const node& row) {
     if (row.kind == op::conv3d) return size * static_cast<int>(kernel::conv3d_float_scratch<Arch>(volume_window(row)));
     if (row.kind == op::conv_transpose2d)
         return size * static_cast<int>(kernel::conv_transpose2d_float_scratch<Arch>(transposed_window(row)));
+    if (row.kind == op::conv_transpose3d)
+        return size * static_cast<int>(kernel::conv_transpose3d_float_scratch<Arch>(transposed_volume_window(row)));
     return is_weighted(row.kind) ? size * static_cast<int>(kernel::conv2d_float_scratch<Arch>(row.window)) : 0;
 }
 
@@ -69,6 +72,13 @@ template <class Arch> struct float_steps {
     static void conv_transpose2d(const node& row, const context& c) noexcept {
         const float* weights = c.block<float>(row);
         kernel::conv_transpose2d_float<Arch>(transposed_window(row), c.in<float>(row), weights,
+                                             weights + bias_offset(row), lower_bound(row, row.activation),
+                                             upper_bound(row, row.activation), c.out<float>(row),
+                                             c.scratch<float>(row));
+    }
+    static void conv_transpose3d(const node& row, const context& c) noexcept {
+        const float* weights = c.block<float>(row);
+        kernel::conv_transpose3d_float<Arch>(transposed_volume_window(row), c.in<float>(row), weights,
                                              weights + bias_offset(row), lower_bound(row, row.activation),
                                              upper_bound(row, row.activation), c.out<float>(row),
                                              c.scratch<float>(row));
@@ -136,6 +146,7 @@ template <class Arch> constexpr step_function float_step(const node& row) {
         case op::linear: return steps::weighted;
         case op::conv3d: return steps::conv3d;
         case op::conv_transpose2d: return steps::conv_transpose2d;
+        case op::conv_transpose3d: return steps::conv_transpose3d;
         case op::batch_norm: return steps::batch_norm;
         case op::relu:
         case op::relu6:

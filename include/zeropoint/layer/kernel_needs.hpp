@@ -20,13 +20,19 @@ struct kernel_needs {
                   residual_algorithms = 0;  // of rows without a residual, and of those with one: see bit
     bool unsigned_codes = false, signed_codes = false, floats = false;
     bool unsigned_weights = false, signed_weights = false;
+    bool wide_codes = false;
 
     constexpr bool operator==(const kernel_needs&) const = default;
-    static constexpr kernel_needs everything() { return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true}; }
+    static constexpr kernel_needs everything() {
+        return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true, true};
+    }
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
     /// An algorithm of rows of one kind; linear layers are convolutions.
     static constexpr std::uint32_t bit(conv2d_algorithm algorithm, op kind = op::conv2d) {
-        const int first = kind == op::conv_transpose2d ? 8 : kind == op::conv3d ? 16 : 0;
+        const int first = kind == op::conv_transpose2d   ? 8
+                          : kind == op::conv3d           ? 16
+                          : kind == op::conv_transpose3d ? 24
+                                                         : 0;
         return std::uint32_t{1} << (first + static_cast<int>(algorithm));
     }
     constexpr bool has(conv2d_algorithm algorithm, op kind = op::conv2d) const {
@@ -44,6 +50,7 @@ struct kernel_needs {
         if (row.described == nullptr) operators |= std::uint64_t{1} << static_cast<int>(row.kind);
         unsigned_codes = unsigned_codes || row.type == scalar_type::uint8;
         signed_codes = signed_codes || row.type == scalar_type::int8;
+        wide_codes = wide_codes || row.wide_input || row.type == scalar_type::int16;
         if (!is_weighted(row.kind)) return;
         (has_residual(row) ? residual_algorithms : algorithms) |= bit(row.algorithm, row.kind);
         unsigned_weights = unsigned_weights || row.weight_type == scalar_type::uint8;

@@ -9,13 +9,14 @@
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/conv3d_geometry.hpp>
 #include <zeropoint/kernel/transposed_geometry.hpp>
+#include <zeropoint/kernel/transposed_volume_geometry.hpp>
 
 namespace zp {
 inline namespace v0 {
 
 // clang-format off
 enum class op : std::uint8_t {
-    none, input, conv2d, conv3d, conv_transpose2d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
+    none, input, conv2d, conv3d, conv_transpose2d, conv_transpose3d, linear, batch_norm, relu, relu6, leaky_relu, sigmoid, tanh, hardswish, add, concat,
     max_pool2d, avg_pool2d, adaptive_avg_pool2d, flatten, dropout, quant_stub, dequant_stub, quantize, dequantize,
     requantize, custom, clamp, activation,
     // Described operators (layer/operator_description.hpp): no pass and no kernel table knows their names.
@@ -29,7 +30,7 @@ enum class op : std::uint8_t {
 
 constexpr const char* name_of(op kind) {
     constexpr const char* names[] = {
-        "none", "input", "conv2d", "conv3d", "conv_transpose2d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
+        "none", "input", "conv2d", "conv3d", "conv_transpose2d", "conv_transpose3d", "linear", "batch_norm", "relu", "relu6", "leaky_relu", "sigmoid", "tanh", "hardswish", "add",
         "concat", "max_pool2d", "avg_pool2d", "adaptive_avg_pool2d", "flatten", "dropout", "quant_stub", "dequant_stub",
         "quantize", "dequantize", "requantize", "custom", "clamp", "activation", "normalize", "mul_scalar", "mul", "sub",
         "div", "maximum", "minimum", "squared_difference", "prelu", "mean", "sum", "softmax", "log_softmax", "layer_norm",
@@ -46,11 +47,12 @@ constexpr const char* name_of(op kind) {
 
 /// Weights of their own, folded, fused and packed: the layers that a multiply-accumulate kernel runs.
 constexpr bool is_weighted(op kind) {
-    return kind == op::conv2d || kind == op::conv3d || kind == op::conv_transpose2d || kind == op::linear;
+    return kind == op::conv2d || kind == op::conv3d || kind == op::conv_transpose2d || kind == op::conv_transpose3d ||
+           kind == op::linear;
 }
 /// Activations that a requantization can do by clamping.
 constexpr bool is_clamp(op kind) { return kind == op::relu || kind == op::relu6 || kind == op::clamp; }
-/// Activations that are a 256-entry table on 8 bits.
+/// Activations that are a table on 8 bits: of 256 entries on their own, of more where they are fused into a weighted row.
 constexpr bool is_table(op kind) {
     return kind == op::leaky_relu || kind == op::sigmoid || kind == op::tanh || kind == op::hardswish ||
            kind == op::activation;
@@ -124,6 +126,7 @@ struct node {
     bool affine = true;             // batch_norm: has weight and bias
     bool affine_weights = false;    // quantized weights have zero points
     bool word_weights = false;      // quantized weights are packed in 16 bits each: see takes_words
+    bool wide_input = false;        // quantized: reads codes of 16 bits
     bool count_include_pad = true;  // avg_pool2d
     bool one_dimensional = false;   // conv1d, conv_transpose1d: the weight has no height in files
     bool keep_float = false;        // stays float32 through convert
@@ -135,9 +138,10 @@ struct node {
     short inputs[max_inputs] = {};
     shape in, out;
     shape flattened{0, 0, 0};  // height x width x channels before a flatten; of a linear's input, else of the output
-    kernel::conv2d_geometry window;  // conv2d, linear and pooling; conv_transpose2d: see transposed_window
-    depth_window depth;   // conv3d: its window along depth; `window` is one over all of its planes, see volume_window
-    float parameter = 0;  // negative_slope of leaky_relu, epsilon of batch_norm
+    kernel::conv2d_geometry window;  // conv2d, linear and pooling; transposed ones: see transposed_window
+    depth_window
+        depth;  // conv3d, conv_transpose3d: the window along depth; see volume_window, transposed_volume_window
+    float parameter = 0;            // negative_slope of leaky_relu, epsilon of batch_norm
     float lowest = 0, highest = 0;  // clamp, of its own or fused: the bounds
     const char* name = "";
     const char* file_name =
@@ -152,6 +156,7 @@ struct node {
     short table_origin = -1;         // and row whose activation the table computes
     short slot = -1;                 // scale and zero point (and observer) of the output
     short table_slot = -1;           // of the value before a fused table
+    std::int8_t table_bits = 8;      // and how many bits choose its entry: see fused_table.hpp
     std::int32_t quant_min = 0, quant_max = 0;  // range of the output's codes
     std::int32_t weight_min = 0, weight_max = 0;
     int weights = 0, channels = 0;                             // how many weights, how many output channels
@@ -171,12 +176,23 @@ struct node {
 
 /// Rows whose block is a 256-entry table: activations of their own, and the rescaling in front of a concat.
 constexpr bool is_table_row(const node& row) {
+    if (row.wide_input || row.type == scalar_type::int16) return false;  // see is_wide_table_row
     return row.type != scalar_type::float32 && (is_table(row.kind) || row.kind == op::requantize);
 }
 
 /// What a conv_transpose2d row computes: its window holds the same numbers under the same names.
 constexpr kernel::conv_transpose2d_geometry transposed_window(const node& row) {
     return kernel::as_transposed(row.window);
+}
+/// What a conv_transpose3d row computes. Its window holds the numbers of a plane.
+constexpr kernel::conv_transpose3d_geometry transposed_volume_window(const node& row) {
+    return {kernel::as_transposed(row.window),
+            row.in.depth,
+            row.out.depth,
+            row.depth.kernel,
+            row.depth.stride,
+            row.depth.padding,
+            row.depth.dilation};
 }
 
 /// What a conv3d row computes. Its window is that of one output plane, the planes under it being channels of one image:
@@ -211,7 +227,7 @@ enum class rule : std::uint8_t {
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
-    conv_transpose_options, cannot_stream
+    conv_transpose_options, no_wide_form, cannot_stream
 };
 // clang-format on
 

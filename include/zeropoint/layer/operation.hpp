@@ -14,7 +14,7 @@
 namespace zp {
 inline namespace v0 {
 
-/// What an operator's form works on: T is float, or the storage type of codes, std::uint8_t or std::int8_t.
+/// What an operator's form works on: T is float, or the storage type of codes: std::uint8_t, std::int8_t or std::int16_t.
 template <class T> class operands {
 public:
     operands(const node& row, const context& c) : row_(row), context_(c) {}
@@ -84,6 +84,17 @@ template <class Operator> constexpr bool accepts(std::span<const shape> xs) {
     else return true;
 }
 
+template <class Operator>
+inline constexpr bool takes_words = [] {
+    if constexpr (requires { Operator::takes_words; }) return Operator::takes_words;
+    else return false;
+}();
+
+template <class Operator, class Arch> constexpr step_function word_step_of_operator() {
+    if constexpr (takes_words<Operator>) return step_of_operator<Operator, Arch, std::int16_t>();
+    else return nullptr;
+}
+
 template <class Operator, class Arch> constexpr operator_description describe() {
     operator_description d{};
     d.kind = Operator::kind;
@@ -100,6 +111,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     if constexpr (requires { Operator::takes_volumes; }) d.takes_volumes = Operator::takes_volumes;
     if constexpr (requires { Operator::fuses_clamps; }) d.fuses_clamps = Operator::fuses_clamps;
     d.has_codes = has_form<Operator, Arch, std::uint8_t> && has_form<Operator, Arch, std::int8_t>;
+    d.has_words = takes_words<Operator>;
     d.parameters = [](const node& row) { return parameters_of<Operator>(row.in); };
     d.scratch_bytes = [](const node& row) {
         if constexpr (requires { Operator::template scratch_bytes<Arch>(row); })
@@ -128,6 +140,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
         else return static_cast<void>(row), input;
     };
     if constexpr (requires { Operator::map; }) d.map = &Operator::map;
+    if constexpr (requires { Operator::zeros; }) d.zeros = Operator::zeros;
     if constexpr (requires { Operator::template quantized<Arch>; }) d.quantized = &Operator::template quantized<Arch>;
     if constexpr (requires { Operator::recurrent; }) d.recurrent = &Operator::recurrent;
     d.macs = [](const node& row) -> std::int64_t {
@@ -142,9 +155,9 @@ template <class Operator, class Arch> constexpr operator_description describe() 
 template <class Operator, class Arch = default_architecture>
 inline constexpr operator_description description_of = detail::describe<Operator, Arch>();
 template <class Operator, class Arch = default_architecture>
-inline constexpr operator_steps steps_of{detail::step_of_operator<Operator, Arch, float>(),
-                                         detail::step_of_operator<Operator, Arch, std::uint8_t>(),
-                                         detail::step_of_operator<Operator, Arch, std::int8_t>()};
+inline constexpr operator_steps steps_of{
+    detail::step_of_operator<Operator, Arch, float>(), detail::step_of_operator<Operator, Arch, std::uint8_t>(),
+    detail::step_of_operator<Operator, Arch, std::int8_t>(), detail::word_step_of_operator<Operator, Arch>()};
 
 /// What makes a type an operator: `kind`, its name; an output_shape; and a float form, `forward(const operands<float>&)`.
 template <class Operator> concept describes_operator = requires(shape x) {
@@ -190,6 +203,8 @@ template <op Kind, fixed_string Name, class Operator, class... Branches> struct 
 /// `forward(const zp::operands<float>&)`. Without more it runs in float32, between a dequantize and a quantize. With
 /// `forward(const zp::operands<T>&)` for std::uint8_t and std::int8_t it has an int8 form. All other members are optional:
 ///
+/// - `takes_words`: true where `forward` takes std::int16_t as well, the codes of 16-bit activations. Else it is computed in
+///   float32 among those.
 /// - `parameters(shape x)` of the first input: how many floats it owns, "name.weight" in a file; or a zp::parameter_list.
 /// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead.
 /// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.

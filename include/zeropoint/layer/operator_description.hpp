@@ -107,6 +107,7 @@ struct operator_description {
     bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image
     bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
     bool has_codes = false;      // has an int8 form
+    bool has_words = false;      // has a form over codes of 16 bits
 
     parameter_list (*parameters)(const node&);
     int (*scratch_bytes)(const node&);
@@ -116,13 +117,14 @@ struct operator_description {
     qparams (*derive)(const node&, const qparams& input);  // where the range is derived
     std::int64_t (*macs)(const node&);                     // multiply-accumulates, for tables and budgets
     const channel_map* map = nullptr;                      // where it is one
-    const quantized_form* quantized = nullptr;             // where int8 rows keep matrices as codes
-    const recurrent_layer* recurrent = nullptr;            // where it is one, which has a dynamic form
+    const kernel::pad_sides* zeros = nullptr;    // where it only puts zeros around an image, as convolutions can
+    const quantized_form* quantized = nullptr;   // where int8 rows keep matrices as codes
+    const recurrent_layer* recurrent = nullptr;  // where it is one, which has a dynamic form
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.
 struct operator_steps {
-    step_function floats, unsigned_codes, signed_codes;
+    step_function floats, unsigned_codes, signed_codes, words = nullptr;
 };
 
 /// What a row does, for people: an activation has the name of its function.
@@ -165,7 +167,8 @@ constexpr bool is_elementwise(const node& row) {
 constexpr bool takes_volumes(const node& row) {
     if (is_elementwise(row) || is_identity(row.kind)) return true;
     if (row.described != nullptr) return row.described->takes_volumes;
-    return row.kind == op::conv3d || row.kind == op::concat || row.kind == op::flatten;
+    return row.kind == op::conv3d || row.kind == op::conv_transpose3d || row.kind == op::concat ||
+           row.kind == op::flatten;
 }
 /// Whether the values that a row writes are those it reads: only their extents or their scale differ.
 constexpr bool is_view(const node& row) {
@@ -180,6 +183,31 @@ constexpr bool is_recurrent(const node& row) { return row.described != nullptr &
 constexpr bool keeps_codes(const node& row) {
     return row.described != nullptr && row.described->quantized != nullptr && row.type != scalar_type::float32;
 }
+
+/// Whether a row has a form over codes of 16 bits. Other rows stay in float32 where the qconfig asks for those.
+constexpr bool has_wide_form(const node& row) {
+    if (row.described != nullptr) return row.described->has_words;
+    switch (row.kind) {
+        case op::input:
+        case op::conv2d:
+        case op::linear:
+        case op::add:
+        case op::concat:
+        case op::max_pool2d:
+        case op::avg_pool2d:
+        case op::adaptive_avg_pool2d:
+        case op::flatten: return true;
+        default: return is_clamp(row.kind) || is_table(row.kind) || is_identity(row.kind);
+    }
+}
+
+/// Whether a row's block is a wide_table: its nodes, int32.
+constexpr bool is_wide_table_row(const node& row) { return row.type == scalar_type::int16 && is_table(row.kind); }
+/// Whether a row computes with codes of 16 bits at one end at least, a boundary to floats excepted.
+constexpr bool is_wide(const node& row) {
+    return row.wide_input || (row.type == scalar_type::int16 && row.kind != op::quantize);
+}
+
 /// Where the prepared bytes of a described row lie in its block: behind its floats.
 constexpr int prepared_offset(const node& row) {
     if (keeps_codes(row)) return 0;

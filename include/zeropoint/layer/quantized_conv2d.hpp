@@ -10,7 +10,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/layer/context.hpp>
-#include <zeropoint/layer/fused_clamp.hpp>
+#include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/layer/row_kernels.hpp>
@@ -22,7 +22,7 @@ inline namespace v0 {
 constexpr kernel::linear_extents small_extents(const node& row) {
     if (!is_weighted(row.kind) || row.type == scalar_type::float32 || row.affine_weights || has_residual(row))
         return {};
-    if (row.kind == op::conv_transpose2d || row.kind == op::conv3d) return {};
+    if ((row.kind != op::conv2d && row.kind != op::linear) || row.wide_input) return {};
     if (row.algorithm != conv2d_algorithm::implicit_gemm) return {};
     const kernel::linear_extents extents = kernel::linear_extents_of(row.window);
     return extents.are_small() ? extents : kernel::linear_extents{};
@@ -54,7 +54,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             ratios = real_bias + (Requantization::has_float_bias ? array : 0);
             zero_points = ratios + (has_residual(row) ? array : 0);
             table = zero_points + (row.affine_weights ? array : 0);
-            bytes = table + (is_table(row.activation) ? 256 : 0);
+            bytes = table + fused_table_size(row);
         }
     };
     static constexpr int parameter_bytes(const node& row) { return block(row).bytes; }
@@ -83,7 +83,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             const auto i = static_cast<std::size_t>(c);
             first_type first{};
             second_type second{};
-            Requantization::prepare({input.scale, weights.scales[i], output.scale},
+            Requantization::prepare({input.scale, weights.scales[i], rounded_scale(row, output)},
                                     Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
             std::memcpy(memory + at.first + 4 * c, &first, 4);
             if constexpr (Requantization::has_second) std::memcpy(memory + at.second + 4 * c, &second, 4);
@@ -126,7 +126,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             std::memcpy(weights.float_bias.data(), memory + at.real_bias, 4 * channels);
         }
         if (is_table(row.activation)) {
-            weights.table.resize(256);
+            weights.table.resize(static_cast<std::size_t>(fused_table_size(row)));
             copy_table(row, reinterpret_cast<const std::uint8_t*>(memory + at.table), weights.table.data());
         }
         return weights;
@@ -139,9 +139,9 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
                                                 c.scratch<std::byte>(row));
     }
     /// The same for a row of these small_extents.
-    template <class In, class Out, int Rows, int Depth, int Channels, bool Words>
+    template <class In, class Out, int Rows, int Depth, int Channels, bool Words, bool FineTable>
     static void run_small(const node& row, const context& c) noexcept {
-        using product = kernel::small_linear<Arch, Rows, Depth, Channels, Words>;
+        using product = kernel::small_linear<Arch, Rows, Depth, Channels, Words, FineTable>;
         constexpr block parts = [] {
             node like;
             like.algorithm = conv2d_algorithm::implicit_gemm;
@@ -160,7 +160,7 @@ private:
     [[gnu::always_inline]] static auto epilogue_of(const context& c, const node& row, const block& parts) noexcept {
         const bool fused_table = is_table(row.activation);
         const qparams& range = fused_table ? c.ranges[row.table_slot] : c.range(row);
-        kernel::output_codes codes = clamped_codes(row, row.activation, range);
+        kernel::output_codes codes = rounded_codes(row, range);
         if (fused_table) codes.table = c.block<std::uint8_t>(row, parts.table);
         const first_type* first = c.block<first_type>(row, parts.first);
         if constexpr (HasResidual)  // whose codes have the type of the output's
@@ -178,10 +178,12 @@ private:
     static kernel::activation_codes codes_of(const node& producer, const qparams& range) {
         return {range.zero_point, producer.quant_min, producer.quant_max};
     }
-    /// Files and lookup tables count codes from the lowest, an epilogue by their bits: for signed codes the halves change places.
+    /// Files and fine tables count codes from the lowest, an epilogue of 8 bits by their bits: for signed codes the halves
+    /// change places.
     static void copy_table(const node& row, const std::uint8_t* from, std::uint8_t* to) {
-        const std::size_t flip = row.type == scalar_type::int8 ? 128 : 0;
-        for (std::size_t i = 0; i != 256; ++i) to[i ^ flip] = from[i];
+        const auto size = static_cast<std::size_t>(fused_table_size(row));
+        const std::size_t flip = row.type == scalar_type::int8 && !has_fine_table(row) ? 128 : 0;
+        for (std::size_t i = 0; i != size; ++i) to[i ^ flip] = from[i];
     }
 };
 

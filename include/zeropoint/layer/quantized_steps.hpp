@@ -15,6 +15,7 @@
 #include <zeropoint/kernel/quantize.hpp>
 #include <zeropoint/layer/float_steps.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
+#include <zeropoint/layer/wide_steps.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -77,11 +78,13 @@ template <class Arch, class T> struct code_steps {
 /// The rows of an int8 model under one requantization policy on one architecture: those that Needs knows.
 template <class Requantization, class Arch, kernel_needs Needs> struct quantized_kernels {
     using convolution = quantized_conv2d_kernels<Requantization, Arch>;
+    using wide = wide_steps<Requantization, Arch, Needs>;
     using requantization_policy = Requantization;
     static constexpr kernel_needs needs = Needs;
 
     static constexpr int parameter_bytes(const node& row) {
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) return float_parameter_bytes(row);
+        if (is_wide(row) && row.described == nullptr) return wide::parameter_bytes(row);
         if (is_weighted(row.kind)) return convolution::parameter_bytes(row);
         if (is_table_row(row)) return 256;
         if (row.described != nullptr) return prepared_offset(row) + row.described->prepared_bytes(row);
@@ -97,12 +100,19 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     static void write_weighted(const node& row, const node* rows, const quantized_weights& weights,
                                const qparams* ranges, std::byte* block) {
         const node& producer = rows[row.inputs[0]];
+        if (row.wide_input) {
+            if constexpr (Needs.wide_codes)
+                wide::convolution::template write<Needs>(row, weights, ranges[producer.slot], ranges[row.slot], block);
+            return;
+        }
         convolution::template write<Needs>(row, producer, weights, ranges[producer.slot],
                                            ranges[is_table(row.activation) ? row.table_slot : row.slot], block,
                                            has_residual(row) ? ranges[rows[row.inputs[1]].slot].scale : 0);
     }
     static quantized_weights read_weighted(const node& row, const node& producer, const qparams* ranges,
                                            const std::byte* block) {
+        if constexpr (Needs.wide_codes)
+            if (row.wide_input) return wide::convolution::template read<Needs>(row, block);
         return convolution::template read<Needs>(row, producer, ranges[producer.slot], block);
     }
     static void write_table(const node&, const std::vector<std::uint8_t>& table, std::byte* block) {
@@ -116,6 +126,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     /// What follows from the ranges, and from the floats of a described row, and no file holds.
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
         if (row.described != nullptr) row.described->prepare(prepare(row, rows, ranges, block));
+        if (is_wide(row)) return wide::write_derived(row, rows, ranges, block);
         if (row.kind != op::add) return;
         const qparams &a = ranges[rows[row.inputs[0]].slot], &b = ranges[rows[row.inputs[1]].slot],
                       &y = ranges[row.slot];
@@ -132,7 +143,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
             using in = storage_of<rows[rows[Row].inputs[0]].type>;
             using out = storage_of<rows[Row].type>;
             return convolution::template run_small<in, out, extents.rows, extents.depth, extents.channels,
-                                                   rows[Row].word_weights>;
+                                                   rows[Row].word_weights, has_fine_table(rows[Row])>;
         } else {
             return step_of(rows, rows[Row]);
         }
@@ -144,9 +155,12 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
             if constexpr (Needs.floats) return float_step<Arch>(row);
             else return nullptr;
         }
+        if (row.steps != nullptr && input == scalar_type::int16) return row.steps->words;
         if (row.steps != nullptr)
             return input == scalar_type::uint8 ? row.steps->unsigned_codes : row.steps->signed_codes;
         const scalar_type codes = row.kind == op::quantize ? row.type : input;
+        if constexpr (Needs.wide_codes)
+            if (codes == scalar_type::int16 || row.type == scalar_type::int16) return wide::step_of(input, row);
         if constexpr (Needs.unsigned_codes)
             if (codes == scalar_type::uint8) return step_from<std::uint8_t>(row);
         if constexpr (Needs.signed_codes)

@@ -14,8 +14,10 @@ struct quantized_weights {
     std::vector<float> scales;              // one an output channel
     std::vector<std::int32_t> zero_points;  // one an output channel; empty where symmetric
     std::vector<std::int32_t> bias;         // one an output channel, in units of input scale * weight scale
-    std::vector<float> float_bias;          // policy float_bias: in real units, instead of `bias`
-    std::vector<std::uint8_t> table;        // 256 entries where an activation is fused that is no clamp
+    std::vector<std::int64_t>
+        wide_bias;                    // the same where activations have 16 bits, whatever the policy; `bias` is empty
+    std::vector<float> float_bias;    // policy float_bias: in real units, instead of `bias`
+    std::vector<std::uint8_t> table;  // where an activation is fused that is no clamp: see fused_table.hpp
 };
 
 /// The parameters of a described operator whose matrices are kept as codes, both in the order of its parameter_list.

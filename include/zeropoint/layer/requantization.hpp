@@ -5,10 +5,17 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/wide_requantize.hpp>
+#include <zeropoint/layer/node.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 namespace zp {
 inline namespace v0 {
+
+/// The scales around one output channel.
+struct channel_scales {
+    float input, weight, output;
+};
 
 /// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/requantize.hpp, and says
 /// what the epilogue's arrays of one value a channel hold: `first`, and `second` where there is one (4 bytes each).
@@ -17,13 +24,13 @@ inline namespace v0 {
 /// reproduce other systems cannot: there a sum has 8-bit operands.
 struct requantization_tag {
     static constexpr bool adds_residuals = false;
+    /// Sums over codes of 16 bits are rounded once, by kernel::wide_requantize.
+    static constexpr kernel::half_way wide_halves(op) { return kernel::half_way::to_even; }
+    static constexpr fixed_point_multiplier wide_multiplier(op, const channel_scales& s) {
+        return quantize_multiplier_single_rounding(double{s.input} * double{s.weight} / double{s.output});
+    }
 };
 template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
-
-/// The scales around one output channel.
-struct channel_scales {
-    float input, weight, output;
-};
 
 /// A float multiplier, one rounding to nearest even, an int32 bias. The default.
 struct nearest_even : requantization_tag {
@@ -57,8 +64,22 @@ struct float_bias : requantization_tag {
     }
 };
 
+/// What both fixed-point policies do with sums over codes of 16 bits: as LiteRT's kernels, whose convolutions multiply by 15
+/// bits of the ratio and round halves up, and whose fully connected layers by 31 bits and round them away from zero.
+struct fixed_point_words : requantization_tag {
+    static constexpr kernel::half_way wide_halves(op kind) {
+        return kind == op::linear ? kernel::half_way::away_from_zero : kernel::half_way::up;
+    }
+    static constexpr fixed_point_multiplier wide_multiplier(op kind, const channel_scales& s) {
+        fixed_point_multiplier m = requantization_tag::wide_multiplier(kind, s);
+        if (kind != op::linear)
+            m.multiplier = m.multiplier < 0x7fff0000 ? (m.multiplier + 0x8000) / 0x10000 * 0x10000 : 0x7fff0000;
+        return m;
+    }
+};
+
 /// No float at inference: TFLite's reference kernels with their two roundings.
-struct fixed_point_double_rounding : requantization_tag {
+struct fixed_point_double_rounding : fixed_point_words {
     static constexpr const char* name = "fixed_point_double_rounding";
     using first_type = std::int32_t;
     using second_type = std::int32_t;
@@ -75,7 +96,7 @@ struct fixed_point_double_rounding : requantization_tag {
 };
 
 /// TFLite built with TFLITE_SINGLE_ROUNDING, CMSIS-NN's CMSIS_NN_USE_SINGLE_ROUNDING.
-struct fixed_point_single_rounding : requantization_tag {
+struct fixed_point_single_rounding : fixed_point_words {
     static constexpr const char* name = "fixed_point_single_rounding";
     using first_type = std::int32_t;
     using second_type = std::int32_t;

@@ -28,13 +28,14 @@ template <int Inputs, int Outputs, class Code, class Arch> class integer_product
 public:
     static constexpr std::size_t scratch_bytes = kernel_.scratch_bytes(1);
 
-    integer_product(std::span<const float> weights, std::int32_t zero_point)
+    /// `where` names the weights in errors.
+    integer_product(std::span<const float> weights, std::int32_t zero_point, const char* where = "static_recurrent")
         : codes_{zero_point, std::is_signed_v<Code> ? -128 : 0, std::is_signed_v<Code> ? 127 : 255},
           packed_(kernel_.packed_bytes()) {
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
         const std::vector<float> none(Outputs);
         const quantized_weights quantized =
-            quantize_filters<recurrent_weight_quantizer, Arch>(weights, none, 1.0f, true, "static_recurrent", raised);
+            quantize_filters<recurrent_weight_quantizer, Arch>(weights, none, 1.0f, true, where, raised);
         scales_ = quantized.scales;
         kernel_.pack(reinterpret_cast<const std::int8_t*>(quantized.codes.data()), codes_, packed_.data());
     }

@@ -5,13 +5,16 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/float_rows.hpp>
+#include <zeropoint/kernel/linear_after.hpp>
 #include <zeropoint/layer/attention.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>
+#include <zeropoint/layer/run_linear.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -112,34 +115,27 @@ public:
     }
     /// The same over plain pointers, unchecked. y may be x.
     void run(const float* x, int rows, float* y, workspace& memory) const noexcept {
-        const auto size = static_cast<std::size_t>(rows) * model;
         float *sum = memory.sum, *normalized = memory.normalized;
         if constexpr (Options.norm_first) {
             norm1_.run(x, rows, normalized);
-            self_attn_.run(normalized, rows, sum, memory.attention);
-            kernel::add_rows<Arch>(x, sum, size, sum);
+            self_attn_.run(normalized, rows, sum, memory.attention, kernel::added_to{x});
             norm2_.run(sum, rows, normalized);
-            run_feed_forward(rows, memory);
-            kernel::add_rows<Arch>(sum, normalized, size, y);
+            run_feed_forward(normalized, rows, sum, y, memory);
         } else {
-            self_attn_.run(x, rows, sum, memory.attention);
-            kernel::add_rows<Arch>(x, sum, size, sum);
+            self_attn_.run(x, rows, sum, memory.attention, kernel::added_to{x});
             norm1_.run(sum, rows, sum);
-            std::copy(sum, sum + size, normalized);
-            run_feed_forward(rows, memory);
-            kernel::add_rows<Arch>(sum, normalized, size, sum);
-            norm2_.run(sum, rows, y);
+            run_feed_forward(sum, rows, sum, normalized, memory);
+            norm2_.run(normalized, rows, y);
         }
     }
 
 private:
-    /// normalized = linear2(activation(linear1(normalized)))
-    void run_feed_forward(int rows, workspace& memory) const noexcept {
-        const auto size = static_cast<std::size_t>(rows) * feed_forward;
-        linear1_.run(memory.normalized, rows, memory.hidden, memory.linear1);
-        if constexpr (Options.activation == feed_forward_activation::gelu) kernel::gelu_rows<Arch>(memory.hidden, size);
-        else kernel::relu_rows<Arch>(memory.hidden, size);
-        linear2_.run(memory.hidden, rows, memory.normalized, memory.linear2);
+    /// y = added + linear2(activation(linear1(x)))
+    void run_feed_forward(const float* x, int rows, const float* added, float* y, workspace& memory) const noexcept {
+        using activation = std::conditional_t<Options.activation == feed_forward_activation::gelu, kernel::gelu_of_it,
+                                              kernel::relu_of_it>;
+        detail::run_linear<Arch>(linear1_, x, rows, memory.hidden, memory.linear1, activation{});
+        detail::run_linear<Arch>(linear2_, memory.hidden, rows, y, memory.linear2, kernel::added_to{added});
     }
 
     attention_type self_attn_;

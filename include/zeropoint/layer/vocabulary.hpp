@@ -44,6 +44,13 @@ template <fixed_string Name, conv_transpose Options> struct conv_transpose1d {
     static constexpr int lower(builder& b, int x) { return b.conv_transpose1d(x, Name.text, Options); }
 };
 
+/// Over a volume: `zp::conv_transpose3d<"up", zp::volume_conv_transpose{.out_channels = 8, .kernel = 2, .stride = 2}>` doubles
+/// depth, height and width. The weight in a file is in_channels x out_channels/groups x depth x height x width.
+template <fixed_string Name, volume_conv_transpose Options> struct conv_transpose3d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv_transpose3d(x, Name.text, Options); }
+};
+
 enum class with_bias : bool { no, yes };
 
 /// Fully connected over a vector of 1 x 1 x K, or over each of the vectors of a sequence, 1 x length x K; put zp::flatten

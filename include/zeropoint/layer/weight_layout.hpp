@@ -1,5 +1,5 @@
 // Between the order of weights inside (out, height, width, in) and in files, which is PyTorch's: (out, in, height, width),
-// (in, out, height, width) of transposed convolutions.
+// (in, out, height, width) of transposed convolutions, with a depth over volumes.
 #pragma once
 
 #include <algorithm>
@@ -18,10 +18,12 @@ inline namespace v0 {
 /// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIDHW for one over a volume, IOHW for a transposed one, without the
 /// height in one dimension, out x in for a linear layer.
 inline std::vector<std::int64_t> weight_shape(const node& row) {
-    const bool transposed = row.kind == op::conv_transpose2d;
+    const bool transposed = row.kind == op::conv_transpose2d || row.kind == op::conv_transpose3d;
     const int first = transposed ? row.in.channels : row.channels,
               second = transposed ? row.window.group_out() : row.window.group_in();
     if (row.one_dimensional) return {first, second, row.window.kernel_width};
+    if (row.kind == op::conv_transpose3d)
+        return {first, second, row.depth.kernel, row.window.kernel_height, row.window.kernel_width};
     if (transposed || row.kind == op::conv2d) return {first, second, row.window.kernel_height, row.window.kernel_width};
     if (row.kind == op::conv3d)
         return {row.channels, row.in.channels / row.window.groups, row.depth.kernel, row.window.kernel_height,
@@ -50,6 +52,8 @@ template <class T> void weights_from_file(const node& row, const T* file, T* ins
         kernel::oihw_to_ohwi(file, row.channels, row.in.channels / row.window.groups, volume_window(row).taps(),
                              inside);
     else if (row.kind == op::conv_transpose2d) kernel::iohw_to_ohwi(transposed_window(row), file, inside);
+    else if (row.kind == op::conv_transpose3d)
+        kernel::iohw_to_ohwi(transposed_volume_window(row).all_taps(), file, inside);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::chw_columns_to_hwc(file, row.channels, row.flattened, inside);
     else std::copy_n(file, row.weights, inside);
@@ -62,6 +66,8 @@ template <class T> void weights_to_file(const node& row, const T* inside, T* fil
         kernel::ohwi_to_oihw(inside, row.channels, row.in.channels / row.window.groups, volume_window(row).taps(),
                              file);
     else if (row.kind == op::conv_transpose2d) kernel::ohwi_to_iohw(transposed_window(row), inside, file);
+    else if (row.kind == op::conv_transpose3d)
+        kernel::ohwi_to_iohw(transposed_volume_window(row).all_taps(), inside, file);
     else if (row.kind == op::linear && row.flattened_columns())
         kernel::hwc_columns_to_chw(inside, row.channels, row.flattened, file);
     else std::copy_n(inside, row.weights, file);

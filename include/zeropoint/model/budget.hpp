@@ -11,7 +11,8 @@ inline namespace v0 {
 
 /// Multiply-accumulates of one inference of a row: products of weights and activations, or of activations.
 constexpr std::int64_t macs_of(const node& row) {
-    if (row.kind == op::conv_transpose2d) return std::int64_t{row.in.pixels()} * row.weights;
+    if (row.kind == op::conv_transpose2d || row.kind == op::conv_transpose3d)
+        return std::int64_t{row.in.pixels()} * row.weights;
     if (is_weighted(row.kind)) return std::int64_t{row.out.pixels()} * row.weights;
     return row.described == nullptr ? 0 : row.described->macs(row);
 }

@@ -12,7 +12,7 @@ namespace zp {
 inline namespace v0 {
 
 /// Hash of everything that gives a file's integers their meaning: operators with their parameter, names, extents, windows, dtypes with their
-/// ranges, who shares a scale, and the requantization policy. Not of the architecture, nor of where things lie in memory.
+/// ranges, who shares a scale, how many entries fused tables have, and the requantization policy. Not of the architecture, nor of where things lie in memory.
 template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization) {
     std::uint64_t hash = 14695981039346656037ull;  // FNV-1a over 32-bit words
     const auto mix = [&](std::int64_t value) {
@@ -54,9 +54,10 @@ template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const c
                                row.weight_max};
         for (const int number : numbers) mix(number);
         if (row.out.is_volume()) mix(row.out.depth);  // files of images keep their signatures
-        if (row.kind == op::conv3d)
+        if (row.kind == op::conv3d || row.kind == op::conv_transpose3d)
             for (const int number : {row.depth.kernel, row.depth.stride, row.depth.padding, row.depth.dilation})
                 mix(number);
+        if (row.table_bits != 8) mix(row.table_bits);  // files of 8 bits keep their signatures
         mix(std::bit_cast<std::int32_t>(row.parameter));
         if (row.kind == op::activation || row.activation == op::activation) {
             mix_text(row.function->kind);

@@ -78,6 +78,11 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "what this layer reads and writes has activations of different dtypes, which no one kernel of it takes "
         "(see Layer in error_in_layer<rule, Layer, ...>): give it, and the layers in front of it, qconfigs "
         "with the same activation dtype");
+    static_assert(
+        Broken != rule::no_wide_form,
+        "this layer has no form over activations of 16 bits, which the layer in front of it gives (see Layer "
+        "in error_in_layer<rule, Layer, ...>): leave it in float with zp::keep_float<\"name\"> in the qconfig, "
+        "or give it a qconfig with zp::qint16 activations, under which it stays in float by itself");
     static_assert(Broken != rule::algorithm_does_not_fit,
                   "the algorithm that the qconfig names for this layer cannot compute its window and groups (see "
                   "error_in_layer<rule, Layer, input shape, output shape>): name another for it, or take zp::balanced, "

@@ -14,6 +14,8 @@ inline namespace v0 {
 
 /// The largest bias, in accumulator steps, that leaves the other half of int32 to the sum of products.
 inline constexpr double bias_limit = static_cast<double>(std::numeric_limits<std::int32_t>::max()) / 2;
+/// The same beside activations of 16 bits, whose biases are int64 and sums stay below 2^47.
+inline constexpr double wide_bias_limit = 1099511627776.0;
 
 /// What one output channel's weight scale must be for its bias to fit.
 struct bias_fit {
@@ -21,15 +23,15 @@ struct bias_fit {
     bool raised;         // worth a line in the conversion's report: this channel's weights get coarser
 };
 
-/// bias / (x_scale * weight_scale) must be at most half of int32: a channel whose weights are nearly zero, but whose
+/// bias / (x_scale * weight_scale) must be at most `limit`, half of int32: a channel whose weights are nearly zero, but whose
 /// bias is not, gets a larger weight scale (TFLite's `AdjustWeightsForBiasScale`). Scales are positive and finite.
-constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float weight_scale) {
+constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float weight_scale, double limit = bias_limit) {
     if (!is_finite(bias))
         raise<value_error>("fit_weight_scale_to_bias: expected a finite bias, got " + number_text(bias));
     const double size = bias < 0 ? -static_cast<double>(bias) : static_cast<double>(bias);
     const double step = static_cast<double>(x_scale) * weight_scale;  // exact: two floats
-    if (size / step <= bias_limit) return {weight_scale, false};
-    const double needed = size / bias_limit / x_scale;
+    if (size / step <= limit) return {weight_scale, false};
+    const double needed = size / limit / x_scale;
     // One part in 2^22 more than needed, so that rounding to float cannot leave it short.
     const auto raised = static_cast<float>(needed + needed * power_of_two(-22));
     if (!is_finite(raised))
@@ -47,6 +49,16 @@ constexpr std::int32_t quantize_bias(float bias, float x_scale, float weight_sca
             "quantize_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
             " accumulator steps, expected a 32-bit integer: raise the weight scale with fit_weight_scale_to_bias");
     return static_cast<std::int32_t>(round_half_even(steps));
+}
+
+/// The same as int64, beside activations of 16 bits. At most wide_bias_limit: fit_weight_scale_to_bias first.
+constexpr std::int64_t quantize_wide_bias(float bias, float x_scale, float weight_scale) {
+    const double steps = static_cast<double>(bias) / (static_cast<double>(x_scale) * weight_scale);
+    if (!(steps >= -wide_bias_limit && steps <= wide_bias_limit))
+        raise<value_error>("quantize_wide_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
+                           " accumulator steps, expected at most 2^40: raise the weight scale with "
+                           "fit_weight_scale_to_bias");
+    return round_half_even(steps);
 }
 
 }  // namespace v0

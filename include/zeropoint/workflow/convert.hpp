@@ -21,16 +21,17 @@ struct conversion_notes {
     std::vector<std::string> raised_weight_scales;  // "conv1: 2 of 16 channels": nearly no weights, but a large bias
 };
 
-/// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest.
+/// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest; with `bits` above 8,
+/// entry i belongs to the i-th of that code's 2^(bits - 8) parts.
 inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input,
-                                                       const qparams& output) {
-    std::vector<std::uint8_t> table(256);
+                                                       const qparams& output, int bits = 8) {
+    std::vector<std::uint8_t> table(std::size_t{1} << bits);
     const auto function = [&](double x) {
         return row.function == nullptr ? x : row.function->value(x, row.parameter);  // a requantize has none
     };
     const auto fill = [&]<class In, class Out>(In, Out) {
         kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point,
-                                      row.quant_min, row.quant_max, reinterpret_cast<Out*>(table.data()));
+                                      row.quant_min, row.quant_max, bits, reinterpret_cast<Out*>(table.data()));
     };
     const bool in_unsigned = input_type == scalar_type::uint8, out_unsigned = row.type == scalar_type::uint8;
     if (in_unsigned && out_unsigned) fill(std::uint8_t{}, std::uint8_t{});
@@ -41,12 +42,14 @@ inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_t
 }
 
 /// Scale and zero point of a function with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
-/// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams).
+/// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams). Codes of 16 bits are
+/// symmetric: 1/32768 for both.
 constexpr qparams fixed_qparams_of(const node& row, std::int32_t quant_min, std::int32_t quant_max) {
     const bool described = row.described != nullptr;
     const double low = described ? row.described->output_min : row.function->output_min;
     const double width = (described ? row.described->output_max : row.function->output_max) - low;
     const auto codes = static_cast<double>(quant_max - quant_min + 1);
+    if (codes > 256) return {static_cast<float>(std::max(-low, low + width) * 2 / codes), 0};  // symmetric
     const auto zero_point = quant_min + static_cast<std::int32_t>(codes * -low / width);
     return {static_cast<float>(width / codes), zero_point < quant_max ? zero_point : quant_max};
 }
@@ -122,9 +125,14 @@ private:
             quantized_weights weights =
                 filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
             if (is_table(row.activation))
-                weights.table = make_activation_table(row, row.type, range(row.table_slot), range(row.slot));
+                weights.table =
+                    make_activation_table(row, row.type, range(row.table_slot), range(row.slot), row.table_bits);
             check_residual(row, weights);
             kernels::write_weighted(row, target_stage::table.nodes, weights, target_.ranges(), block);
+        } else if (is_wide_table_row(row)) {
+            kernel::make_wide_table([&](double x) { return row.function->value(x, row.parameter); },
+                                    range(producer.slot).scale, range(row.slot).scale,
+                                    reinterpret_cast<std::int32_t*>(block));
         } else if (is_table_row(row)) {
             kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
                                  block);
@@ -164,11 +172,17 @@ private:
             bias(floats + bias_offset(old), static_cast<std::size_t>(old.channels));
         const std::string where = display_name(Calibrated::rows(), row.origin);
         quantized_weights result;
+        [[maybe_unused]] mean_inputs means;
+        const mean_inputs* corrected_by = nullptr;
+        if constexpr (entries::corrects_biases) {
+            means = source_.inputs().means_of(row.origin, source_.samples());
+            corrected_by = &means;
+        }
         const auto one = [&]<class Entry>(std::type_identity<Entry>, int entry) {
             if (entry == row.config)
                 result = quantize_filters<typename Entry::weight, typename target_stage::architecture>(
                     weights, bias, x_scale, kernels::requantization_policy::has_float_bias, where,
-                    notes_.raised_weight_scales);
+                    notes_.raised_weight_scales, row.wide_input, corrected_by);
         };
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)),

@@ -1,5 +1,7 @@
-// The constexpr half of fuse: batch_norm into the convolution or linear in front of it, relu, relu6 and clamp into what they follow.
+// The constexpr half of fuse: batch norms and zeros around an image into the layers beside them, clamps into what they follow.
 #pragma once
+
+#include <algorithm>
 
 #include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/model/graph.hpp>
@@ -55,13 +57,23 @@ template <int N> constexpr graph<N> remove_identities(const graph<N>& g) {
     return r;
 }
 
+/// Takes the zeros that the last row of `r` puts around an image into the padding of the convolution that alone reads it.
+template <int N> constexpr void fold_zeros(graph<N>& r, node& convolution, const node& pad) {
+    kernel::conv2d_geometry& window = convolution.window;
+    window.padding_top += pad.described->zeros->before[0];
+    window.padding_left += pad.described->zeros->before[1];
+    window.in = convolution.in = pad.in;
+    convolution.inputs[0] = pad.inputs[0];
+    --r.size;
+}
+
 /// Takes the channel_map that is the last row of `r` into the convolution that alone reads it: the row goes, or becomes the
 /// border that the convolution then need not pad.
 template <int N> constexpr void fold_channel_map(graph<N>& r, node& convolution, const node& map) {
     convolution.normalized = map.origin;
     convolution.bias = true;
     kernel::conv2d_geometry& window = convolution.window;
-    if (window.padding_top == 0 && window.padding_left == 0) {
+    if (!window.has_padding()) {
         convolution.inputs[0] = map.inputs[0];
         --r.size;
         return;
@@ -70,8 +82,13 @@ template <int N> constexpr void fold_channel_map(graph<N>& r, node& convolution,
     border.kind = op::pad;
     border.described = map.described->map->border;
     border.steps = map.described->map->border_steps;
-    border.out.height += 2 * window.padding_top;
-    border.out.width += 2 * window.padding_left;
+    const auto covered = [](int outputs, int stride, int reach, int padding, int extent) {
+        return std::max((outputs - 1) * stride + reach, padding + extent);
+    };
+    border.out.height =
+        covered(window.out.height, window.stride_height, window.window_height(), window.padding_top, map.out.height);
+    border.out.width =
+        covered(window.out.width, window.stride_width, window.window_width(), window.padding_left, map.out.width);
     border.window.padding_top = window.padding_top;
     border.window.padding_left = window.padding_left;
     window.padding_top = window.padding_left = 0;
@@ -109,13 +126,17 @@ template <int N> constexpr graph<N> fuse_rows(const graph<N>& source) {
         }
         r.nodes[r.size] = row;
         for (int k = 0; k != row.input_count; ++k) r.nodes[r.size].inputs[k] = static_cast<short>(moved[row.inputs[k]]);
-        if (row.kind == op::conv2d && uses[row.inputs[0]] == 1 && moved[row.inputs[0]] == r.size - 1) {
+        int front_row = row.inputs[0];
+        while (row.kind == op::conv2d && uses[front_row] == 1 && moved[front_row] == r.size - 1) {
             node convolution = r.nodes[r.size];
-            const node map = r.nodes[r.size - 1];
-            if (map.described != nullptr && map.described->map != nullptr && map.keep_float == row.keep_float) {
-                fold_channel_map(r, convolution, map);
-                r.nodes[r.size] = convolution;
-            }
+            const node front = r.nodes[r.size - 1];
+            if (front.described == nullptr || front.keep_float != row.keep_float) break;
+            const bool pads = front.described->zeros != nullptr;
+            if (pads) fold_zeros(r, convolution, front);
+            else if (front.described->map != nullptr) fold_channel_map(r, convolution, front);
+            r.nodes[r.size] = convolution;
+            if (!pads) break;
+            front_row = g.nodes[front_row].inputs[0];
         }
         moved[i] = r.size++;
     }

@@ -9,6 +9,7 @@
 
 #include <zeropoint/observe/range_statistics.hpp>
 #include <zeropoint/workflow/fuse.hpp>
+#include <zeropoint/workflow/input_sums.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 namespace zp {
@@ -84,12 +85,17 @@ public:
     void observe(const float* x) {
         if (memory_.size() == 0) memory_ = aligned_buffer(static_cast<std::size_t>(base::arena_bytes) + output_bytes);
         base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(),
-                  [&](int i, const void* values) { observe_row(i, static_cast<const float*>(values)); });
+                  [&](int i, const void* values) {
+                      observe_row(i, static_cast<const float*>(values));
+                      input_sums_.observe(i, static_cast<const float*>(values));
+                  });
         ++samples_;
     }
     /// How many inputs were observed.
     std::uint64_t samples() const { return samples_; }
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
+    /// What the correction of biases needs; empty under a qconfig without zp::correct_biases.
+    const input_sums<prepared_stage<Net, Config, Arch>>& inputs() const { return input_sums_; }
 
     /// Adds what another copy of this network has observed: calibrate copies in several threads or processes, then merge.
     void merge(const prepared& other) {
@@ -103,6 +109,7 @@ public:
                     }
                 });
             });
+        input_sums_.merge(other.input_sums_);
         samples_ += other.samples_;
     }
 
@@ -121,6 +128,7 @@ private:
     }
 
     observer_set<prepared_stage<Net, Config, Arch>> observers_;
+    [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
     aligned_buffer memory_;  // the arena, then the output
     std::uint64_t samples_ = 0;
 };

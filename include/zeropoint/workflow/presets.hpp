@@ -4,6 +4,7 @@
 #include <zeropoint/observe/entropy_observer.hpp>
 #include <zeropoint/observe/histogram_observer.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/observe/mse_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 
 namespace zp {
@@ -13,20 +14,32 @@ inline namespace v0 {
 struct default_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
                                  quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>> {};
 
+/// default_qconfig with what costs calibration time and buys accuracy: ranges by a search for the least squared error over all
+/// data, and biases that are corrected for what rounding the weights does to mean outputs.
+struct accurate_qconfig
+    : qconfig<quantizer<quint8, per_tensor_affine, mse_observer<>>,
+              quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, correct_biases> {};
+
 /// PyTorch's get_default_qconfig("fbgemm"): 7-bit activations, per-channel weights, bias in float.
-struct fbgemm_qconfig
-    : qconfig<quantizer<quint8_reduced, per_tensor_affine, histogram_observer<>>,
-              quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, requantize_with<float_bias>> {};
+struct fbgemm_qconfig : qconfig<quantizer<quint8_reduced, per_tensor_affine, histogram_observer<>>,
+                                quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>,
+                                requantize_with<float_bias>, table_bits<8>> {};
 
 /// PyTorch's get_default_qconfig("qnnpack"): 8-bit activations, one scale for all weights of a layer.
 struct qnnpack_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
-                                 quantizer<qint8, per_tensor_symmetric, min_max_observer>> {};
+                                 quantizer<qint8, per_tensor_symmetric, min_max_observer>, table_bits<8>> {};
 
 /// TFLite's int8 specification: signed activations, weights in [-127, 127], integer requantization with two roundings.
 struct tflite_qconfig
     : qconfig<quantizer<qint8, per_tensor_affine, min_max_observer, tflite_rule>,
               quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>,
-              requantize_with<fixed_point_double_rounding>> {};
+              requantize_with<fixed_point_double_rounding>, table_bits<8>> {};
+
+/// TFLite's 16x8 specification: activations of 16 bits, symmetric about zero, with weights of 8: nearly the accuracy of
+/// floats. What has no form over 16 bits stays in float32.
+struct int16_qconfig
+    : qconfig<quantizer<qint16, per_tensor_symmetric, min_max_observer, tflite_rule>,
+              quantizer<qint8_narrow, per_channel_symmetric, per_channel_min_max_observer, tflite_rule>> {};
 
 /// TensorRT's: everything symmetric about zero, activations by the entropy calibrator.
 struct tensorrt_qconfig : qconfig<quantizer<qint8, per_tensor_symmetric, entropy_observer<>>,

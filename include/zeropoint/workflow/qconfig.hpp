@@ -5,10 +5,11 @@
 #include <array>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/layer/operator_description.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
@@ -57,6 +58,11 @@ inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_ten
 template <class Q> inline constexpr bool quantizes_to_one_byte = true;
 template <class D, class S, class O, class R>
 inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
+/// 16 bits, of which a qconfig takes symmetric ones alone.
+template <class Q> inline constexpr bool quantizes_to_words = false;
+template <class D, class S, class O, class R>
+inline constexpr bool quantizes_to_words<quantizer<D, S, O, R>> =
+    std::is_same_v<typename D::storage, std::int16_t>&& S::is_symmetric;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -74,10 +80,42 @@ struct qconfig_option {
     static constexpr const char* name = "";  // a layer that must exist
 };
 struct qconfig_tag {};
+
+/// How finely the sums of a convolution or linear layer are rounded in front of an activation that is fused behind it and is
+/// no clamp (hardswish, sigmoid, ...): to 2^Bits codes, each with an entry of one byte in the layer's table, which gives the
+/// 8-bit code. 10, the default, makes that first rounding a quarter as coarse as the second; 8 rounds to 8 bits twice, which
+/// is what systems give that run the activation by itself, in tables of 256 bytes. For the whole model. In the inner qconfig
+/// of a for_layer or for_type it says nothing: an activation that is quantized in another way than the layer in front of it
+/// is not fused.
+template <int Bits> struct table_bits : qconfig_option {
+    static_assert(Bits >= 8 && Bits <= 12,
+                  "table_bits<Bits>: Bits must be from 8 to 12: a fused activation has a table of 2^Bits bytes");
+    static constexpr int bits = Bits;
+};
+inline constexpr int default_table_bits = 10;
+
+/// Whether an inner qconfig may have an option.
+template <class Option> inline constexpr bool is_own_option = false;
+template <int Bits> inline constexpr bool is_own_option<table_bits<Bits>> = true;
+template <class Option> inline constexpr int table_bits_in = 0;
+template <int Bits> inline constexpr int table_bits_in<table_bits<Bits>> = Bits;
+template <class Options> inline constexpr bool are_own_options = true;
+template <class... Options>
+inline constexpr bool are_own_options<std::tuple<Options...>> = (is_own_option<Options> && ...);
+template <class Options> inline constexpr int last_table_bits = default_table_bits;
+template <class... Options>
+inline constexpr int last_table_bits<std::tuple<Options...>> = [] {
+    int bits = default_table_bits;
+    ((bits = table_bits_in<Options> != 0 ? table_bits_in<Options> : bits), ...);
+    return bits;
+}();
+/// How many bits choose an entry of a fused table under a qconfig.
+template <class Config> inline constexpr int table_bits_of = last_table_bits<typename Config::options>;
+
 template <class C> inline constexpr bool has_no_options = true;
 template <class C>
     requires requires { typename C::options; }
-inline constexpr bool has_no_options<C> = std::tuple_size_v<typename C::options> == 0;
+inline constexpr bool has_no_options<C> = are_own_options<typename C::options>;
 
 /// This layer stays in float32; quantize and dequantize are placed around it.
 template <fixed_string Name> struct keep_float : qconfig_option {
@@ -108,8 +146,8 @@ template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
                   "for_layer<Name, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(has_no_options<QConfig>,
-                  "for_layer<Name, QConfig>: the inner qconfig must have no options of its own: names, types and "
-                  "requantize_with belong to the outer qconfig, which holds for the whole model");
+                  "for_layer<Name, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
+                  "types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
@@ -122,12 +160,12 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
     static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
-                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d "
-                  "and zp::op::linear "
+                  "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, "
+                  "zp::op::conv_transpose3d and zp::op::linear "
                   "layers have algorithms to choose from");
     static_assert(has_no_options<QConfig>,
-                  "for_type<Kind, QConfig>: the inner qconfig must have no options of its own: names, types and "
-                  "requantize_with belong to the outer qconfig, which holds for the whole model");
+                  "for_type<Kind, QConfig>: the inner qconfig must have no options of its own but table_bits: names, "
+                  "types and requantize_with belong to the outer qconfig, which holds for the whole model");
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
@@ -148,6 +186,11 @@ template <class Policy> struct requantize_with : qconfig_option {
 /// whole model.
 struct separate_sums : qconfig_option {};
 
+/// convert takes off each bias what rounding the weights adds to the mean output of its channel, over the calibration data:
+/// see input_sums.hpp. Calibration takes longer by about what depthwise convolutions over all layers' inputs would. For the
+/// whole model.
+struct correct_biases : qconfig_option {};
+
 /// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
 /// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
 template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
@@ -157,8 +200,8 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
-        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy> or "
-        "separate_sums");
+        "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
+        "separate_sums, correct_biases or table_bits<bits>");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
@@ -169,9 +212,9 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
                   "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which "
                   "is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these "
                   "(per_group is for weight-only layers)");
-    static_assert(quantizes_to_one_byte<Activation>,
+    static_assert(quantizes_to_one_byte<Activation> || quantizes_to_words<Activation>,
                   "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, "
-                  "zp::qint8 or a reduced range of one");
+                  "zp::qint8 or a reduced range of one, or zp::qint16 with zp::per_tensor_symmetric");
     static_assert(quantizes_to_one_byte<Weight>,
                   "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, "
                   "zp::qint8_narrow or zp::qint4");
@@ -200,6 +243,12 @@ template <op Kind, class C, class Default>
 struct entry_of<for_type<Kind, C>, Default> {
     using type = C;
 };
+/// Whether the activations of an entry have 16 bits; a dynamic_qconfig has none.
+template <class Entry>
+inline constexpr bool entry_has_words = [] {
+    if constexpr (requires { typename Entry::activation; }) return quantizes_to_words<typename Entry::activation>;
+    else return false;
+}();
 template <class Config, class Options> struct entries_of;
 template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
     static constexpr int count = 1 + static_cast<int>(sizeof...(Options));
@@ -209,6 +258,8 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// Whether adds become parts of the layers in front of them.
     static constexpr bool merges_sums =
         requantization::adds_residuals && !(std::is_same_v<Options, separate_sums> || ...);
+    /// Whether biases are corrected by what calibration sees.
+    static constexpr bool corrects_biases = (std::is_same_v<Options, correct_biases> || ...);
     static constexpr int float_entry = -1;
     /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
     static constexpr int choose(const node& row) {
@@ -221,7 +272,14 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         ((++i,
           chosen == 0 && Options::quantizes && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0),
          ...);
-        return chosen;
+        return chosen >= 0 && has_words(chosen) && !has_wide_form(row) ? -1 : chosen;
+    }
+    /// Whether an entry has activations of 16 bits. What has no form over those stays in float32.
+    static constexpr bool has_words(int index) {
+        return [&]<std::size_t... I>(std::index_sequence<I...>) {
+            return ((static_cast<int>(I) == index && entry_has_words<entry<I>>) || ...);
+        }
+        (std::make_index_sequence<static_cast<std::size_t>(count)>{});
     }
     /// How the algorithm of a row is chosen: as the first algorithm option for its name says, else for its type, else for all.
     static constexpr algorithm_policy algorithm_of(const node& row) {

@@ -12,6 +12,7 @@
 #include <zeropoint/layer/dynamic_steps.hpp>
 #include <zeropoint/layer/quantize_parameters.hpp>
 #include <zeropoint/layer/recurrent_geometry.hpp>
+#include <zeropoint/model/budget.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -27,7 +28,7 @@ struct default_cost_rule {
             if (row.described->recurrent->outputs() < 32) return "stays float32: fewer than 32 values of state";
             return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
         }
-        if (row.window.depth() < 32) return "stays float32: fewer than 32 products an output";
+        if (macs_of(row) / row.out.size() < 32) return "stays float32: fewer than 32 products an output";
         if (row.out.channels < 16) return "stays float32: fewer than 16 outputs";
         return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
@@ -62,12 +63,10 @@ template <class Config> constexpr const char* why_float(const node& row) {
     if (row.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
     if (is_recurrent(row)) return Config::cost_rule::why_float(row);
-    if (row.kind == op::conv_transpose2d) return "stays float32: transposed convolutions have no dynamic form";
-    if (row.kind == op::conv3d) return "stays float32: convolutions over volumes have no dynamic form";
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
     constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
-    if (row.window.depth() > most) return "stays float32: int32 sums could overflow";
+    if (row.weights / row.channels > most) return "stays float32: int32 sums could overflow";
     return Config::cost_rule::why_float(row);
 }
 
@@ -110,8 +109,10 @@ template <class Net, class Config, class Arch = default_architecture> struct dyn
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
-/// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's quantize_dynamic.
-/// A convolution has one symmetric range an image, whatever the policy's scheme for activations, a recurrent layer a range a step. All other layers, and those that the cost rule finds too small, stay as they are. Raises calibration_error, with the layer's name, where
+/// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
+/// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
+/// scheme for activations, a recurrent layer a range a step. All other layers, and those that the cost rule finds too small,
+/// stay as they are. Raises calibration_error, with the layer's name, where
 /// weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {

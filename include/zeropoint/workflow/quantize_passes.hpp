@@ -14,6 +14,7 @@ struct entry_description {
     scalar_type activation = scalar_type::uint8, weight = scalar_type::int8;
     std::int32_t quant_min = 0, quant_max = 255, weight_min = -128, weight_max = 127;
     bool affine_weights = false;
+    int table_bits = 8;  // of the codes in front of a fused table
 };
 
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
@@ -92,6 +93,7 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
         made.type = to_float ? scalar_type::float32 : entry.activation;
         made.quant_min = to_float ? 0 : entry.quant_min;
         made.quant_max = to_float ? 0 : entry.quant_max;
+        made.wide_input = row.type == scalar_type::int16;
         made.slot = old.slot;
         made.config = old.config;
         made.origin = static_cast<short>(origin);
@@ -124,11 +126,13 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
         const int producer = row.input_count == 0 ? -1 : row.inputs[0];
         if (is_table(row.kind) && uses[producer] == 1 && as_codes[producer] >= 0) {
             node& weighted = r.nodes[as_codes[producer]];
-            if (is_weighted(weighted.kind) && weighted.activation == op::none && weighted.config == row.config) {
+            const bool is_plain = is_weighted(weighted.kind) && weighted.activation == op::none && !is_wide(weighted);
+            if (is_plain && weighted.config == row.config) {
                 weighted.activation = row.kind;  // y = table[requantize(accumulator)]
                 weighted.function = row.function;
                 weighted.parameter = row.parameter;
                 weighted.table_slot = weighted.slot;
+                weighted.table_bits = static_cast<std::int8_t>(entry.table_bits);
                 weighted.slot = row.slot;
                 weighted.table_origin = static_cast<short>(i);
                 as_codes[i] = as_codes[producer];
@@ -139,7 +143,7 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
             const int operands[] = {codes(row.inputs[0]), codes(row.inputs[1])};
             const int later = operands[0] > operands[1] ? 0 : 1;
             node& weighted = r.nodes[operands[later]];
-            const bool is_whole = weighted.input_count == 1 && weighted.activation == op::none;
+            const bool is_whole = weighted.input_count == 1 && weighted.activation == op::none && !is_wide(weighted);
             if (is_weighted(weighted.kind) && is_whole && uses[row.inputs[later]] == 1 &&
                 weighted.config == row.config && r.nodes[operands[1 - later]].type == weighted.type) {
                 weighted.inputs[1] = static_cast<short>(operands[1 - later]);  // y = requantize(accumulator + residual)
@@ -164,8 +168,15 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
                      r.error.broken == rule::none)
                 r.error = {rule::operand_types_differ, r.size, row.in, row.out};
             row.inputs[k] = static_cast<short>(source);
+            row.wide_input = row.wide_input || r.nodes[source].type == scalar_type::int16;
         }
         row.type = type;
+        if (is_wide(row) && r.error.broken == rule::none) {
+            const bool narrows = is_weighted(row.kind) && row.wide_input;  // its sums become codes of any size
+            if (!has_wide_form(row)) r.error = {rule::no_wide_form, r.size, row.in, row.out};
+            else if (!narrows && r.nodes[row.inputs[0]].type != type)
+                r.error = {rule::operand_types_differ, r.size, row.in, row.out};
+        }
         if (takes_type) {
             const node& value = r.nodes[row.inputs[0]];
             row.quant_min = value.quant_min;
@@ -185,7 +196,7 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
             const std::int64_t low = -std::int64_t{entry.weight_min}, high = entry.weight_max;
             const std::int64_t w = entry.affine_weights ? high + low : (low > high ? low : high);
             const std::int64_t depth = row.weights / row.channels;
-            if (depth * x * w > INT32_MAX / 2 && r.error.broken == rule::none)
+            if (!row.wide_input && depth * x * w > INT32_MAX / 2 && r.error.broken == rule::none)
                 r.error = {rule::accumulator_overflow, r.size, row.in, row.out};
         }
         r.nodes[r.size] = row;

@@ -95,6 +95,19 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
         low = int32(_mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xaa));
     }
 
+    [[gnu::always_inline]] static void store_words(std::int16_t* to, const int32& low, const int32& high) {
+        const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), words);
+    }
+    /// to[2 * i] = a[i], to[2 * i + 1] = b[i] for the codes of 16 lanes.
+    [[gnu::always_inline]] static void interleave_words(const std::int16_t* a, const std::int16_t* b,
+                                                        std::int16_t* to) {
+        const __m256i x = _mm256_permute4x64_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(a)), 0xd8),
+                      y = _mm256_permute4x64_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(b)), 0xd8);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_unpacklo_epi16(x, y));
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + 16), _mm256_unpackhi_epi16(x, y));
+    }
+
     [[gnu::always_inline]] static uint8 negative_bytes(const uint8& x) {
         return uint8(_mm256_cmpgt_epi8(_mm256_setzero_si256(), x));
     }

@@ -38,9 +38,11 @@
 //   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
 //   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
 //   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
+//   store_words(to, low, high)    optional: two vectors of numbers that int16 holds, as such
 //   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
 //
 // Staging (staging.hpp, depthwise_stage.hpp)
+//   interleave_words(a, b, to)    optional: of panel_width words each, a[0], b[0], a[1], b[1], ...
 //   widen, load_widened, interleave, gather, and where quads is saturating_pairs
 //   split_signs, sum_flipped      signed codes as magnitudes and flips, and the sums of flipped magnitudes
 //

@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/squared_difference.hpp>
 #include <zeropoint/kernel/sub.hpp>
 #include <zeropoint/layer/operators/binary_operator.hpp>
+#include <zeropoint/layer/operators/binary_words.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -30,6 +31,7 @@ constexpr bool fits_float(double multiplier) { return multiplier <= double{std::
 struct mul {
     static constexpr const char* kind = "mul";
     using floats = kernel::binary::mul;
+    using words = mul_words;
     using prepared = kernel::mul_parameters;
     static constexpr bool fits(double a, double b, double y) { return fits_float(a * b / y); }
     static prepared prepare(const preparation& p, const kernel::output_codes& codes) {
@@ -43,6 +45,7 @@ struct mul {
 struct sub {
     static constexpr const char* kind = "sub";
     using floats = kernel::binary::sub;
+    using words = sub_words;
     using prepared = kernel::add_parameters;
     static constexpr bool fits(double a, double b, double y) { return std::max(a, b) < 0x1p21 * y; }
     static prepared prepare(const preparation& p, const kernel::output_codes& codes) {
@@ -92,6 +95,7 @@ struct extremum_tables {
 template <class Choose> struct extremum {
     static constexpr const char* kind = std::is_same_v<Choose, kernel::larger_of> ? "maximum" : "minimum";
     using floats = Choose;
+    using words = extremum_words<Choose>;
     using prepared = extremum_tables;
     static constexpr bool fits(double, double, double) { return true; }
     static prepared prepare(const preparation& p, const kernel::output_codes& codes) {

@@ -20,6 +20,7 @@ template <class Function> struct binary {
     using prepared = typename Function::prepared;
     static constexpr const char* kind = Function::kind;
     static constexpr bool elementwise = true, fuses_clamps = true;
+    static constexpr bool takes_words = requires { typename Function::words; };  // what it does with 16-bit codes
 
     static constexpr shape output_shape(std::span<const shape> xs) {
         const shape &a = xs.front(), &b = xs.back();
@@ -40,24 +41,42 @@ template <class Function> struct binary {
                                          });
     }
 
-    static constexpr int prepared_bytes(const node&) { return static_cast<int>(sizeof(prepared)); }
+    static constexpr int prepared_bytes(const node& row) {
+        if constexpr (takes_words)
+            if (row.type == scalar_type::int16) return static_cast<int>(sizeof(typename Function::words));
+        return static_cast<int>(sizeof(prepared));
+    }
     static const char* problem(const preparation& p) {
         const double a = p.x_qparams(0).scale, b = p.x_qparams(1).scale, y = p.y_qparams().scale;
-        return Function::fits(a, b, y) ? nullptr
-                                       : "the operands' scales and the output's are too far apart to compute with: "
-                                         "calibrate the output's range on its own values";
+        bool fits = Function::fits(a, b, y);
+        if constexpr (takes_words)
+            if (p.row.type == scalar_type::int16) fits = Function::words::fits(a, b, y);
+        return fits ? nullptr
+                    : "the operands' scales and the output's are too far apart to compute with: "
+                      "calibrate the output's range on its own values";
     }
     static void prepare(const preparation& p) {
-        const prepared made = Function::prepare(p, clamped_codes(p.row, p.row.activation, p.y_qparams()));
+        const kernel::output_codes codes = clamped_codes(p.row, p.row.activation, p.y_qparams());
+        if constexpr (takes_words) {
+            if (p.row.type == scalar_type::int16) {
+                const auto made = Function::words::prepare(p, codes);
+                std::memcpy(p.prepared, &made, sizeof made);
+                return;
+            }
+        }
+        const prepared made = Function::prepare(p, codes);
         std::memcpy(p.prepared, &made, sizeof made);
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        const prepared& made = *o.template prepared<prepared>();
         T* y = o.y();
-        kernel::for_each_broadcast<Arch>(o.x(0), o.x_shape(0), o.x(1), o.x_shape(1), o.y_shape(),
-                                         [&](const T* a, const T* b, std::size_t count, std::size_t first) {
-                                             Function::template run<Arch>(a, b, count, made, y + first);
-                                         });
+        const auto run = [&](auto function, const auto& made) {
+            kernel::for_each_broadcast<Arch>(o.x(0), o.x_shape(0), o.x(1), o.x_shape(1), o.y_shape(),
+                                             [&](const T* a, const T* b, std::size_t count, std::size_t first) {
+                                                 function.template run<Arch>(a, b, count, made, y + first);
+                                             });
+        };
+        if constexpr (sizeof(T) == 2) run(typename Function::words(), *o.template prepared<typename Function::words>());
+        else run(Function(), *o.template prepared<prepared>());
     }
 };
 

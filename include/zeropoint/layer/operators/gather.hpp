@@ -11,6 +11,7 @@ namespace operators {
 
 template <axis Along, int... Indices> struct gather {
     static constexpr const char* kind = "gather";
+    static constexpr bool takes_words = true;
     static constexpr bool takes_volumes = Along != axis::height;
     static constexpr output_range range = output_range::of_input;
     static constexpr int options[] = {static_cast<int>(Along), Indices...};
@@ -29,6 +30,7 @@ template <axis Along, int... Indices> struct gather {
 
 template <axis Along> struct stack {
     static constexpr const char* kind = "stack";
+    static constexpr bool takes_words = true;
     static constexpr bool takes_volumes = Along != axis::height;
     static constexpr bool on_one_grid = true;
     static constexpr int options[] = {static_cast<int>(Along)};

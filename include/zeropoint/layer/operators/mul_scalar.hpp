@@ -18,7 +18,7 @@ template <class Factor> struct mul_scalar {
         static_cast<float>(static_cast<double>(Factor::num) / static_cast<double>(Factor::den));
     static constexpr int options[] = {static_cast<int>(Factor::num), static_cast<int>(Factor::den)};
     static constexpr output_range range = output_range::derived;
-    static constexpr bool elementwise = true, moves_nothing = true;
+    static constexpr bool elementwise = true, moves_nothing = true, takes_words = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr qparams derive(const qparams& x) {
@@ -30,7 +30,7 @@ template <class Factor> struct mul_scalar {
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         // Where the output has the place of the input, as the planner has it but for the user's memory, nothing moves.
-        if (o.y() != o.x()) std::memcpy(o.y(), o.x(), static_cast<std::size_t>(o.y_shape().size()));
+        if (o.y() != o.x()) std::memcpy(o.y(), o.x(), static_cast<std::size_t>(o.y_shape().size()) * sizeof(T));
     }
 };
 

@@ -32,6 +32,7 @@ template <axis... Along> struct flip : rearrangement<flip<Along...>> {
 
 template <int Height, int Width, int Channels> struct roll {
     static constexpr const char* kind = "roll";
+    static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
     static constexpr int options[] = {Height, Width, Channels};
 
@@ -43,6 +44,7 @@ template <int Height, int Width, int Channels> struct roll {
 
 template <int Height, int Width, int Channels> struct tile {
     static constexpr const char* kind = "tile";
+    static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
     static constexpr int options[] = {Height, Width, Channels};
 

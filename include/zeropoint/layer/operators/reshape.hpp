@@ -17,6 +17,7 @@ constexpr shape completed(const shape& in, shape wanted) {
 
 template <int Height, int Width, int Channels> struct reshape {
     static constexpr const char* kind = "reshape";
+    static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
     static constexpr int options[] = {Height, Width, Channels};
 
