@@ -64,10 +64,22 @@ void add(const named_geometry& of, conv2d_algorithm algorithm, bench::weights we
         ->Unit(benchmark::kMicrosecond);
 }
 
+/// Over int16 codes.
+void add_wide(const named_geometry& of, conv2d_algorithm algorithm) {
+    const std::string name = std::string(of.name) + "/" + name_of(algorithm) + "/int16";
+    const conv2d_geometry geometry = of.geometry;
+    benchmark::RegisterBenchmark(
+        name.c_str(), [=](benchmark::State& state) { bench::measure_wide_convolution(state, geometry, algorithm); })
+        ->UseManualTime()
+        ->Unit(benchmark::kMicrosecond);
+}
+
 [[maybe_unused]] const bool registered = [] {
     for (const named_geometry& of : geometries) {
         for (const conv2d_algorithm algorithm : bench::all_algorithms())
             if (bench::supports(of.geometry, algorithm)) add(of, algorithm, bench::weights::gaussian);
+        for (const conv2d_algorithm algorithm : {conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise})
+            if (bench::supports_wide(of.geometry, algorithm)) add_wide(of, algorithm);
         add(of, conv2d_algorithm::automatic, bench::weights::uniform);
         add(of, conv2d_algorithm::automatic, bench::weights::laplace);
     }

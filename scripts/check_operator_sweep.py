@@ -34,7 +34,6 @@ BY_THEMSELVES = {
     "embedding": "layer/static_products.cpp",
     "embedding_bag": "layer/static_products.cpp",
     "svdf": "layer/static_svdf.cpp",
-    "multihead_attention": "layer/transformer_encoder.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",
     "dynamic_conv_transpose1d": "workflow/quantize_dynamic.cpp",

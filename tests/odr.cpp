@@ -7,6 +7,7 @@
 #include <zeropoint/layer/static_svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/layer/wide_static_recurrent.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>

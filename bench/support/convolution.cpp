@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/wide_requantize.hpp>
 
 namespace bench {
 namespace {
@@ -71,6 +72,35 @@ void measure_convolution(benchmark::State& state, const kernel::conv2d_geometry&
     convolution one(geometry, algorithm, distribution, codes);
     measure(state, one.of_one_call(), one);
     state.SetLabel(one.description());
+}
+
+bool supports_wide(const kernel::conv2d_geometry& geometry, kernel::conv2d_algorithm algorithm) {
+    return kernel::supports_wide(geometry, algorithm);
+}
+
+void measure_wide_convolution(benchmark::State& state, const kernel::conv2d_geometry& geometry,
+                              kernel::conv2d_algorithm algorithm) {
+    constexpr kernel::activation_codes codes{0, -32768, 32767};
+    const auto channels = static_cast<std::size_t>(geometry.out.channels);
+    const auto filters = make_weights(weights::gaussian, geometry.out.channels, geometry.depth());
+    const std::vector<std::int64_t> bias(channels, 100);
+    // Sums of random codes become codes of random spread.
+    const double deviation = 19000.0 * 36 * std::sqrt(static_cast<double>(geometry.depth()));
+    const std::vector<std::int32_t> multipliers(channels, 1 << 30), shifts(channels, std::ilogb(8000 / deviation) + 1);
+    const kernel::wide_requantize<kernel::half_way::to_even> epilogue{
+        multipliers.data(), shifts.data(), bias.data(), {0, -32768, 32767}};
+    std::vector<std::int16_t> x(static_cast<std::size_t>(geometry.in.size())),
+        y(static_cast<std::size_t>(geometry.out.size()));
+    for (std::size_t i = 0; i != x.size(); ++i) x[i] = static_cast<std::int16_t>(i * 40503);
+    zp::aligned_buffer packed(kernel::conv2d_packed_bytes<architecture>(geometry, algorithm, false)),
+        scratch(kernel::conv2d_scratch_bytes<architecture>(geometry, algorithm));
+    kernel::pack_conv2d<architecture>(
+        geometry, algorithm, kernel::conv2d_weights<std::int8_t>{filters.data(), nullptr, nullptr, bias.data()}, codes,
+        packed.data());
+    measure(state, {2.0 * geometry.out.pixels() * geometry.out.channels * geometry.depth()}, [&] {
+        kernel::conv2d<architecture>(geometry, algorithm, x.data(), codes, packed.data(), epilogue, y.data(),
+                                     scratch.data());
+    });
 }
 
 }  // namespace bench

@@ -8,6 +8,7 @@
 #include <zeropoint/layer/operators/binary.hpp>
 #include <zeropoint/layer/operators/compare.hpp>
 #include <zeropoint/layer/operators/gather.hpp>
+#include <zeropoint/layer/operators/gather_nd.hpp>
 #include <zeropoint/layer/operators/group_norm.hpp>
 #include <zeropoint/layer/operators/interpolate.hpp>
 #include <zeropoint/layer/operators/l2_normalization.hpp>

@@ -6,6 +6,7 @@ What operators_litert.py has of them are ADD, MUL and FULLY_CONNECTED. Groups an
 
     CONV_2D/int16, DEPTHWISE_CONV_2D/int16     x I16 [1, 6, 5, 4], weight OHWI [8, 3, 3, 4] or [1, 3, 3, 4], bias I64,
                                                weight_scale F32 [8] or [4], padding SAME
+    TRANSPOSE_CONV/int16                       x [1, 3, 4, 5], weight OHWI [6, 3, 3, 5], stride 2, padding SAME
     CONV_2D/int16_deep                         x [1, 2, 3, 1000], weight [5, 1, 1, 1000]: sums beyond int32
     LOGISTIC/int16, TANH/int16                 x I16 [601], codes
 
@@ -61,6 +62,18 @@ def add_convolutions(file: GoldenFile, generator) -> None:
     sums = np.einsum("nhwcij,ijc->nhwc", cells, weight[0].astype(np.int64))
     depthwise = image_options(schema.DepthwiseConv2DOptionsT, depthMultiplier=1, **dilation)
     add_product(file, generator, "DEPTHWISE_CONV_2D/int16", 5, grid, x, weight, 3, scales(4), sums, depthwise, requantize=fixed_15)
+    x_small, weight = words((1, 3, 4, 5)), narrow((6, 3, 3, 5))
+    full = np.zeros((1, 2 * 3 + 1, 2 * 4 + 1, 6), np.int64)
+    for row in range(3):
+        for column in range(4):
+            patch = np.einsum("nc,oijc->nijo", centered(grid, x_small)[:, row, column], weight.astype(np.int64))
+            full[:, 2 * row : 2 * row + 3, 2 * column : 2 * column + 3] += patch
+    shape = Operand(np.array([1, 6, 8, 6], np.int32), constant=True)
+    strided = image_options(schema.TransposeConvOptionsT, strideH=2, strideW=2)
+    add_product(
+        file, generator, "TRANSPOSE_CONV/int16", 3, grid, x_small, weight, 0, scales(6), full[:, :6, :8], strided,
+        first=shape, requantize=fixed_15,
+    )
     x = generator.integers(20000, 32768, (1, 2, 3, 1000)).astype(np.int16)
     weight = np.sign(np.arange(5) - 2.5).astype(np.int8).reshape(5, 1, 1, 1) * generator.integers(
         60, 128, (5, 1, 1, 1000)

@@ -13,7 +13,7 @@ Checked bit for bit, `fixed` being TFLite's double rounding (operators_litert.py
     state   = the columns moved down by one; the last becomes clamp16(fixed(sum (x - zx) * feature, sx * sf / ss))
     y       = clamp8(fixed(bias + sum over rank and memory of state * time, ss * st / sy) + zy), the activation is relu
 
-Versions: in the metadata; bench/peers/requirements.txt.
+Versions: in the metadata; scripts/requirements.txt.
 """
 
 import importlib.metadata

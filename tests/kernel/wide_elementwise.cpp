@@ -59,11 +59,17 @@ TEST_CASE("wide_elementwise: sums round once") {
         CHECK((y == expected));
         zp::kernel::wide_add<arch>(a.data(), y.data(), a.size(), p, y.data());  // in place
     }
-    const words a{-32768, 32767, -32768, 3, 5, -3}, b{-32768, 32767, 32767, 0, 0, 0};
+    words a{std::numeric_limits<word>::min(), 32767, 3, 5, -3, -5, 1, -1}, b{a};
+    for (int i = 2; i != 8; ++i) b[static_cast<std::size_t>(i)] = 0;
+    const words half{std::numeric_limits<word>::min(), 32767, 2, 2, -2, -2, 0, 0};  // halves to even
+    words expected;
+    for (int i = 0; i != 5; ++i) expected.insert(expected.end(), half.begin(), half.end());
+    for (int i = 0; i != 4; ++i)
+        for (std::size_t k = 0; k != 8; ++k) a.push_back(a[k]), b.push_back(b[k]);
     words y(a.size());
     zp::kernel::wide_add<arch>(a.data(), b.data(), a.size(),
                                zp::kernel::make_wide_add_parameters(1, 1, 2, -32768, 32767), y.data());
-    CHECK((y == words{-32768, 32767, 0, 2, 2, -2}));  // halves to even
+    CHECK((y == expected));
 }
 
 TEST_CASE("wide_elementwise: products and changes of the grid round once") {

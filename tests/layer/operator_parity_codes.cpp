@@ -110,7 +110,8 @@ TEST_CASE_TEMPLATE("operator parity: tables of ONNX Runtime's functions", T, std
 TEST_CASE_TEMPLATE("operator parity: ADD and QLinearAdd give the exact codes", T, std::uint8_t, std::int8_t) {
     std::vector<std::pair<const char*, std::string>> groups{{"operators_onnxruntime", "QLinearAdd/" + dtype_name<T>}};
     if (std::is_signed_v<T>) groups.emplace_back("operators_litert", "ADD/int8");
-    for (const auto& [file, group] : groups) {
+    for (const auto& [file, name] : groups) {
+        const std::string group = name;  // not the binding, which Clang does not capture
         CAPTURE(group);
         const golden_file golden(file);
         const auto a = golden.values<T>(group + "/a"), b = golden.values<T>(group + "/b");

@@ -240,10 +240,9 @@ TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
 }
 
 TEST_CASE("operator parity: LiteRT's TRANSPOSE_CONV with a scale a channel, bit by bit") {
-    for (const auto& [file, group] : {std::pair("operators_litert", std::string("TRANSPOSE_CONV/int8")),
-                                      std::pair("operators_litert_layers", std::string("TRANSPOSE_CONV/ties"))}) {
+    for (const std::string group : {"TRANSPOSE_CONV/int8", "TRANSPOSE_CONV/ties"}) {
         CAPTURE(group);
-        const golden_file golden(file);
+        const golden_file golden(group == "TRANSPOSE_CONV/int8" ? "operators_litert" : "operators_litert_layers");
         const auto image = [&](const std::string& name) -> zp::shape {
             return {golden.extent(name, 1), golden.extent(name, 2), golden.extent(name, 3)};
         };

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/wide_elementwise.hpp>
 #include <zeropoint/kernel/wide_table.hpp>
 #include <zeropoint/layer/requantization.hpp>
@@ -25,10 +27,12 @@ using policy = zp::fixed_point_double_rounding;
 constexpr zp::kernel::activation_codes words{0, -32768, 32767};
 
 /// A layer under the policy. FULLY_CONNECTED with one weight scale has the product of both scales in float.
-template <conv2d_algorithm Algorithm, zp::op Kind>
-std::vector<word> computed(const golden_file& file, const std::string& group, const zp::kernel::conv2d_geometry& g,
+template <conv2d_algorithm Algorithm, zp::op Kind, class Geometry>
+std::vector<word> computed(const golden_file& file, const std::string& group, const Geometry& g,
                            const std::vector<std::int8_t>& weights) {
-    using kernels = zp::kernel::conv2d_kernels<arch, Algorithm>;
+    constexpr bool is_transposed = Kind == zp::op::conv_transpose2d;
+    using kernels = std::conditional_t<is_transposed, zp::kernel::conv_transpose2d_kernels<arch, Algorithm>,
+                                       zp::kernel::conv2d_kernels<arch, Algorithm>>;
     const float x_scale = file.range(group, 0).scale, y_scale = file.range(group, 1).scale;
     const auto scales = file.values<float>(group + "/weight_scale");
     const auto bias = file.values<std::int64_t>(group + "/bias");
@@ -48,7 +52,9 @@ std::vector<word> computed(const golden_file& file, const std::string& group, co
     const zp::kernel::wide_requantize<policy::wide_halves(Kind)> epilogue{
         multipliers.data(), shifts.data(), bias.data(), {0, -32768, 32767}};
     std::vector<word> y(static_cast<std::size_t>(g.out.size()));
-    kernels::run(g, x.data(), words, packed.data(), epilogue, y.data(), scratch.data());
+    if constexpr (is_transposed)
+        kernels::run(g, x.data(), words, false, packed.data(), epilogue, y.data(), scratch.data());
+    else kernels::run(g, x.data(), words, packed.data(), epilogue, y.data(), scratch.data());
     return y;
 }
 int furthest(const std::vector<word>& a, const std::vector<word>& b) {
@@ -77,16 +83,23 @@ TEST_CASE("operator_parity_words: layers have LiteRT's codes") {
     for (std::size_t c = 0; c != 4; ++c)
         for (std::size_t tap = 0; tap != 9; ++tap) weights.push_back(taps[4 * tap + c]);
     CHECK((computed<conv2d_algorithm::depthwise, zp::op::conv2d>(file, group, image, weights) == codes(file, group)));
+    group = "TRANSPOSE_CONV/int16";
+    zp::kernel::conv_transpose2d_geometry transposed{.in = {3, 4, 5}, .out = {6, 8, 6}};
+    transposed.kernel_height = transposed.kernel_width = 3;
+    transposed.stride_height = transposed.stride_width = 2;
+    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::conv_transpose2d>(
+               file, group, transposed, file.values<std::int8_t>(group + "/weight")) == codes(file, group)));
     group = "CONV_2D/int16_deep";
     weights = file.values<std::int8_t>(group + "/weight");
     CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::conv2d>(
-               file, group, {.in = {2, 3, 1000}, .out = {2, 3, 5}}, weights) == codes(file, group)));
+               file, group, zp::kernel::conv2d_geometry{.in = {2, 3, 1000}, .out = {2, 3, 5}}, weights) ==
+           codes(file, group)));
     for (const std::string name : {"FULLY_CONNECTED/int16", "FULLY_CONNECTED/int16_ties"}) {
         const auto extents = products.extents(name + "/weight");
         const int outputs = static_cast<int>(extents[0]), inputs = static_cast<int>(extents[1]);
         const int rows = static_cast<int>(products.extents(name + "/x")[0]);
         CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::linear>(
-                   products, name, {.in = {rows, 1, inputs}, .out = {rows, 1, outputs}},
+                   products, name, zp::kernel::conv2d_geometry{.in = {rows, 1, inputs}, .out = {rows, 1, outputs}},
                    products.values<std::int8_t>(name + "/weight")) == codes(products, name)));
     }
 }

@@ -1,5 +1,5 @@
-// The classic networks in int8, under the default qconfig and calibrated on four images: their logits point where those of
-// the float network point, on other images.
+// The classic networks in int8, calibrated on four images: their logits point where those of the float network point, on
+// other images. Under the default qconfig, MobileNetV3 under accurate_qconfig.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include <zeropoint/models/googlenet.hpp>
 #include <zeropoint/models/mobilenet_v2.hpp>
+#include <zeropoint/models/mobilenet_v3.hpp>
 #include <zeropoint/models/resnet.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -42,11 +43,11 @@ std::vector<float> logits(const Network& network, const std::vector<float>& imag
 }
 
 /// The least cosine of the logits of int8 and float over images that calibration did not see.
-template <class Net> double least_cosine(const std::string& name) {
+template <class Net, class Config = zp::default_qconfig> double least_cosine(const std::string& name) {
     const networks::seeded_network<Net> seeded(name);
     const auto fused = zp::fuse(seeded.model);
-    const auto int8 = zp::convert(
-        zp::calibrate(zp::prepare<zp::default_qconfig>(fused), networks::images<Net>(name + " calibration", 4)));
+    const auto int8 =
+        zp::convert(zp::calibrate(zp::prepare<Config>(fused), networks::images<Net>(name + " calibration", 4)));
     const auto float_memory = std::make_unique<typename decltype(fused)::workspace>();
     const auto int8_memory = std::make_unique<typename decltype(int8)::workspace>();
     double least = 1;
@@ -69,4 +70,8 @@ TEST_CASE("GoogLeNet in int8: cosine of the logits to float at least 0.98") {
 TEST_CASE("MobileNetV2 in int8: cosine of the logits to float at least 0.98") {
     if (zp_test::fewer_problems > 1) return;
     CHECK(least_cosine<zp::models::mobilenet_v2<>>("mobilenet_v2") >= 0.98);
+}
+TEST_CASE("MobileNetV3 in int8: cosine of the logits to float at least 0.98") {
+    if (zp_test::fewer_problems > 1) return;
+    CHECK(least_cosine<zp::models::mobilenet_v3_large<>, zp::accurate_qconfig>("mobilenet_v3_large") >= 0.98);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <ratio>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <zeropoint/analysis/model_table.hpp>
@@ -81,6 +82,20 @@ struct words : zp::qconfig<typename zp::int16_qconfig::activation, typename zp::
 struct mixed_config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                                   zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
                                   zp::for_layer<"words", words>, zp::for_layer<"b", words>> {};
+
+/// Transposed convolutions: of groups, depthwise, and with outputs that no input reaches.
+struct transposed
+    : zp::model<
+          zp::input<3, 4, 6>,
+          zp::conv_transpose2d<"grouped", zp::conv_transpose{.out_channels = 18,
+                                                             .kernel = {4, 3},
+                                                             .stride = {2, 3},
+                                                             .padding = {1, 0},
+                                                             .output_padding = {1, 2},
+                                                             .groups = 2}>,
+          zp::relu,
+          zp::conv_transpose2d<"depthwise", zp::conv_transpose{.kernel = 3, .padding = 2, .groups = zp::depthwise}>,
+          zp::conv_transpose2d<"gaps", zp::conv_transpose{.out_channels = 3, .kernel = 1, .stride = 2}>> {};
 
 /// Weights on a grid of 1/128 that ends at 127/128, so that 8 bits hold them exactly.
 template <class Net> zp::float_model<Net> exact_weights(std::uint64_t seed) {
@@ -205,4 +220,31 @@ TEST_CASE("int16: beside layers of 8 bits") {
         s.dequantize(s.convolve("d", s.clamp(c, activation::none), square(3), s.range("d")));
         CHECK(simulation::differences(model, s, image) == "");
     }
+}
+
+TEST_CASE("int16: transposed convolutions") {
+    const auto run = []<class Config>(std::type_identity<Config>, simulation::policy how) {
+        const auto trained = made_up::network<transposed>(9);
+        const auto calibration = made_up::inputs<transposed>(4, 9);
+        const auto model = simulation::converted<Config>(trained, calibration);
+        simulation::script<transposed, Config> s(trained, calibration, how);
+        const auto window = [](simulation::window w, int height, int width) {
+            w.transposed = true;
+            w.output_padding_height = height;
+            w.output_padding_width = width;
+            return w;
+        };
+        for (const auto& image : made_up::inputs<transposed>(2, 10, -1.3f, 1.3f)) {
+            const auto x = s.quantize(s.input(image), s.range("input"));
+            const auto a = s.convolve("grouped", x, window({4, 3, 2, 3, 1, 0, 1, 1, 2}, 1, 2), s.range("grouped"),
+                                      activation::relu);
+            const auto b = s.convolve("depthwise", a, window(square(3, 1, 2, 1, 18), 0, 0), s.range("depthwise"));
+            s.dequantize(s.convolve("gaps", b, window(square(1, 2), 0, 0), s.range("gaps")));
+            CHECK(simulation::differences(model, s, image) == "");
+        }
+        const std::vector<std::byte> file = zp::to_bytes(model);
+        CHECK((zp::to_bytes(zp::load<zp::quantized<transposed, Config>>(file)) == file));
+    };
+    run(std::type_identity<zp::int16_qconfig>{}, simulation::policy::nearest_even);
+    run(std::type_identity<as_tflite>{}, simulation::policy::double_rounding);
 }

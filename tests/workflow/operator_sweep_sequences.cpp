@@ -17,6 +17,7 @@ struct sequences : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"max_pool1d", zp::max_pool1d<2>>, entry<"avg_pool1d", zp::avg_pool1d<2>>,
     entry<"adaptive_avg_pool1d", zp::adaptive_avg_pool1d<5>>,
     entry<"linear, over a sequence", zp::linear<"d", 8>>, entry<"lstm", zp::lstm<"e", 8>>, entry<"gru", zp::gru<"f", 8>>,
+    entry<"self_attention", zp::self_attention<"g", 2>>, entry<"encoder_layer", zp::encoder_layer<"h", 2, 16>>,
     entry<"matmul", zp::matmul<zp::transpose<axis::width, axis::channels>, zp::dropout>>,
     entry<"matmul_transposed", zp::matmul_transposed<zp::dropout, zp::flip<axis::width>>>> {};
 

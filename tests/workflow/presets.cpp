@@ -54,10 +54,16 @@ TEST_CASE("presets: dtypes, schemes and arithmetic are those of the systems they
                   is_same_v<weight<zp::tflite_qconfig>::dtype, zp::qint8_narrow>);
     static_assert(is_same_v<policy<zp::tflite_qconfig>, zp::fixed_point_double_rounding> &&
                   is_same_v<activation<zp::tflite_qconfig>::rule, zp::tflite_rule>);
+    static_assert(zp::table_bits_of<zp::default_qconfig> == 10 && zp::table_bits_of<zp::accurate_qconfig> == 10 &&
+                  zp::table_bits_of<zp::fbgemm_qconfig> == 8 && zp::table_bits_of<zp::qnnpack_qconfig> == 8 &&
+                  zp::table_bits_of<zp::tflite_qconfig> == 8);
+    static_assert(zp::qconfig_entries<zp::accurate_qconfig>::corrects_biases &&
+                  !zp::qconfig_entries<zp::default_qconfig>::corrects_biases);
     static_assert(activation<zp::tensorrt_qconfig>::qscheme::is_symmetric &&
                   weight<zp::tensorrt_qconfig>::qscheme::is_symmetric);
 }
 TEST_CASE("presets: the default converts well") { CHECK(signal_to_noise<zp::default_qconfig>() > 30); }
+TEST_CASE("presets: accurate converts well") { CHECK(signal_to_noise<zp::accurate_qconfig>() > 30); }
 TEST_CASE("presets: fbgemm converts well") { CHECK(signal_to_noise<zp::fbgemm_qconfig>() > 24); }
 TEST_CASE("presets: qnnpack converts well") { CHECK(signal_to_noise<zp::qnnpack_qconfig>() > 28); }
 TEST_CASE("presets: tflite converts well") { CHECK(signal_to_noise<zp::tflite_qconfig>() > 30); }

@@ -34,12 +34,28 @@ template <class Epilogue, class Out> struct interleaved_outputs {
     template <class Arch>
     void finish_tile(const std::int32_t* sums, int rows, int first_channel, int count, Out* y,
                      std::ptrdiff_t) const noexcept {
+        place<Arch>(sums, rows, first_channel, y, [&](const std::int32_t* from, int next, Out* to) {
+            finish_rows<Arch>(epilogue, from, next, first_channel, count, to, pixel_pitch);
+        });
+    }
+    /// The same for those of 16-bit codes (wide_requantize.hpp).
+    template <class Arch>
+    void finish_wide_tile(const std::int64_t* sums, int rows, int first_channel, int count, Out* y,
+                          std::ptrdiff_t) const noexcept {
+        place<Arch>(sums, rows, first_channel, y, [&](const std::int64_t* from, int next, Out* to) {
+            epilogue.template finish_wide_tile<Arch>(from, next, first_channel, count, to, pixel_pitch);
+        });
+    }
+
+private:
+    template <class Arch, class Sum, class Finish>
+    void place(const Sum* sums, int rows, int first_channel, Out* y, const Finish& finish) const noexcept {
         const auto pixel = static_cast<int>((y - output) / channels);
         int column = pixel % width;
         Out* row = first + pixel / width * row_pitch + first_channel;
         for (int next; rows != 0; rows -= next, sums += next * panel_width<Arch>, column = 0, row += row_pitch) {
             next = std::min(rows, width - column);
-            finish_rows<Arch>(epilogue, sums, next, first_channel, count, row + column * pixel_pitch, pixel_pitch);
+            finish(sums, next, row + column * pixel_pitch);
         }
     }
 };
@@ -54,6 +70,11 @@ constexpr bool supports(const conv_transpose2d_geometry& g, conv2d_algorithm alg
     conv2d_geometry window;  // of which only channels and groups matter
     window.in = g.in, window.out = g.out, window.groups = g.groups;
     return computes_phases(algorithm) && supports(window, algorithm);
+}
+/// The same over codes of 16 bits.
+constexpr bool supports_wide(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
+    const bool fits = algorithm != conv2d_algorithm::depthwise || g.taps() * g.group_in() <= most_wide_products;
+    return supports(g, algorithm) && fits;
 }
 
 /// A transposed convolution by one algorithm for its phases: implicit_gemm, or depthwise where that supports the groups.
@@ -94,7 +115,8 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernel
             for_each_tap(g, phase, [&](std::ptrdiff_t from) {
                 filters.insert(filters.end(), weights.values + from, weights.values + from + g.group_in());
             });
-            kernels::pack(phase.window, conv2d_weights<Weight>{filters.data(), weights.zero_points, weights.bias},
+            kernels::pack(phase.window,
+                          conv2d_weights<Weight>{filters.data(), weights.zero_points, weights.bias, weights.wide_bias},
                           codes, packed);
             packed += kernels::packed_bytes(phase.window, weights.affine());
         });
@@ -135,7 +157,7 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernel
                                                             g.stride_width * pixel,
                                                             g.stride_height * row};
             if (!phase.has_taps()) {
-                if (phase.has_outputs()) fill(places, phase.window.out.pixels(), bias);
+                if (phase.has_outputs()) fill<In>(places, phase.window.out.pixels(), bias);
                 return;
             }
             if (phase.has_outputs()) kernels::run(phase.window, x, codes, packed, places, y, scratch);
@@ -167,13 +189,20 @@ private:
                 visit((std::ptrdiff_t{channel} * g.taps() + phase.tap(g, tap)) * g.group_in());
     }
     /// Outputs that no input reaches.
-    template <class Epilogue, class Out>
+    template <class In, class Epilogue, class Out>
     [[gnu::noinline]] static void fill(const interleaved_outputs<Epilogue, Out>& places, int pixels,
-                                       const std::int32_t* bias) noexcept {
+                                       [[maybe_unused]] const std::int32_t* bias) noexcept {
         constexpr int width = panel_width<Arch>, block = 8;
         alignas(64) std::int32_t sums[block * width] = {};
         for (int channel = 0; channel < places.channels; channel += width) {
             const int count = std::min(width, places.channels - channel);
+            if constexpr (sizeof(In) == 2) {  // the epilogue has the biases
+                static constexpr std::int64_t zero[width] = {};
+                for (int pixel = 0; pixel < pixels; ++pixel)
+                    places.template finish_wide_tile<Arch>(
+                        zero, 1, channel, count, places.output + std::ptrdiff_t{pixel} * places.channels + channel, 0);
+                continue;
+            }
             for (int row = 0; row != block; ++row) std::copy_n(bias + channel, count, sums + row * width);
             for (int pixel = 0; pixel < pixels; pixel += block)
                 finish_rows<Arch>(places, sums, std::min(block, pixels - pixel), channel, count,
@@ -255,8 +284,9 @@ template <class Arch, class In, class Out, class Epilogue>
 void conv_transpose2d(const conv_transpose2d_geometry& g, const In* x, activation_codes codes, bool affine_weights,
                       const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
     static_assert(
-        std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t>,
-        "conv_transpose2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations");
+        std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t> || std::is_same_v<In, std::int16_t>,
+        "conv_transpose2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations, or "
+        "std::int16_t, that of 16-bit ones");
     with_conv_transpose2d_kernels<Arch>(
         g, [&](auto kernels) { kernels.run(g, x, codes, affine_weights, packed, epilogue, y, scratch); });
 }

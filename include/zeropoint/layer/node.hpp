@@ -25,7 +25,7 @@ enum class op : std::uint8_t {
     pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
     interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
     reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to,
-    lstm, gru
+    lstm, gru, gather_nd, scatter_nd
 };
 
 constexpr const char* name_of(op kind) {
@@ -40,7 +40,8 @@ constexpr const char* name_of(op kind) {
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
         "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
         "requantize_to",
-        "lstm", "gru"};
+        "lstm", "gru",
+        "gather_nd", "scatter_nd"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on

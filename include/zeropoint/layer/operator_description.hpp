@@ -190,6 +190,7 @@ constexpr bool has_wide_form(const node& row) {
     switch (row.kind) {
         case op::input:
         case op::conv2d:
+        case op::conv_transpose2d:
         case op::linear:
         case op::add:
         case op::concat:

@@ -1,4 +1,4 @@
-// The convolution and linear layer over activations of 16 bits: its parameter block, written and read, and its step.
+// The convolution, transposed one and linear layer over activations of 16 bits: its parameter block, written and read, and its step.
 #pragma once
 
 #include <algorithm>
@@ -87,14 +87,14 @@ template <class Requantization, class Arch> struct quantized_wide_conv2d_kernels
         return weights;
     }
 
-    template <class Out, conv2d_algorithm Algorithm, kernel::half_way Halves>
+    template <class Out, conv2d_algorithm Algorithm, kernel::half_way Halves, op Kind = op::conv2d>
     static void run(const node& row, const context& c) noexcept {
         const block at(row);
         const kernel::wide_requantize<Halves> finish{
             c.block<std::int32_t>(row, at.multipliers), c.block<std::int32_t>(row, at.shifts),
             c.block<std::int64_t>(row, at.bias), clamped_codes(row, row.activation, c.range(row))};
-        row_kernels<Arch, Algorithm>::run(row, c.in<std::int16_t>(row), codes, c.block<std::byte>(row), finish,
-                                          c.out<Out>(row), c.scratch<std::byte>(row));
+        row_kernels<Arch, Algorithm, Kind>::run(row, c.in<std::int16_t>(row), codes, c.block<std::byte>(row), finish,
+                                                c.out<Out>(row), c.scratch<std::byte>(row));
     }
 };
 

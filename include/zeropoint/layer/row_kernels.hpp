@@ -127,6 +127,8 @@ template <kernel_needs Needs, class Arch, class F> constexpr void with_row_kerne
 
 /// Whether an algorithm can compute a row.
 constexpr bool supports(const node& row, conv2d_algorithm algorithm) {
+    if (row.wide_input && row.kind == op::conv_transpose2d)
+        return kernel::supports_wide(transposed_window(row), algorithm);
     if (row.wide_input) return kernel::supports_wide(row.window, algorithm);
     if (row.kind == op::conv_transpose3d) return kernel::supports(transposed_volume_window(row), algorithm);
     return row.kind == op::conv_transpose2d ? kernel::supports(transposed_window(row), algorithm)

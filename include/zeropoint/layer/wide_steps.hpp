@@ -88,6 +88,16 @@ private:
     }
     template <class Out> static constexpr step_function weighted_step(const node& row) {
         step_function step = nullptr;
+        if constexpr (Needs.has(op::conv_transpose2d)) {
+            constexpr op kind = op::conv_transpose2d;
+            if (row.kind == kind) {
+                with_algorithm<Needs, kind>(row.algorithm, [&](auto algorithm) {
+                    if constexpr (kernel::computes_phases(algorithm))
+                        step = convolution::template run<Out, algorithm, halves(kind), kind>;
+                });
+                return step;
+            }
+        }
         with_algorithm<Needs>(row.algorithm, [&](auto algorithm) {
             if constexpr (kernel::multiplies_words(algorithm)) {
                 if constexpr (Needs.has(op::linear))

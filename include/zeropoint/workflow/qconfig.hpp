@@ -243,12 +243,6 @@ template <op Kind, class C, class Default>
 struct entry_of<for_type<Kind, C>, Default> {
     using type = C;
 };
-/// Whether the activations of an entry have 16 bits; a dynamic_qconfig has none.
-template <class Entry>
-inline constexpr bool entry_has_words = [] {
-    if constexpr (requires { typename Entry::activation; }) return quantizes_to_words<typename Entry::activation>;
-    else return false;
-}();
 template <class Config, class Options> struct entries_of;
 template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
     static constexpr int count = 1 + static_cast<int>(sizeof...(Options));
@@ -274,10 +268,15 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
          ...);
         return chosen >= 0 && has_words(chosen) && !has_wide_form(row) ? -1 : chosen;
     }
+    /// Entries of a dynamic_qconfig have no quantizer for activations.
+    template <class Entry> static constexpr bool is_wide() {
+        if constexpr (requires { typename Entry::activation; }) return quantizes_to_words<typename Entry::activation>;
+        else return false;
+    }
     /// Whether an entry has activations of 16 bits. What has no form over those stays in float32.
     static constexpr bool has_words(int index) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return ((static_cast<int>(I) == index && entry_has_words<entry<I>>) || ...);
+            return ((static_cast<int>(I) == index && is_wide<entry<I>>()) || ...);
         }
         (std::make_index_sequence<static_cast<std::size_t>(count)>{});
     }

@@ -165,8 +165,10 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
             if (is_on_one_grid(row) && (value.type != entry.activation || value.slot != row.slot))
                 source = boundary(op::requantize, source, i);
             else if ((row.kind == op::add || row.described != nullptr) && value.type != type &&
-                     r.error.broken == rule::none)
-                r.error = {rule::operand_types_differ, r.size, row.in, row.out};
+                     r.error.broken == rule::none) {
+                const bool takes_it = value.type != scalar_type::int16 || has_wide_form(row);
+                r.error = {takes_it ? rule::operand_types_differ : rule::no_wide_form, r.size, row.in, row.out};
+            }
             row.inputs[k] = static_cast<short>(source);
             row.wide_input = row.wide_input || r.nodes[source].type == scalar_type::int16;
         }

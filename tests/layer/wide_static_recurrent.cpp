@@ -1,0 +1,156 @@
+// Recurrent layers over 16-bit codes: within a few codes of exact arithmetic, and the same codes on every architecture.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <zeropoint/layer/wide_static_recurrent.hpp>
+
+#include "../kernel/arrays.hpp"
+#include "../support/made_up.hpp"
+
+namespace {
+
+constexpr int inputs = 21, hidden = 32, steps = 40;
+constexpr float x_scale = 3.0f / 32767;
+
+template <class Cell> struct parameters {
+    static constexpr std::size_t sums = std::size_t{Cell::gates} * hidden;
+    std::vector<float> weight_ih = made_up::values(sums * inputs, 1, -0.5f, 0.5f),
+                       weight_hh = made_up::values(sums * hidden, 2, -0.5f, 0.5f),
+                       bias_ih = made_up::values(sums, 3, -0.3f, 0.3f), bias_hh = made_up::values(sums, 4, -0.3f, 0.3f);
+    zp::recurrent_parameters spans() const { return {weight_ih, weight_hh, bias_ih, bias_hh, {}}; }
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+/// A layer of doubles, with the weights that 8 bits leave of the given ones.
+template <class Cell> class exact_layer {
+public:
+    explicit exact_layer(const parameters<Cell>& p) : bias_ih_(p.bias_ih), bias_hh_(p.bias_hh), h(hidden), c(hidden) {
+        weights(p.weight_ih, inputs, ih_);
+        weights(p.weight_hh, hidden, hh_);
+    }
+    void step(const double* x) {
+        const auto products = [](const std::vector<double>& w, const std::vector<float>& bias, const double* from) {
+            const std::size_t depth = w.size() / bias.size();
+            std::vector<double> y(bias.begin(), bias.end());
+            for (std::size_t i = 0; i != w.size(); ++i) y[i / depth] += w[i] * from[i % depth];
+            return y;
+        };
+        const std::vector<double> a = products(ih_, bias_ih_, x), b = products(hh_, bias_hh_, h.data());
+        for (std::size_t i = 0; i != hidden; ++i) {
+            const auto sum = [&](std::size_t gate) { return a[gate * hidden + i] + b[gate * hidden + i]; };
+            if constexpr (Cell::gates == 4) {
+                c[i] = sigmoid(sum(1)) * c[i] + sigmoid(sum(0)) * std::tanh(sum(2));
+                h[i] = sigmoid(sum(3)) * std::tanh(c[i]);
+            } else {
+                const double n = std::tanh(a[2 * hidden + i] + sigmoid(sum(0)) * b[2 * hidden + i]);
+                h[i] = n + sigmoid(sum(1)) * (h[i] - n);
+            }
+        }
+    }
+
+private:
+    static void weights(const std::vector<float>& from, std::size_t depth, std::vector<double>& to) {
+        std::vector<std::string> raised;
+        const zp::quantized_weights quantized =
+            zp::quantize_filters<zp::dynamic_policy<>::weight_quantizer, zp::default_architecture>(
+                from, std::vector<float>(from.size() / depth), 1.0f, true, "", raised);
+        for (std::size_t i = 0; i != from.size(); ++i)
+            to.push_back(static_cast<std::int8_t>(quantized.codes[i]) * double{quantized.scales[i / depth]});
+    }
+    std::vector<double> ih_, hh_;
+    std::vector<float> bias_ih_, bias_hh_;
+
+public:
+    std::vector<double> h, c;
+};
+
+template <class Cell> void compare() {
+    const parameters<Cell> p;
+    std::vector<std::int16_t> codes;
+    for (const float value : made_up::values(inputs * steps, 5, -3, 3))
+        codes.push_back(static_cast<std::int16_t>(std::lround(value / x_scale)));
+    codes[3] = -32768;
+    std::vector<std::int16_t> first;
+    arrays::for_each_architecture([&]<class Arch>() {
+        using layer_type = zp::wide_static_recurrent<Cell, inputs, hidden, Arch>;
+        const layer_type layer(p.spans(), x_scale);
+        const auto memory = std::make_unique<typename layer_type::workspace>();
+        typename layer_type::state state;
+        exact_layer<Cell> exact(p);
+        std::vector<std::int16_t> all;
+        double furthest = 0;
+        for (int step = 0; step != steps; ++step) {
+            layer.run(codes.data() + step * inputs, state, *memory);
+            all.insert(all.end(), state.h.begin(), state.h.end());
+            if (!first.empty()) continue;
+            std::vector<double> x;
+            for (int i = 0; i != inputs; ++i)
+                x.push_back(double{x_scale} * codes[static_cast<std::size_t>(step * inputs + i)]);
+            exact.step(x.data());
+            for (std::size_t i = 0; i != hidden; ++i)
+                furthest = std::max(furthest, std::abs(exact.h[i] * 32768 - state.h[i]));
+        }
+        if (first.empty()) {
+            first = all;
+            INFO("codes of 2^-15 away: ", furthest);
+            CHECK(furthest < 12);
+            CHECK(furthest > 0.1);
+        }
+        CHECK(all == first);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("wide_static_recurrent: LSTM") { compare<zp::lstm_cell>(); }
+TEST_CASE("wide_static_recurrent: GRU") { compare<zp::gru_cell>(); }
+
+TEST_CASE("wide_static_recurrent: gates far out, and tables") {
+    const zp::kernel::wide_gate_tables tables;
+    double worst = 0;
+    for (std::int64_t x = -1100000; x < 1100000; x += 97) {
+        const double real = std::clamp(static_cast<double>(x) / 131072, -8.0, 8.0);
+        worst = std::max({worst, std::abs(tables.at(tables.sigmoid, x) - 32768 * sigmoid(real)),
+                          std::abs(tables.at(tables.tanh, x) - std::min(32768 * std::tanh(real), 32767.0))});
+    }
+    CHECK(worst < 0.8);
+    // Arguments as large as they can be: everything saturates, nothing overflows.
+    const std::int32_t multiplier[4] = {1 << 22, 1 << 22, 1 << 22, 1 << 22};
+    const std::int64_t large = (std::int64_t{1} << 38), limit = std::int64_t{1} << 59,
+                       bias[4] = {limit, limit, limit, limit};
+    const zp::kernel::wide_gate_arguments arguments{multiplier, multiplier, bias, bias, 1};
+    const std::int64_t up[4] = {large, large, large, large}, down[3] = {-large, -large, -large};
+    std::int32_t wide = INT32_MAX;
+    std::int16_t h = 0;
+    zp::kernel::wide_lstm_gates(tables, arguments, up, up, 1, &wide, &h);
+    CHECK(wide == INT32_MAX);
+    CHECK(h == 32766);
+    wide = 0;
+    zp::kernel::wide_gru_gates(tables, arguments, down, down, 1, &wide, &h);
+    CHECK(h <= -32767);
+}
+
+TEST_CASE("wide_static_recurrent: what does not fit is refused") {
+    using layer_type = zp::wide_static_recurrent<zp::gru_cell, inputs, hidden>;
+    const parameters<zp::gru_cell> p;
+    const auto error_of = [](const zp::recurrent_parameters& wrong, float scale) {
+        try {
+            layer_type refused(wrong, scale);
+        } catch (const zp::error& error) { return std::string(error.what()); }
+        return std::string("no error");
+    };
+    auto wrong = p.spans();
+    CHECK(error_of(wrong, 1e-4f) == "no error");
+    CHECK(error_of(wrong, 0.0f) == "wide_static_recurrent: expected a scale above 0, found 0");
+    CHECK(error_of(wrong, 1e6f).find("wide_static_recurrent: expected scales of inputs times scales of weights") == 0);
+    wrong.weight_hh = wrong.weight_ih;
+    CHECK(error_of(wrong, 1e-4f) == "wide_static_recurrent: expected 3072 values of weight_hh, found 2016");
+}
