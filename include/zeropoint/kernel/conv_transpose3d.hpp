@@ -169,7 +169,7 @@ void conv_transpose3d_float(const conv_transpose3d_geometry& g, const float* x, 
             conv_transpose2d_float<Arch>(phase.image, planes_under(phase.planes, x, 0.0f, i, plane), scratch, bias,
                                          clamp_min, clamp_max,
                                          y + std::ptrdiff_t{phase.plane + i * g.stride_depth} * g.plane.out.size(),
-                                         image + phase.image.in.size());
+                                         plane + phase.image.in.size());
     });
 }
 
