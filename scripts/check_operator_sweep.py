@@ -34,6 +34,7 @@ BY_THEMSELVES = {
     "embedding": "layer/static_products.cpp",
     "embedding_bag": "layer/static_products.cpp",
     "svdf": "layer/static_svdf.cpp",
+    "streaming": "workflow/streaming.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",
     "dynamic_conv_transpose1d": "workflow/quantize_dynamic.cpp",

@@ -15,6 +15,7 @@ namespace operators {
 struct stream_window {
     static constexpr const char* kind = "window";
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool takes_words = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     template <class T> static void forward(const operands<T>& o) noexcept {
@@ -90,31 +91,27 @@ template <int M, int N> constexpr graph<M> stream_rows(const graph<N>& g) {
         }
         row.in = one_step(row.in);
         row.out = one_step(row.out);
-        if (row.kind == op::conv2d) {
-            const kernel::conv2d_geometry& w = row.window;
+        if (row.kind == op::conv2d) {  // with padding of its own, or behind rows of zeros
+            kernel::conv2d_geometry& w = row.window;
             const int span = w.window_width();
-            possible = possible && row.one_dimensional && !row.dynamic && w.stride_width == 1 && w.padding_left == 0 &&
-                       in_front[producer] == span - 1;
+            possible = possible && row.one_dimensional && !row.dynamic && w.stride_width == 1 &&
+                       in_front[producer] + w.padding_left == span - 1;
+            w.padding_left = 0;
             if (span != 1) {
-                node window = r.nodes[row.inputs[0]];  // its type, slot and codes
+                const node& value = r.nodes[row.inputs[0]];
+                node window;
                 window.kind = op::custom;
                 window.described = &description_of<operators::stream_window>;
                 window.steps = &steps_of<operators::stream_window>;
-                window.function = nullptr;
-                window.activation = op::none;
-                window.name = "";
+                window.type = value.type;
+                window.slot = value.slot;
+                window.config = value.config;
+                window.quant_min = value.quant_min;
+                window.quant_max = value.quant_max;
                 window.input_count = 1;
                 window.inputs[0] = row.inputs[0];
-                window.in = window.out;
-                window.out.width = span;
-                window.window = {};
-                window.window.in = window.in;
-                window.window.out = window.out;
-                window.weights = window.channels = 0;
-                window.algorithm = conv2d_algorithm::automatic;
-                window.dynamic = false;
-                window.table_slot = window.sum_origin = window.table_origin = -1;
-                window.origin = -1;
+                window.in = window.window.in = value.out;
+                window.out = window.window.out = {1, span, value.out.channels};
                 row.inputs[0] = static_cast<short>(r.size);
                 row.in = window.out;
                 r.nodes[r.size++] = window;
