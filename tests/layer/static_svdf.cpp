@@ -196,6 +196,39 @@ TEST_CASE_TEMPLATE("svdf: the int8 layer is within 30 dB of the float one, step 
     CHECK(signal > 1000 * noise);
 }
 
+TEST_CASE("svdf: signed codes are the unsigned ones less 128") {
+    using unsigned_codes = zp::static_svdf<9, 5, 1, 3>;
+    using signed_codes = zp::static_svdf<9, 5, 1, 3, zp::nearest_even, std::int8_t>;
+    generator next(6);
+    const auto feature = normal(5 * 9, next, 0.3f), time = normal(5 * 3, next, 0.5f);
+    const zp::svdf<9, 5, 1, 3> layer({feature, time, {}}, 0.0f, 2.0f);
+    const unsigned_codes a(layer, {{0.03f, 128}, 1e-4f, {0.01f, 3}});
+    const signed_codes b(layer, {{0.03f, 0}, 1e-4f, {0.01f, -125}});
+    unsigned_codes::state of_a;
+    signed_codes::state of_b;
+    unsigned_codes::workspace memory_a;
+    signed_codes::workspace memory_b;
+    int most = 0;
+    for (int step = 0; step != 40; ++step) {
+        std::uint8_t x[9], y[5];
+        std::int8_t shifted[9], z[5];
+        for (int i = 0; i != 9; ++i) {
+            x[i] = static_cast<std::uint8_t>(next.integer(0, 255));
+            shifted[i] = static_cast<std::int8_t>(x[i] - 128);
+        }
+        a.run(x, of_a, y, memory_a);
+        b.run(shifted, of_b, z, memory_b);
+        CHECK(of_a.steps == of_b.steps);
+        for (int u = 0; u != 5; ++u) {
+            CHECK(y[u] - 128 == z[u]);
+            CHECK(y[u] >= 3);    // the relu
+            CHECK(y[u] <= 203);  // the upper bound
+            most = std::max<int>(most, y[u]);
+        }
+    }
+    CHECK(most == 203);
+}
+
 TEST_CASE("svdf: errors") {
     const std::vector<float> feature(2 * 3, 1.0f), time(2 * 4, 1.0f), bias(2);
     using floats = zp::svdf<3, 2, 1, 4>;
