@@ -46,6 +46,7 @@ BY_THEMSELVES = {
     "quant_stub": "workflow/fuse.cpp",
     "dequant_stub": "workflow/fuse.cpp",
     "shape": "core/shape.cpp",
+    "streaming": "workflow/streaming.cpp",
 }
 
 

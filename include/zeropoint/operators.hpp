@@ -5,8 +5,10 @@
 #include <zeropoint/layer/operators/argmax.hpp>
 #include <zeropoint/layer/operators/attention.hpp>
 #include <zeropoint/layer/operators/batch_norm.hpp>
+#include <zeropoint/layer/operators/batch_space.hpp>
 #include <zeropoint/layer/operators/binary.hpp>
 #include <zeropoint/layer/operators/compare.hpp>
+#include <zeropoint/layer/operators/full_like.hpp>
 #include <zeropoint/layer/operators/gather.hpp>
 #include <zeropoint/layer/operators/gather_nd.hpp>
 #include <zeropoint/layer/operators/group_norm.hpp>

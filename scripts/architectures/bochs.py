@@ -15,12 +15,17 @@ import ctypes
 import lzma
 import os
 import pathlib
+import re
+import select
 import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+import tty
 import zlib
 
 import debian
@@ -252,6 +257,28 @@ def forward_output(sent: bytes) -> tuple[bool, int | None]:
     return started, status
 
 
+def read_screen(process: subprocess.Popen, errors: pathlib.Path) -> None:
+    """Reads what Bochs shows until it ends. Its display is a pseudo-terminal on which a cursor blinks, some bytes a second of
+    real time: left alone, the terminal is full after minutes, and Bochs waits for a reader for ever."""
+    connected = None
+    while connected is None and process.poll() is None:
+        time.sleep(0.1)
+        connected = re.search(rb'connected to screen "([^"]+)"', errors.read_bytes())
+    if connected is None:
+        return
+    try:
+        screen = os.open(connected.group(1), os.O_RDWR | os.O_NOCTTY)
+        try:
+            tty.setraw(screen)
+            while process.poll() is None:
+                if select.select([screen], [], [], 1)[0] and not os.read(screen, 4096):
+                    return
+        finally:
+            os.close(screen)
+    except OSError:  # it ended, and the terminal with it
+        pass
+
+
 def emulate(parts: pathlib.Path, work: pathlib.Path, limit: float) -> bool:
     """Runs Bochs; False if it ran out of time. It ends with this process, however that ends."""
     libc = ctypes.CDLL(None)
@@ -262,6 +289,7 @@ def emulate(parts: pathlib.Path, work: pathlib.Path, limit: float) -> bool:
         process = subprocess.Popen([parts / "lib" / LOADER, "--library-path", parts / "lib", parts / "bochs-bin", "-q", "-f",
                                     work / "bochsrc"], stdin=subprocess.DEVNULL, stdout=screen, stderr=errors,
                                    env=environment, cwd=work, preexec_fn=kill_with_parent)
+        threading.Thread(target=read_screen, args=(process, work / "errors"), daemon=True).start()
         try:
             process.wait(limit)
         except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ zero_point I32 of the inputs, then of the output; codes I8 (int16: I16), layouts
     ADD, SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM, MINIMUM     a, b, codes [count]; ADD, MUL with I16 too, zero points 0
     EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL  a, b, codes [151], which are 0 or 1; two grids
     QUANTIZE                                                x, codes [256], from one int8 grid to another
-    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6  codes [256] of -128, -127, ...
+    LOGISTIC, TANH, HARD_SWISH, LEAKY_RELU (0.1), EXP, GELU, ABS, RELU, RELU6, LOG, RSQRT, RELU_N1_TO_1  codes [256] of -128, -127, ...
     SOFTMAX                                                 x, codes [5, 19]
     AVERAGE_POOL_2D, MAX_POOL_2D                            x [1, 7, 6, 5]; 3x3, stride 2, padding SAME
     MEAN                                                    x [1, 7, 6, 5], codes [1, 5], over the image
@@ -401,6 +401,28 @@ def add_comparisons(file: GoldenFile, generator) -> None:
             file.add_codes(f"{name}/{number}", [ga, gb], {"a": a, "b": b}, codes, compare(*real).astype(np.int8))
 
 
+def add_positive_functions(file: GoldenFile) -> None:
+    x, grid = np.arange(-128, 128).astype(np.int8), Grid(0.02, -128, "qint8")
+
+    def log(v):
+        with np.errstate(divide="ignore"):
+            return np.log(v)
+
+    def rsqrt(v):
+        with np.errstate(divide="ignore"):
+            return 1 / np.sqrt(v)
+
+    cases = {
+        "LOG": (2, schema.LogOptionsT() if hasattr(schema, "LogOptionsT") else None, grid, Grid(0.025, 50, "qint8"), log),
+        "RSQRT": (2, None, grid, Grid(0.03, -128, "qint8"), rsqrt),
+        "RELU_N1_TO_1": (1, None, Grid(0.02, 3, "qint8"), Grid(0.02, 3, "qint8"), lambda v: np.clip(v, -1, 1)),
+    }
+    for name, (version, options, grid, out, function) in cases.items():
+        codes = run(name, version, [Operand(x, grid)], x.shape, out, options)
+        real = np.clip(function(centered(grid, x) * np.float64(grid.scale)), -1e6, 1e6)
+        file.add_codes(f"{name}/int8", [grid, out], {}, codes, exact(out, real))
+
+
 def main() -> None:
     generator = np.random.default_rng(29)
     versions = {"ai-edge-litert": importlib.metadata.version("ai-edge-litert"), "numpy": np.__version__}
@@ -410,6 +432,7 @@ def main() -> None:
     add_reductions(file, generator)
     add_products(file, generator)
     add_comparisons(file, np.random.default_rng(36))
+    add_positive_functions(file)
     file.save()
 
 

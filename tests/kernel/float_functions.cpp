@@ -11,6 +11,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/float_functions.hpp>
+#include <zeropoint/kernel/vector_group.hpp>
 
 #include "arrays.hpp"
 
@@ -60,6 +61,10 @@ TEST_CASE("float_functions: near the real functions") {
     CHECK(std::isnan(kernel::bounded_erf(nan)));
     CHECK(std::isnan(kernel::bounded_gelu(nan)));
     CHECK(kernel::bounded_exp(0.0f) == 1.0f);
+    for (const float x : {5.3f, 5.5f, 100.0f, 1e30f}) {
+        CHECK(kernel::bounded_gelu(x) == x);
+        CHECK(kernel::bounded_gelu(-x) == 0.0f);
+    }
 }
 
 TEST_CASE("float_functions: vectors have the bits of scalars") {
@@ -78,8 +83,13 @@ TEST_CASE("float_functions: vectors have the bits of scalars") {
             kernel::for_each_number<Arch>(x.size(), [&](std::size_t i, auto number) {
                 kernel::store_number(apply(kernel::load_number<decltype(number)>(x.data() + i)), vector.data() + i);
             });
+            std::vector<float> group(x.size());
+            kernel::for_each_group<Arch>(x.size(), [&](std::size_t i, auto number) {
+                kernel::store_number(apply(kernel::load_number<decltype(number)>(x.data() + i)), group.data() + i);
+            });
             CAPTURE(function);
             CHECK(same_bits(scalar, vector));
+            CHECK(same_bits(scalar, group));
         }
     });
 }

@@ -209,6 +209,29 @@ TEST_CASE("gather and roll") {
     }
 }
 
+TEST_CASE("space_to_batch and its inverse: blocks of any extents") {
+    arrays::generator next(7);
+    for (int i = 0; i != zp_test::fewer(500); ++i) {
+        const int height = next.integer(1, 4), width = next.integer(1, 4);
+        const shape small{next.integer(1, 6), next.integer(1, 9), next.integer(1, 40)};
+        const shape whole{small.height * height, small.width * width, small.channels};
+        const shape batch{small.height * height * width, small.width, small.channels};
+        const auto copy = kernel::space_to_batch_copy(whole, height, width);
+        compare_box(whole, batch, next(), copy, [&](const auto* x, auto* y) {
+            reference::rearrange(whole, batch, x, y, [&](position p) {
+                const int image = p.h / small.height;
+                return position{p.h % small.height * height + image / width, p.w * width + image % width, p.c};
+            });
+        });
+        compare_box(batch, whole, next(), kernel::inverse_copy(copy), [&](const auto* x, auto* y) {
+            reference::rearrange(batch, whole, x, y, [&](position p) {
+                const int image = p.h % height * width + p.w % width;
+                return position{image * small.height + p.h / height, p.w / width, p.c};
+            });
+        });
+    }
+}
+
 TEST_CASE("reshape: PyTorch's order, channels first") {
     arrays::generator next(6);
     const int numbers[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 30};

@@ -80,6 +80,9 @@ TEST_CASE(
         {"EXP", [](double x) { return std::exp(x); }, 0},
         {"GELU", [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); }, 0},
         {"ABS", [](double x) { return std::abs(x); }, 0},
+        {"LOG", [](double x) { return std::log(x); }, 0},
+        {"RSQRT", [](double x) { return 1 / std::sqrt(x); }, 0},
+        {"RELU_N1_TO_1", [](double x) { return std::clamp(x, -1.0, 1.0); }, 0},
         {"RELU", [](double x) { return std::max(x, 0.0); }, 0},
         {"RELU6", [](double x) { return std::clamp(x, 0.0, 6.0); }, 15},                  // ties
         {"HARD_SWISH", [](double x) { return x * std::clamp(x + 3, 0.0, 6.0) / 6; }, 5},  // 16-bit fixed point

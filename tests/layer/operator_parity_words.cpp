@@ -120,6 +120,7 @@ TEST_CASE("operator_parity_words: sums, products and functions are exact, or wit
     y.resize(u.size());
     zp::kernel::wide_mul<arch>(u.data(), v.data(), u.size(), {m.multiplier, m.shift}, y.data());
     CHECK((y == binary.exact<word>("MUL/int16")));
+    CHECK(furthest(y, binary.values<word>("MUL/int16/codes")) <= 1);
     std::vector<std::int32_t> nodes(zp::kernel::wide_table_nodes);
     const auto check = [&](const std::string& group, auto function) {
         const auto x = file.values<word>(group + "/x");

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ratio>
 #include <vector>
 
 #include <zeropoint/kernel/interpolate_reference.hpp>
 #include <zeropoint/kernel/rearrange_reference.hpp>
 #include <zeropoint/layer/operators/argmax.hpp>
+#include <zeropoint/layer/operators/batch_space.hpp>
+#include <zeropoint/layer/operators/full_like.hpp>
 #include <zeropoint/layer/operators/gather.hpp>
 #include <zeropoint/layer/operators/interpolate.hpp>
 #include <zeropoint/layer/operators/pad.hpp>
@@ -56,6 +59,16 @@ struct resized : zp::model<zp::input<5, 6, 17>,
 
 struct classes : zp::model<zp::input<4, 5, 21>, zp::argmax> {};
 struct many_classes : zp::model<zp::input<1, 1, 200>, zp::argmax> {};
+
+// A convolution of dilation {2, 3}, and what TFLite makes of one; blocks of other extents and back.
+struct dilated : zp::model<zp::input<8, 12, 5>,
+    zp::conv2d<"c", zp::conv{.out_channels = 6, .kernel = 3, .dilation = {2, 3}}>> {};
+struct in_blocks : zp::model<zp::input<8, 12, 5>, zp::space_to_batch<2, 3>,
+    zp::conv3d<"c", zp::volume_conv{.out_channels = 6, .kernel = {1, 3, 3}}>, zp::batch_to_space<2, 3>> {};
+struct there_and_back : zp::model<zp::input<8, 12, 5>, zp::space_to_batch<4, 2>, zp::abs, zp::batch_to_space<4, 2>> {};
+static_assert(zp::float_model<in_blocks>::rows()[1].out == zp::shape{4, 4, 5, 6});
+static_assert(zp::float_model<in_blocks>::output_shape == zp::float_model<dilated>::output_shape);
+template <class Constant> struct filled : zp::model<zp::input<2, 3, 4>, zp::full_like<Constant>> {};
 
 struct shuffle_unit : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 16, .kernel = 3}>, zp::relu,
     zp::concat<zp::chunk<0, 2>, zp::sequential<zp::chunk<1, 2>, zp::conv2d<"a", zp::conv{.out_channels = 8}>, zp::relu>>,
@@ -258,4 +271,40 @@ TEST_CASE("convert: a unit of a shuffle network") {
     const auto int8 = converted<unsigned_codes>(trained, inputs);
     CHECK(boundaries(int8.rows()) == 2);
     CHECK(decibels(trained, int8, inputs) > 30);
+}
+
+TEST_CASE("space_to_batch, batch_to_space: a convolution between them is a dilated one") {
+    const auto inputs = normal_inputs({8, 12, 5}, 6);
+    const auto wanted = made_up::network<dilated>(4);
+    const auto blocks = made_up::network<in_blocks>(4);  // the same weights: a depth of 1 changes no order
+    for (const auto& x : inputs) {
+        const auto exact = run(wanted, x), found = run(blocks, x);
+        int different = 0;
+        for (std::size_t i = 0; i != exact.size(); ++i)
+            different += double{found[i]} != doctest::Approx(double{exact[i]}).epsilon(1e-5);
+        CHECK(different == 0);
+    }
+    const auto int8 = converted<unsigned_codes>(blocks, inputs);
+    const auto dilated_int8 = converted<unsigned_codes>(wanted, inputs);
+    for (const auto& x : inputs) CHECK(run(int8, x) == run(dilated_int8, x));
+    CHECK(int8.rows().size() == 6);  // input, quantize, three layers, dequantize: codes move
+    const auto loaded = zp::load<zp::quantized<in_blocks, unsigned_codes>>(zp::to_bytes(int8), "blocks");
+    CHECK(run(loaded, inputs[0]) == run(int8, inputs[0]));
+    const auto back = made_up::network<there_and_back>();
+    for (const auto& x : inputs) {
+        std::vector<float> magnitudes;
+        for (const float value : x) magnitudes.push_back(std::abs(value));
+        CHECK(run(back, x) == magnitudes);
+    }
+}
+
+TEST_CASE_TEMPLATE("full_like: a constant, exact in codes too", Constant, std::ratio<-3, 7>, std::ratio<5>,
+                   std::ratio<0>) {
+    using net = filled<Constant>;
+    const auto inputs = normal_inputs({2, 3, 4}, 2);
+    const auto trained = made_up::network<net>();
+    const std::vector<float> wanted(24, static_cast<float>(static_cast<double>(Constant::num) / Constant::den));
+    CHECK(run(trained, inputs[0]) == wanted);
+    CHECK(run(converted<unsigned_codes>(trained, inputs), inputs[1]) == wanted);
+    CHECK(run(converted<signed_codes>(trained, inputs), inputs[1]) == wanted);
 }

@@ -164,12 +164,12 @@ void conv_transpose3d_float(const conv_transpose3d_geometry& g, const float* x, 
         for_each_phase_run(g, phase, [&](std::ptrdiff_t from, std::ptrdiff_t to) {
             std::copy_n(weights + from, g.plane.group_in(), scratch + to);
         });
-        float* image = scratch + count;
+        float* plane = scratch + count;
         for (int i = 0; i != phase.axis.outputs; ++i)
-            conv_transpose2d_float<Arch>(phase.image, planes_under(phase.planes, x, 0.0f, i, image), scratch, bias,
+            conv_transpose2d_float<Arch>(phase.image, planes_under(phase.planes, x, 0.0f, i, plane), scratch, bias,
                                          clamp_min, clamp_max,
                                          y + std::ptrdiff_t{phase.plane + i * g.stride_depth} * g.plane.out.size(),
-                                         image + phase.image.in.size());
+                                         plane + phase.image.in.size());
     });
 }
 

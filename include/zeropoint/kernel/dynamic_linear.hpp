@@ -19,6 +19,7 @@
 #include <zeropoint/kernel/rounded.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/kernel/unroll.hpp>
+#include <zeropoint/kernel/vector_group.hpp>
 
 // The zero point of a row is not known when weights are packed. So they are packed for zero point 0, which makes sums of
 // x * w, and beside them lies the sum of the weights of each channel:
@@ -121,25 +122,38 @@ private:
             weight_sum[v] = ops::load_first(common.weight_sum + at, count);
         });
         const bool is_whole = channels >= Vectors * ops::lanes;
-        for (int row = 0; row != rows; ++row, ++range, sums += width, y += y_pitch) {
-            const int32 zero_point(range->zero_point);
-            const real x_scale(range->scale);
-            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
-                const int32 centered = ops::template load<int32>(sums + v * ops::lanes) - zero_point * weight_sum[v];
-                real value = rounded(real(xsimd::to_float(centered) * (x_scale * scale[v]))) + added[v];
-                float* to = y + v * ops::lanes;
+        const auto finish = [&](auto at_once) __attribute__((always_inline)) {
+            constexpr int parts = at_once() * Vectors;
+            vector_group<real, parts> values, others;
+            unroll<parts>([&](auto i) __attribute__((always_inline)) {
+                constexpr int row = i / Vectors, v = i % Vectors;
+                const int32 zero_point(range[row].zero_point);
+                const int32 sum = ops::template load<int32>(sums + row * width + v * ops::lanes);
+                const real factor = real(range[row].scale) * scale[v];
+                values.parts[i] = rounded(real(xsimd::to_float(sum - zero_point * weight_sum[v]) * factor)) + added[v];
                 if constexpr (takes_rows<After>)
-                    value = after(value, ops::load_first(after.rows + (to - output), channels - v * ops::lanes));
-                else value = after(value);
+                    others.parts[i] = ops::load_first(after.rows + (y + row * y_pitch + v * ops::lanes - output),
+                                                      channels - v * ops::lanes);
+            });
+            if constexpr (takes_rows<After>) values = after(values, others);
+            else values = after(values);
+            unroll<parts>([&](auto i) __attribute__((always_inline)) {
+                float* to = y + i / Vectors * y_pitch + i % Vectors * ops::lanes;
                 if (is_whole) {
-                    ops::store(to, value);
+                    ops::store(to, values.parts[i]);
                 } else {
                     float part[ops::lanes];
-                    ops::store(part, value);
+                    ops::store(part, values.parts[i]);
                     std::memcpy(to, part, static_cast<std::size_t>(channels) * sizeof(float));
                 }
             });
-        }
+            range += at_once();
+            sums += at_once() * width;
+            y += at_once() * y_pitch;
+        };
+        if constexpr (is_long<After>)
+            for (; rows >= 2; rows -= 2) finish(std::integral_constant<int, 2>());
+        for (; rows > 0; --rows) finish(std::integral_constant<int, 1>());
     }
 };
 

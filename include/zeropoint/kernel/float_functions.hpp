@@ -86,10 +86,34 @@ template <class Number> [[gnu::always_inline]] inline Number bounded_erf(const N
     return choose_number(most < -one, Number(-one), most);
 }
 
-/// x * (1 + erf(x / sqrt(2))) / 2, PyTorch's gelu: within 4e-7 * |x|.
+/// x within [-limit, limit]; of NaN anything.
+[[gnu::always_inline]] inline float limit_number(float x, float limit) noexcept {
+    const float above = x > -limit ? x : -limit;
+    return above < limit ? above : limit;
+}
+template <class Arch>
+[[gnu::always_inline]] inline xsimd::batch<float, Arch> limit_number(const xsimd::batch<float, Arch>& x,
+                                                                     float limit) noexcept {
+    using floats = xsimd::batch<float, Arch>;
+    return xsimd::min(xsimd::max(x, floats(-limit)), floats(limit));
+}
+
+/// x * (1 + erf(x / sqrt(2))) / 2, PyTorch's gelu: within 4e-7 * |x|, NaN of NaN. x * (1 / 2 + x * P(x^2) / Q(x^2)), the
+/// quotient fitted to [0, 5.3] for the least largest error (7e-8 in exact arithmetic), with a last bit more in P's last
+/// coefficient, so that it ends in 1 / 2: x is gelu of large x, and 0 of large -x.
 template <class Number> [[gnu::always_inline]] inline Number bounded_gelu(const Number& x) noexcept {
-    const Number half = Number(0.5f) * x;
-    return half + rounded(Number(half * bounded_erf(rounded(Number(x * Number(0.707106781f))))));
+    constexpr float p[] = {0.3989418148994446f, 0.05206499621272087f, 0.00569901755079627f, 0.0003415596147533506f,
+                           6.263673640205525e-06f};
+    constexpr float q[] = {1.0f,
+                           0.29716694355010986f,
+                           0.03882652148604393f,
+                           0.0028631321620196104f,
+                           0.00012250954750925303f,
+                           5.297407028592716e-07f};
+    const Number inside = limit_number(x, 5.3f);
+    const Number square = rounded(Number(inside * inside));
+    const Number y = divide_numbers(rounded(Number(inside * polynomial(square, p))), polynomial(square, q));
+    return x * (Number(0.5f) + limit_number(y, 0.5f));
 }
 
 }  // namespace kernel

@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/gates.hpp>
 #include <zeropoint/kernel/rounded.hpp>
+#include <zeropoint/kernel/vector_group.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -88,13 +89,14 @@ template <class Arch> float largest_of_row(const float* x, std::size_t count) no
 /// x[i] = exp(x[i] - largest) in place, and the sum of those, ordered_sum()'s; `largest` is largest_of_row(). A NaN or an
 /// infinity above makes the sum NaN.
 template <class Arch> float exponentials_row(float* x, std::size_t count, float largest) noexcept {
-    return ordered_sum<Arch>(
-        count, [&](std::size_t k, auto number) __attribute__((always_inline)) {
+    for_each_group<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
             using Number = decltype(number);
-            const Number value = exp_of_nonpositive(Number(load_number<Number>(x + k) - Number(largest)));
-            store_number(value, x + k);
-            return value;
+            store_number(exp_of_nonpositive(Number(load_number<Number>(x + i) - Number(largest))), x + i);
         });
+    return ordered_sum<Arch>(
+        count, [&](std::size_t i, auto number)
+                   __attribute__((always_inline)) { return load_number<decltype(number)>(x + i); });
 }
 
 /// x[i] = exp(x[i] - max(x)) / sum of those, in place. A NaN or an infinity above makes all of the row NaN.

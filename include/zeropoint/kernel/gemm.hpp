@@ -41,6 +41,7 @@ struct window_runs {
     std::ptrdiff_t panel_pitch = 0;    ///< signed_quads: from the weights of a panel to those of the next
     const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
     std::ptrdiff_t ahead_bytes = 0;
+    std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
 };
 
 /// The kinds of panel of pack.hpp, as tile kernels see them.
@@ -130,6 +131,14 @@ template <class Operations, class Format, int Vectors> constexpr int rows_at_onc
     else return rows;
 }
 
+/// Whether tiles fetch weights that come next as they go, if they have so many products a step that it does not show.
+/// Between tiles, a burst of so many misses would be waited for.
+template <class Operations, class Format, int Rows, int Vectors> constexpr bool fetches_in_tiles() {
+    if constexpr (requires { Operations::fetches_in_tiles; })
+        return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8;
+    else return false;
+}
+
 /// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
 /// half of a panel's vectors is multiplied, the sums of the others are 0. More vectors are those of the next panel.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
@@ -190,6 +199,13 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             ops::multiply_step(tile[set], rows, k, panel);
         } else {
             weights w[Vectors];
+            if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
+                constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
+                const auto* next = reinterpret_cast<const std::byte*>(panel) + runs.fetched;
+                unroll<(bytes + line - 1) / line>([&](auto i) __attribute__((always_inline)) {
+                    __builtin_prefetch(next + i * line, 0, 2);
+                });
+            }
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                 w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
@@ -356,8 +372,14 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
                     std::ptrdiff_t y_pitch) noexcept {
     constexpr int tiles = 4;  // that are finished together: a call of the epilogue has its own cost
     alignas(64) std::int32_t sums[tiles * operations<Arch>::tile_rows * panel_width<Arch>];
-    const std::ptrdiff_t ahead_step = runs.ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
+    constexpr bool in_tiles =
+        !std::is_same_v<Format, windowed_quads> &&
+        fetches_in_tiles<operations<Arch>, Format, operations<Arch>::tile_rows, operations<Arch>::vectors>();
+    const std::ptrdiff_t ahead_bytes = in_tiles ? 0 : runs.ahead_bytes;
+    const std::ptrdiff_t ahead_step = ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
     std::ptrdiff_t ahead = 0, ahead_end = 0;
+    window_runs now = runs;
+    if (in_tiles && runs.ahead_bytes != 0) now.fetched = runs.ahead - reinterpret_cast<const std::byte*>(panel);
     for (int row = 0; row != rows;) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
@@ -365,17 +387,19 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
                 if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
-                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, now, panel,
                                                                                       bias, to);
+                    now.fetched = 0;
                     row += twice;
                     ++tile;
                     continue;
                 }
             }
-            ahead_end = std::min(ahead_end + ahead_step, runs.ahead_bytes);
+            ahead_end = std::min(ahead_end + ahead_step, ahead_bytes);
             for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
-            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, now, panel, bias, to);
+            now.fetched = 0;
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);

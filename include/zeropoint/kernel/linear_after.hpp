@@ -7,6 +7,7 @@
 #include <zeropoint/kernel/float_functions.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/vector_group.hpp>
 
 // A sweep of its own over what a layer has written reads and writes all of it again; a layer's epilogue has each value in
 // a register once. Either way it is one function of a value, the same bits.
@@ -24,6 +25,7 @@ struct as_it_is {
 
 /// gelu, as bounded_gelu() says.
 struct gelu_of_it {
+    static constexpr bool is_long = true;
     template <class Number> [[gnu::always_inline]] Number operator()(const Number& value) const noexcept {
         return bounded_gelu(value);
     }
@@ -49,9 +51,12 @@ struct added_to {
 /// Whether `After` takes a value of other rows too.
 template <class After> inline constexpr bool takes_rows = requires(const After& after) { after.rows; };
 
+/// Whether it is worth a vector_group.
+template <class After> inline constexpr bool is_long = requires { requires After::is_long; };
+
 /// y[i] = after(y[i]) for `count` values, which are all of the output or its beginning.
 template <class Arch, class After> void apply_after(const After& after, float* y, std::size_t count) noexcept {
-    for_each_number<Arch>(
+    for_each_group<Arch>(
         count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
             using Number = decltype(number);
             const Number value = load_number<Number>(y + i);

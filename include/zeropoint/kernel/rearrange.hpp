@@ -144,6 +144,19 @@ constexpr box_copy space_to_depth_copy(const shape& in, int factor) {
     return inverse_copy(depth_to_space_copy(pixel_unshuffled_shape(in, factor), factor));
 }
 
+/// H x W x C to height * width images of H / height x W / width x C, one behind the other: pixel (h * height + i, w * width + j)
+/// goes to (h, w) of image i * width + j. TFLite's SPACE_TO_BATCH_ND of one image; its inverse is BATCH_TO_SPACE_ND.
+constexpr box_copy space_to_batch_copy(const shape& in, int height, int width) {
+    const std::ptrdiff_t row = stride_of(in, 0), pixel = in.channels, out_row = row / width,
+                         image = out_row * (in.height / height);
+    return box_copy()
+        .along(in.height / height, height * row, out_row)
+        .along(height, row, width * image)
+        .along(in.width / width, width * pixel, pixel)
+        .along(width, pixel, image)
+        .along(in.channels, 1, 1);
+}
+
 /// out[c * groups + g] = in[g * (C / groups) + c] in every pixel: PyTorch's channel_shuffle.
 constexpr box_copy channel_shuffle_copy(const shape& in, int groups) {
     const int each = in.channels / groups;

@@ -9,7 +9,7 @@
 
 #include <zeropoint/core/rounding.hpp>
 
-// Arguments of gates are integers of scale 2^-17, from -8 to 8, where sigmoid and tanh are straight lines between nodes of
+// Arguments of gates are integers of scale 2^-17, from -16 to 16, where sigmoid and tanh are straight lines between nodes of
 // scale 2^-23, one every 2^-7. Gates and outputs have scale 2^-15, the cell of an LSTM 2^-26, the state of a GRU 2^-30.
 
 namespace zp {
@@ -18,22 +18,22 @@ namespace kernel {
 
 inline constexpr float wide_state_scale = 0x1p-15f;  ///< of the outputs, whose zero point is 0
 
-/// sigmoid and tanh of (index - 1024) / 128, times 2^23, the nearest integers.
+/// sigmoid and tanh of (index - 2048) / 128, times 2^23, the nearest integers.
 struct wide_gate_tables {
-    static constexpr std::size_t nodes = 2049;
+    static constexpr std::size_t nodes = 4097;
     std::array<std::int32_t, nodes> sigmoid, tanh;
 
     wide_gate_tables() {
         for (std::size_t i = 0; i != nodes; ++i) {
-            const double x = (static_cast<double>(i) - 1024) / 128;
+            const double x = (static_cast<double>(i) - 2048) / 128;
             sigmoid[i] = static_cast<std::int32_t>(round_half_even(0x1p23 / (1 + std::exp(-x))));
             tanh[i] = static_cast<std::int32_t>(round_half_even(0x1p23 * std::tanh(x)));
         }
     }
-    /// rne(((2^10 - f) * node + f * next) / 2^18), at most 32767, for an argument from -2^20 to 2^20 - 1, others cut to those;
+    /// rne(((2^10 - f) * node + f * next) / 2^18), at most 32767, for an argument from -2^21 to 2^21 - 1, others cut to those;
     /// f is what it is past the node.
     static std::int64_t at(const std::array<std::int32_t, nodes>& table, std::int64_t argument) noexcept {
-        const std::int64_t place = std::clamp<std::int64_t>(argument, -(1 << 20), (1 << 20) - 1) + (1 << 20);
+        const std::int64_t place = std::clamp<std::int64_t>(argument, -(1 << 21), (1 << 21) - 1) + (1 << 21);
         const auto k = static_cast<std::size_t>(place >> 10);
         const std::int64_t f = place & 1023, line = 1024 * std::int64_t{table[k]} + f * (table[k + 1] - table[k]);
         return std::min<std::int64_t>(shift_half_even(line, 18), 32767);

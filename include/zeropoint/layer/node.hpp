@@ -24,8 +24,8 @@ enum class op : std::uint8_t {
     layer_norm, group_norm, instance_norm, max_pool3d, avg_pool3d, adaptive_avg_pool3d, matmul, slice, permute, reshape,
     pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
     interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
-    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to,
-    lstm, gru, gather_nd, scatter_nd
+    reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to, lstm, gru, gather_nd, scatter_nd,
+    space_to_batch, batch_to_space, full_like
 };
 
 constexpr const char* name_of(op kind) {
@@ -39,9 +39,7 @@ constexpr const char* name_of(op kind) {
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
         "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
-        "requantize_to",
-        "lstm", "gru",
-        "gather_nd", "scatter_nd"};
+        "requantize_to", "lstm", "gru", "gather_nd", "scatter_nd", "space_to_batch", "batch_to_space", "full_like"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on

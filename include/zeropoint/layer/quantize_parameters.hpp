@@ -9,7 +9,7 @@
 
 #include <zeropoint/layer/quantize_filters.hpp>
 #include <zeropoint/layer/weight_layout.hpp>
-#include <zeropoint/observe/per_channel_observer.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
 
 namespace zp {
 inline namespace v0 {

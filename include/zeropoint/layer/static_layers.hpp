@@ -159,7 +159,7 @@ public:
         constexpr kernel::linear_extents extents = small_extents(row);
         if constexpr (extents.rows != 0)
             kernels::template run_small<input_storage, output_storage, extents.rows, extents.depth, extents.channels,
-                                        row.word_weights>(row, c);
+                                        row.word_weights, false>(row, c);
         else kernels::template run<input_storage, output_storage, row.algorithm>(row, c);
     }
 

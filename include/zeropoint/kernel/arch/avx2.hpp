@@ -27,6 +27,7 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     static constexpr int tile_rows = 6, vectors = 2;
     static constexpr quad_products quads = quad_products::saturating_pairs;
     static constexpr bool has_byte_lookup = true;
+    static constexpr bool fetches_in_tiles = true;
     static constexpr double byte_products = 120, word_products = 115;
 
     template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {

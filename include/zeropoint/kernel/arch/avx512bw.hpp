@@ -26,6 +26,7 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     static constexpr int tile_rows = 12, vectors = 2;
     static constexpr quad_products quads = quad_products::saturating_pairs;
     static constexpr bool has_byte_lookup = true;
+    static constexpr bool fetches_in_tiles = true;
     static constexpr double byte_products = 240, word_products = 230;
 
     template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {

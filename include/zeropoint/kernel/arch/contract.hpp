@@ -31,6 +31,8 @@
 //                                 where quads is saturating_pairs
 //   multiply_block                optional: see below
 //   most_flipped_rows             optional: of how many rows a tile of signed quads is at most
+//   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
+//                                 the loop around them
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (finish_rows.hpp, requantize.hpp), where has_batches
