@@ -132,7 +132,7 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
 
 private:
     using recurrent_cells = dynamic_recurrent_cells<Policy, Arch>;
-    static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row.in}; }
+    static constexpr recurrent_geometry recurrent_of(const node& row) { return {*row.described->recurrent, row}; }
 
     static constexpr bool is_other_convolution(op kind) {
         return is_weighted(kind) && kind != op::linear && kind != op::conv2d;

@@ -178,6 +178,7 @@ public:
         gates_.h_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_.h_multiplier);
         gates_.x_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.x_bias);
         gates_.h_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.h_bias);
+        if (g_.keeps_state) return;
         std::memset(state(), 0, static_cast<std::size_t>(g_.hidden));
         std::memset(wide(), 0, 2 * static_cast<std::size_t>(g_.hidden));
     }

@@ -131,6 +131,7 @@ struct node {
     bool keep_float = false;        // stays float32 through convert
     bool outside_stubs = false;     // not between a quant_stub and a dequant_stub of a model that has such
     bool dynamic = false;           // int8 weights, and activations that are quantized in each call
+    bool keeps_state = false;       // recurrent rows of a stream: goes on from where the call before ended
     bool observed = false;          // prepared: its output feeds the observer of its slot
     std::int8_t input_count = 0;
     std::int8_t config = 0;  // which entry of the qconfig applies

@@ -47,11 +47,12 @@ struct recurrent_layer {
 /// The same over inputs of known extents.
 struct recurrent_geometry : recurrent_layer {
     int inputs = 1, steps = 1;
+    bool keeps_state = false;  // of one layer and direction: a call begins where the one before ended
 
-    constexpr recurrent_geometry(const recurrent_layer& layer, int values, int length)
-        : recurrent_layer(layer), inputs(values), steps(length) {}
-    constexpr recurrent_geometry(const recurrent_layer& layer, const shape& x)
-        : recurrent_geometry(layer, x.channels, x.width) {}
+    constexpr recurrent_geometry(const recurrent_layer& layer, const shape& x, bool goes_on = false)
+        : recurrent_layer(layer), inputs(x.channels), steps(x.width), keeps_state(goes_on) {}
+    constexpr recurrent_geometry(const recurrent_layer& layer, const node& row)
+        : recurrent_geometry(layer, row.in, row.keeps_state) {}
 
     constexpr int inputs_of(int layer) const { return layer == 0 ? inputs : width(); }
     constexpr bool gives_all(int layer) const {

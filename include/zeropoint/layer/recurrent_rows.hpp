@@ -83,6 +83,7 @@ protected:
     bool is_projected() const noexcept { return g_.options.projection != 0; }
 
     void clear() const noexcept {
+        if (g_.keeps_state) return;
         std::fill_n(memory_ + parts_.h, g_.outputs(), 0.0f);
         std::fill_n(memory_ + parts_.c, g_.hidden, 0.0f);
     }

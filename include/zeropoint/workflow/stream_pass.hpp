@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <zeropoint/layer/operation.hpp>
+#include <zeropoint/layer/recurrent_geometry.hpp>
 #include <zeropoint/model/graph.hpp>
 
 namespace zp {
@@ -62,6 +63,13 @@ constexpr bool is_step_by_step(const node& row) {
     }
 }
 
+/// A recurrent row of one layer, from the first step to the last.
+constexpr bool streams_state(const node& row) {
+    if (!is_recurrent(row)) return false;
+    const recurrent_options& options = row.described->recurrent->options;
+    return options.layers == 1 && !options.bidirectional && options.output == recurrent_output::all_steps;
+}
+
 /// At most twice the rows: one that keeps the last steps, in front of every convolution.
 template <int M, int N> constexpr graph<M> stream_rows(const graph<N>& g) {
     graph<M> r;
@@ -117,7 +125,8 @@ template <int M, int N> constexpr graph<M> stream_rows(const graph<N>& g) {
                 r.nodes[r.size++] = window;
             }
         } else {
-            possible = possible && is_step_by_step(row);
+            possible = possible && (is_step_by_step(row) || streams_state(row));
+            row.keeps_state = is_recurrent(row);
         }
         row.window.in = row.in;
         row.window.out = row.out;
@@ -130,13 +139,17 @@ template <int M, int N> constexpr graph<M> stream_rows(const graph<N>& g) {
     return r;
 }
 
-/// Windows get places of their own behind those of one call.
-template <int N> constexpr void place_windows(graph<N>& g) {
+/// What is kept from call to call, windows and the scratch of recurrent rows, gets places behind those of one call.
+template <int N> constexpr void place_kept(graph<N>& g) {
+    const auto put = [&](int bytes) {
+        const int offset = g.arena_bytes;
+        g.arena_bytes += static_cast<int>(align_up(static_cast<std::size_t>(bytes)));
+        return offset;
+    };
     for (int i = 0; i != g.size; ++i) {
         node& row = g.nodes[i];
-        if (!is_stream_window(row)) continue;
-        row.arena_offset = g.arena_bytes;
-        g.arena_bytes += static_cast<int>(align_up(static_cast<std::size_t>(row.out.size() * size_of(row.type))));
+        if (is_stream_window(row)) row.arena_offset = put(row.out.size() * size_of(row.type));
+        if (row.keeps_state) row.scratch_offset = put(row.scratch_bytes);
     }
 }
 

@@ -70,7 +70,7 @@ template <class Stage> struct streaming_stage {
         }
         place_parameters(g);
         place_activations(g);
-        place_windows(g);
+        place_kept(g);
         return g;
     }();
     static constexpr auto table = [] {
@@ -94,7 +94,8 @@ template <class Stage> struct streaming_stage {
 ///
 /// A step gives what the whole sequence gives at its place: int8 networks to the last bit, float rows but for the order of
 /// their sums. Layers must look back only: conv1d of stride 1 behind a zero_pad2d on the left of (kernel - 1) * dilation,
-/// and layers that see one step at a time; others are errors of one sentence. It keeps parameters of its own.
+/// lstm and gru of one layer that go forward, and layers that see one step at a time; others are errors of one sentence. It
+/// keeps parameters of its own.
 template <class Network> class streaming {
     using source_stage = typename Network::stage;
     using stage_type = streaming_stage<source_stage>;
@@ -114,6 +115,8 @@ public:
     void reset() noexcept {
         for (int i = 0; i != stage_type::planned.size; ++i) {
             const node& row = stage_type::planned.nodes[i];
+            if (row.keeps_state)
+                std::memset(memory_.bytes + row.scratch_offset, 0, static_cast<std::size_t>(row.scratch_bytes));
             if (!is_stream_window(row)) continue;
             std::byte* values = memory_.bytes + row.arena_offset;
             const int zero = row.type == scalar_type::float32 ? 0 : network_.ranges()[row.slot].zero_point;
@@ -139,7 +142,7 @@ private:
         const node* rows = stage_type::table.nodes;
         if constexpr (stage_type::is_dynamic) {
             using kernels = typename stage_type::row_kernels;
-            if (row.dynamic) return kernels::write(row, kernels::read(old, from), to);
+            if (row.dynamic && !is_recurrent(row)) return kernels::write(row, kernels::read(old, from), to);
         }
         if constexpr (stage_type::has_codes) {
             using kernels = typename stage_type::row_kernels;

@@ -43,7 +43,7 @@ struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_sta
         return static_cast<int>(sizeof(float)) * recurrent_floats(g).size;
     }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
-        const recurrent_geometry g(recurrent, o.x_shape());
+        const recurrent_geometry g(recurrent, o.row());
         float_recurrent_cells<Arch> cells(g, o.parameters(), o.template scratch<float>());
         run_recurrent(g, cells, o.x(), o.y(), cells.between());
     }
@@ -67,7 +67,7 @@ struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
             return unpack_integer_recurrent<Arch>({base::recurrent, row.in}, prepared);
         }};
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        run_integer_recurrent<Arch>({base::recurrent, o.x_shape()}, o.x(), o.prepared(), o.y(), o.scratch());
+        run_integer_recurrent<Arch>({base::recurrent, o.row()}, o.x(), o.prepared(), o.y(), o.scratch());
     }
 };
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>
