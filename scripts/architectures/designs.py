@@ -53,16 +53,17 @@ SSSE3 = (design("byte_quads", r"pmaddubsw .*xmm", 16, 6, 8, 16,
 def avx2_bytes(format: str, flips: int) -> Design:
     """Weights are operands in memory, there being no registers for them; loads are no more than multiplications."""
     parts = {"broadcasts": 6 if flips == 0 else 12} | ({"flips": flips} if flips else {})
-    return design(format, r"vpmaddubsw .*ymm", 32, 6, 16, 4, **parts, products=24, sums=12, loop=2)
+    return design(format, r"vpmaddubsw .*ymm", 32, 6, 16, 4, **parts, products=24, sums=12, fetches=1, loop=2)
 
 
 # Words have one multiplication a product: weights in memory would be 18 loads for 12 of them.
 AVX2 = (avx2_bytes("byte_quads", 0), avx2_bytes("signed_quads", 12),
         design("word_pairs", r"vpmaddwd .*ymm", 16, 6, 16, 2, broadcasts=6, weights=2, products=12, sums=12, loop=2))
-AVX512 = (design("byte_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4, broadcasts=12, products=48, sums=24, loop=2),
+AVX512 = (design("byte_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4, broadcasts=12, products=48, sums=24, fetches=2, loop=2),
           design("signed_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4,
-                 broadcasts=24, flips=24, products=48, sums=24, loop=2))
-AVX512_VNNI = (design("byte_quads", r"vpdpbusd .*zmm", 64, 12, 32, 4, broadcasts=12, weights=2, products=24, loop=2),)
+                 broadcasts=24, flips=24, products=48, sums=24, fetches=2, loop=2))
+AVX512_VNNI = (design("byte_quads", r"vpdpbusd .*zmm", 64, 12, 32, 4, broadcasts=12, weights=2, products=24, fetches=2,
+                      loop=2),)
 
 
 # 16 bytes of a row serve four quads by element. Weights are loaded two vectors at a time, where there is ldp.
@@ -88,7 +89,8 @@ DESIGNS = {
     "ssse3": SSSE3,
     "sse4.1": SSSE3,
     "avx2+fma": AVX2,
-    "avx-vnni": (design("byte_quads", r"vpdpbusd .*ymm", 32, 6, 16, 4, broadcasts=6, weights=2, products=12, loop=2),),
+    "avx-vnni": (design("byte_quads", r"vpdpbusd .*ymm", 32, 6, 16, 4, broadcasts=6, weights=2, products=12, fetches=1,
+                        loop=2),),
     "avx512bw": AVX512,
     "avx512vnni<avx512bw>": AVX512_VNNI,
     "avx512vnni<avx512vbmi2>": AVX512_VNNI,

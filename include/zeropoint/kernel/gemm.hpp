@@ -131,8 +131,11 @@ template <class Operations, class Format, int Vectors> constexpr int rows_at_onc
     else return rows;
 }
 
-/// Whether tiles fetch weights that come next as they go, if they have so many products a step that it does not show.
-/// Between tiles, a burst of so many misses would be waited for.
+/// From the weights of a tile to those that it fetches while it multiplies, the next panel's at the end of one: as bytes,
+/// some hundred cycles.
+inline constexpr std::ptrdiff_t fetched_ahead = 4096;
+/// Whether tiles fetch, where they have so many products a step that it does not show. Between tiles, a burst of so many
+/// misses would be waited for.
 template <class Operations, class Format, int Rows, int Vectors> constexpr bool fetches_in_tiles() {
     if constexpr (requires { Operations::fetches_in_tiles; })
         return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8;
@@ -201,9 +204,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             weights w[Vectors];
             if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
                 constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
-                const auto* next = reinterpret_cast<const std::byte*>(panel) + runs.fetched;
                 unroll<(bytes + line - 1) / line>([&](auto i) __attribute__((always_inline)) {
-                    __builtin_prefetch(next + i * line, 0, 2);
+                    __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
                 });
             }
             unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -378,8 +380,6 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     const std::ptrdiff_t ahead_bytes = in_tiles ? 0 : runs.ahead_bytes;
     const std::ptrdiff_t ahead_step = ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
     std::ptrdiff_t ahead = 0, ahead_end = 0;
-    window_runs now = runs;
-    if (in_tiles && runs.ahead_bytes != 0) now.fetched = runs.ahead - reinterpret_cast<const std::byte*>(panel);
     for (int row = 0; row != rows;) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
@@ -387,9 +387,8 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
                 if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
-                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, now, panel,
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
                                                                                       bias, to);
-                    now.fetched = 0;
                     row += twice;
                     ++tile;
                     continue;
@@ -398,8 +397,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             ahead_end = std::min(ahead_end + ahead_step, ahead_bytes);
             for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
-            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, now, panel, bias, to);
-            now.fetched = 0;
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
