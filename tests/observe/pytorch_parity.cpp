@@ -1,6 +1,7 @@
 // Scales and zero points of PyTorch's observers: scripts/golden/observers.py says what is in the file. All are equal.
 #include <cstdint>
 #include <span>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -118,13 +119,14 @@ TEST_CASE("PyTorch: HistogramObserver has the same bins, finds the same range an
     const auto observers = fed<zp::histogram_observer<>>(golden);
     check_ranges(golden, "histogram", observers);
     const auto bins = golden.read("histogram/bins"), low = golden.read("histogram/search_min"),
-               high = golden.read("histogram/search_max");
+               high = golden.read("histogram/search_max"), sum = golden.read("histogram/sum");
     for (std::size_t i = 0; i != observers.size(); ++i) {
         INFO("input ", i);
         const std::span<const float> counts = observers[i].counts();
         std::size_t different = 0;
         for (std::size_t b = 0; b != counts.size(); ++b) different += counts[b] != bins[i * counts.size() + b];
         CHECK(different == 0);
+        CHECK(std::accumulate(counts.begin(), counts.end(), 0.0) == doctest::Approx(double{sum[i]}).epsilon(1e-6));
         const zp::observed_range seen = observers[i].range();
         const zp::observed_range best = zp::histogram_search(counts, seen.min, seen.max, 256)();
         CHECK(best.min == low[i]);
@@ -150,5 +152,6 @@ TEST_CASE("PyTorch: FixedQParamsObserver gives back what it was given") {
 }
 
 TEST_CASE("PyTorch: all vectors of observers were read") {
-    CHECK(zp_test::unread_tensors("observers", {"choose_qparams/"}).empty());  // those: tests/scheme
+    for (const std::string& tensor : zp_test::unread_tensors("observers", {"choose_qparams/"}))  // those: tests/scheme
+        FAIL_CHECK(tensor, " is read by no test");
 }
