@@ -219,14 +219,14 @@ TEST_CASE("space_to_batch and its inverse: blocks of any extents") {
         const auto copy = kernel::space_to_batch_copy(whole, height, width);
         compare_box(whole, batch, next(), copy, [&](const auto* x, auto* y) {
             reference::rearrange(whole, batch, x, y, [&](position p) {
-                const int image = p.h / small.height;
-                return position{p.h % small.height * height + image / width, p.w * width + image % width, p.c};
+                const int part = p.h / small.height;
+                return position{p.h % small.height * height + part / width, p.w * width + part % width, p.c};
             });
         });
         compare_box(batch, whole, next(), kernel::inverse_copy(copy), [&](const auto* x, auto* y) {
             reference::rearrange(batch, whole, x, y, [&](position p) {
-                const int image = p.h % height * width + p.w % width;
-                return position{image * small.height + p.h / height, p.w / width, p.c};
+                const int part = p.h % height * width + p.w % width;
+                return position{part * small.height + p.h / height, p.w / width, p.c};
             });
         });
     }

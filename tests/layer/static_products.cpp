@@ -140,7 +140,7 @@ TEST_CASE("static layers: quantized_conv_transpose2d refuses what does not fit")
     CHECK(error_of([&] { layer(x, another, *memory); }).rfind("quantized_conv_transpose2d: the output was made", 0) ==
           0);
     CHECK(error_of([&] { layer(x, y, *memory); }) == "no error");
-    constexpr auto fits = [](const zp::conv_transpose& options) { return zp::fits(options, zp::shape{5, 4, 8}); };
+    constexpr auto fits = [](const zp::conv_transpose& window) { return zp::fits(window, zp::shape{5, 4, 8}); };
     static_assert(!fits({.out_channels = 0}) && !fits({.out_channels = 3, .groups = 2}));
     static_assert(!fits({.out_channels = 4, .kernel = 3, .output_padding = 1}));
     static_assert(!fits({.out_channels = 4, .kernel = 3, .padding = 9}));
