@@ -24,6 +24,23 @@ struct recurrent_parameters {
     std::span<const float> weight_ih{}, weight_hh{}, bias_ih{}, bias_hh{}, weight_hr{};
 };
 
+/// Raises shape_error, which begins with `layer`, unless the weights have sums x inputs, sums x outputs and `projection` values,
+/// and the biases both `sums` or both none.
+inline void check_recurrent_parameters(const char* layer, const recurrent_parameters& p, std::size_t sums,
+                                       std::size_t inputs, std::size_t outputs, std::size_t projection) {
+    const auto check = [&](const char* name, std::size_t expected, std::size_t found) {
+        if (expected != found)
+            raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " values of " + name +
+                               ", found " + std::to_string(found));
+    };
+    check("weight_ih", sums * inputs, p.weight_ih.size());
+    check("weight_hh", sums * outputs, p.weight_hh.size());
+    check("weight_hr", projection, p.weight_hr.size());
+    if (p.bias_ih.empty() && p.bias_hh.empty()) return;
+    check("bias_ih", sums, p.bias_ih.size());
+    check("bias_hh", sums, p.bias_hh.size());
+}
+
 /// A recurrent layer of one direction. A call takes up to MostSteps steps, whose products with the input are one matrix
 /// product; a sequence may be cut into calls anywhere, and gives the same bits: rows have ranges of their own. Policy says
 /// what its linear layers are: float_policy, dynamic_policy<...>, weight_only_policy<...>.
@@ -110,18 +127,8 @@ public:
 
 private:
     static const recurrent_parameters& checked(const recurrent_parameters& p) {
-        const auto check = [](const char* name, std::size_t expected, std::size_t found) {
-            if (expected != found)
-                raise<shape_error>(std::string("recurrent: expected ") + std::to_string(expected) + " values of " +
-                                   name + ", found " + std::to_string(found));
-        };
-        check("weight_ih", std::size_t{sums} * Inputs, p.weight_ih.size());
-        check("weight_hh", std::size_t{sums} * outputs, p.weight_hh.size());
-        check("weight_hr", is_projected ? std::size_t{Hidden} * outputs : 0, p.weight_hr.size());
-        if (!p.bias_ih.empty() || !p.bias_hh.empty()) {  // both or neither
-            check("bias_ih", sums, p.bias_ih.size());
-            check("bias_hh", sums, p.bias_hh.size());
-        }
+        check_recurrent_parameters("recurrent", p, sums, Inputs, outputs,
+                                   is_projected ? std::size_t{Hidden} * outputs : 0);
         return p;
     }
 

@@ -108,18 +108,7 @@ public:
 
 private:
     static const recurrent_parameters& checked(const recurrent_parameters& p, qparams x) {
-        const auto check = [](const char* name, std::size_t expected, std::size_t found) {
-            if (expected != found)
-                raise<shape_error>(std::string("static_recurrent: expected ") + std::to_string(expected) +
-                                   " values of " + name + ", found " + std::to_string(found));
-        };
-        check("weight_ih", sums * Inputs, p.weight_ih.size());
-        check("weight_hh", sums * Hidden, p.weight_hh.size());
-        check("weight_hr", 0, p.weight_hr.size());
-        if (!p.bias_ih.empty() || !p.bias_hh.empty()) {  // both or neither
-            check("bias_ih", sums, p.bias_ih.size());
-            check("bias_hh", sums, p.bias_hh.size());
-        }
+        check_recurrent_parameters("static_recurrent", p, sums, Inputs, Hidden, 0);
         if (!(x.scale > 0) || x.zero_point < 0 || x.zero_point > 255)
             raise<value_error>("static_recurrent: expected a scale above 0 and a zero point from 0 to 255, found " +
                                number_text(x.scale) + " and " + std::to_string(x.zero_point));

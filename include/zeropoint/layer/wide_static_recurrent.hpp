@@ -148,18 +148,7 @@ public:
 
 private:
     static const recurrent_parameters& checked(const recurrent_parameters& p, float x_scale) {
-        const auto check = [](const char* name, std::size_t expected, std::size_t found) {
-            if (expected != found)
-                raise<shape_error>(std::string("wide_static_recurrent: expected ") + std::to_string(expected) +
-                                   " values of " + name + ", found " + std::to_string(found));
-        };
-        check("weight_ih", sums * Inputs, p.weight_ih.size());
-        check("weight_hh", sums * Hidden, p.weight_hh.size());
-        check("weight_hr", 0, p.weight_hr.size());
-        if (!p.bias_ih.empty() || !p.bias_hh.empty()) {  // both or neither
-            check("bias_ih", sums, p.bias_ih.size());
-            check("bias_hh", sums, p.bias_hh.size());
-        }
+        check_recurrent_parameters("wide_static_recurrent", p, sums, Inputs, Hidden, 0);
         if (!(x_scale > 0))
             raise<value_error>("wide_static_recurrent: expected a scale above 0, found " + number_text(x_scale));
         return p;

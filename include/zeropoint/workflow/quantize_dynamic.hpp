@@ -94,11 +94,7 @@ template <class Net, class Config, class Arch = default_architecture> struct dyn
         place_activations(g);
         return g;
     }();
-    static constexpr auto table = [] {
-        auto g = planned;
-        for (int i = 0; i != g.size; ++i) g.nodes[i].steps = nullptr;
-        return g;
-    }();
+    static constexpr auto table = without_steps(planned);
     static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
         return std::array<step_function, sizeof...(Row)>{dynamic_kernels::template step_of<dynamic_stage, Row>()...};
     }

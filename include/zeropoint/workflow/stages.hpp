@@ -146,6 +146,12 @@ template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
     static_assert(check() != 0);
 };
 
+/// A plan without pointers to functions, so that a program has those alone that its steps call.
+template <int N> constexpr graph<N> without_steps(graph<N> planned) {
+    for (int i = 0; i != planned.size; ++i) planned.nodes[i].steps = nullptr;
+    return planned;
+}
+
 /// The int8 model. Its type follows from the float model and the qconfig alone.
 template <class Net, class Config, class Arch = default_architecture> struct quantized_stage {
     using net = Net;
@@ -176,12 +182,7 @@ template <class Net, class Config, class Arch = default_architecture> struct qua
         place_activations(g);
         return g;
     }();
-    /// The plan without pointers to functions, so that a program has those alone that its steps call.
-    static constexpr auto table = [] {
-        auto g = planned;
-        for (int i = 0; i != g.size; ++i) g.nodes[i].steps = nullptr;
-        return g;
-    }();
+    static constexpr auto table = without_steps(planned);
     static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
         return std::array<step_function, sizeof...(Row)>{kernels::template step_of<quantized_stage, Row>()...};
     }

@@ -73,11 +73,7 @@ template <class Stage> struct streaming_stage {
         place_kept(g);
         return g;
     }();
-    static constexpr auto table = [] {
-        auto g = planned;
-        for (int i = 0; i != g.size; ++i) g.nodes[i].steps = nullptr;
-        return g;
-    }();
+    static constexpr auto table = without_steps(planned);
     static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
         if constexpr (has_codes || is_dynamic)
             return std::array<step_function, sizeof...(Row)>{row_kernels::template step_of<streaming_stage, Row>()...};
