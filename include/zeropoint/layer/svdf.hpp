@@ -10,6 +10,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/svdf.hpp>
+#include <zeropoint/scheme/choose_qparams.hpp>
 
 namespace zp {
 inline namespace v0 {
