@@ -258,6 +258,12 @@ void write_quantized(safetensors_writer& file, const node& row, const quantized_
     }
 }
 
+template <class Network, class Predicate> constexpr bool any_row(Predicate holds) {
+    for (int i = 0; i != Network::stage::table.size; ++i)
+        if (holds(Network::stage::table.nodes[i])) return true;
+    return false;
+}
+
 template <class Network> std::string signature_of_network() {
     return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
 }
@@ -275,6 +281,9 @@ template <class Network> std::string signature_with_table_bits(int bits) {
 /// The int8 network of this type from an open file. See zp::load for what is checked.
 template <class Network> Network read_int8_model(const safetensors_file& file) {
     using kernels = typename Network::stage::kernels;
+    // What no row needs is not linked.
+    constexpr bool has_matrices = detail::any_row<Network>([](const node& row) { return keeps_codes(row); });
+    constexpr bool has_nodes = detail::any_row<Network>([](const node& row) { return is_wide_table_row(row); });
     Network model;
     detail::int8_reader reader(file);
     const std::span<const node> rows = Network::rows();
@@ -298,15 +307,16 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
                 reader.check_residual(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[1])].slot].scale,
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
-        } else if (is_wide_table_row(row)) {
-            reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
+        } else if (has_nodes && is_wide_table_row(row)) {
+            if constexpr (has_nodes) reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
         } else if (is_table_row(row)) {
             kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
-        } else if (keeps_codes(row)) {
-            reader.fail_for(
-                row.described->quantized->pack(kernels::prepare(row, rows.data(), model.ranges(), block),
-                                               reader.template read_quantized<std::int8_t>(row, -128, 127, false)),
-                row);
+        } else if (has_matrices && keeps_codes(row)) {
+            if constexpr (has_matrices)
+                reader.fail_for(
+                    row.described->quantized->pack(kernels::prepare(row, rows.data(), model.ranges(), block),
+                                                   reader.template read_quantized<std::int8_t>(row, -128, 127, false)),
+                    row);
         } else if (row.described != nullptr) {
             detail::read_described_parameters(file, row, block, reader.known());
             reader.check_scales(row, kernels::prepare(row, rows.data(), model.ranges(), block));
