@@ -36,8 +36,8 @@ template <int LowestThousandths, int HighestThousandths> struct clamp {
 template <int LowestThousandths = -1000, int HighestThousandths = 1000>
 struct hardtanh : clamp<LowestThousandths, HighestThousandths> {};
 
-// All others: in int8 a table, of 256 entries alone and of 1024 fused behind a conv2d or linear in front of them. Numbers are given in
-// thousandths, and have PyTorch's defaults.
+// All others: in int8 a table, of 256 entries alone and of 1024 fused behind a conv2d or linear in front of them. Numbers
+// are given in thousandths, and have PyTorch's defaults.
 
 /// An activation of the user's: F is an activation_callable, a stateless type with `float operator()(float) const` and a
 /// name, `kind`. Which function it is enters the signature of a file by kind and constants.
