@@ -73,7 +73,8 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose3d_kernel
                        activation_codes codes, const std::byte* packed, Weight* values, std::int32_t* bias) {
         std::vector<Weight> filters;
         for_each_volume_phase(g, [&](const transposed_volume_phase& phase) {
-            filters.resize(static_cast<std::size_t>(g.plane.out.channels * phase.image.depth()));
+            filters.resize(static_cast<std::size_t>(g.plane.out.channels) *
+                           static_cast<std::size_t>(phase.image.depth()));
             kernels::unpack(phase.image, zero_points, affine, codes, packed, filters.data(), bias);
             for_each_phase_run(g, phase, [&](std::ptrdiff_t to, std::ptrdiff_t from) {
                 std::copy_n(filters.data() + from, g.plane.group_in(), values + to);
@@ -144,9 +145,10 @@ constexpr conv2d_cost cost_of_conv_transpose3d(const conv_transpose3d_geometry& 
 template <class Arch> constexpr std::size_t conv_transpose3d_float_scratch(const conv_transpose3d_geometry& g) {
     std::size_t most = 0;
     for_each_volume_phase(g, [&](const transposed_volume_phase& phase) {
-        most = std::max(most, static_cast<std::size_t>(g.plane.out.channels * phase.image.depth()) +
-                                  static_cast<std::size_t>(phase.image.in.size()) +
-                                  conv_transpose2d_float_scratch<Arch>(phase.image));
+        most = std::max(most,
+                        static_cast<std::size_t>(g.plane.out.channels) * static_cast<std::size_t>(phase.image.depth()) +
+                            static_cast<std::size_t>(phase.image.in.size()) +
+                            conv_transpose2d_float_scratch<Arch>(phase.image));
     });
     return most;
 }

@@ -244,7 +244,7 @@ template <class Arch, class Out, class Epilogue>
                     finish_narrow_rows<Arch>(epilogue, sums, count, first_channel, channels, tile);
                     auto* codes = reinterpret_cast<std::uint8_t*>(tile);
                     if (table != nullptr)
-                        lookup_table<Arch>(codes, static_cast<std::size_t>(count * ops::lanes), table, codes);
+                        lookup_table<Arch>(codes, static_cast<std::size_t>(count) * ops::lanes, table, codes);
                     copy_rows<Arch>(tile, ops::lanes, count, row_bytes, y, y_pitch);
                 }
                 return;
@@ -267,7 +267,7 @@ template <class Arch, class Out, class Epilogue>
             }
             if constexpr (sizeof(Out) == 1) {
                 auto* codes = reinterpret_cast<std::uint8_t*>(tile);
-                if (table != nullptr) lookup_table<Arch>(codes, static_cast<std::size_t>(count * width), table, codes);
+                if (table != nullptr) lookup_table<Arch>(codes, static_cast<std::size_t>(count) * width, table, codes);
             }
             copy_rows<Arch>(tile, width * size, count, row_bytes, y, y_pitch * size);
         }

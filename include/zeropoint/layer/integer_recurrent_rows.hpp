@@ -220,8 +220,8 @@ template <class Arch, class T>
     run_recurrent(g, cells, x, reinterpret_cast<std::int8_t*>(y), cells.between());
     const int rows = g.options.output == recurrent_output::all_steps ? g.steps : 1;
     const auto& header = *reinterpret_cast<const integer_recurrent_header*>(block);
-    kernel::lookup_table<Arch>(y, static_cast<std::size_t>(rows * g.width()), reinterpret_cast<const T*>(header.output),
-                               y);
+    kernel::lookup_table<Arch>(y, static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.width()),
+                               reinterpret_cast<const T*>(header.output), y);
 }
 
 }  // namespace v0
