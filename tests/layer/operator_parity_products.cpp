@@ -109,7 +109,8 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
             like.algorithm = kernel::conv2d_algorithm::implicit_gemm;
             return zp::needs_of(&like, 1);
         }();
-        zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(row)));
+        row.parameter_bytes = kernels::parameter_bytes(row);
+        zp::aligned_buffer block(static_cast<std::size_t>(row.parameter_bytes));
         zp::aligned_buffer scratch(std::max<std::size_t>(static_cast<std::size_t>(kernels::scratch_bytes(row)), 64));
         kernels::write<needs>(row, from, weights, ranges[0], ranges[1], block.data());
         const auto read = kernels::read<needs>(row, from, ranges[0], block.data());

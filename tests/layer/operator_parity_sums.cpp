@@ -69,7 +69,8 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
             if (!zp::kernel::supports(sum.window, algorithm)) continue;
             CAPTURE(zp::kernel::name_of(algorithm));
             sum.algorithm = algorithm;
-            zp::aligned_buffer block(static_cast<std::size_t>(kernels::parameter_bytes(sum)));
+            sum.parameter_bytes = kernels::parameter_bytes(sum);
+            zp::aligned_buffer block(static_cast<std::size_t>(sum.parameter_bytes));
             kernels::write<everything>(sum, rows[0], weights, ranges[0], ranges[2], block.data(), scale[1]);
             zp::aligned_buffer memory(addend.size() + static_cast<std::size_t>(kernels::scratch_bytes(sum)) + 64);
             std::copy_n(arena.data(), addend.size(), memory.data());

@@ -206,10 +206,3 @@ TEST_CASE("choose_qparams: a zero point half way is rounded to even, TFLite's aw
     CHECK(choose<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>(-0.5f, 254.5f) == zp::qparams{1.0f, -128});
     CHECK(choose<zp::qint8, zp::per_tensor_affine, zp::tflite_rule>(-1.5f, 253.5f) == zp::qparams{1.0f, -127});
 }
-
-TEST_CASE("number_text: as few digits as tell a number from its neighbours") {
-    CHECK(zp::number_text(0.1f) == "0.1");
-    CHECK(zp::number_text(-1e-30f) == "-1e-30");
-    CHECK(zp::number_text(not_a_number) == "nan");
-    CHECK(zp::number_text(-std::numeric_limits<double>::infinity()) == "-inf");
-}

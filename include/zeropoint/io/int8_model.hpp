@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/float_model.hpp>
 #include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
@@ -74,7 +76,7 @@ public:
         if (row.affine_weights)
             weights.zero_points =
                 read_zero_points(name + "weight_zero_point", channels, row.weight_min, row.weight_max);
-        if (row.wide_input) {
+        if (Needs.wide_codes && row.wide_input) {
             weights.wide_bias = read<std::int64_t>(name + "bias", channels);
             check_each(name + "bias", weights.wide_bias, "values within 2^40",
                        [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
@@ -172,10 +174,12 @@ private:
         known_.push_back(name);
         return file_.values<T>(file_.expect(name, file_dtype_of<T>, shape));
     }
+    static std::string text_of(std::integral auto value) { return std::to_string(value); }
+    static std::string text_of(float value) { return number_text(value); }
     template <class Values, class Valid>
     void check_each(const std::string& name, const Values& values, const std::string& expected, Valid valid) const {
         for (const auto value : values)
-            if (!valid(value)) file_.fail(file_.expect(name), expected, std::to_string(value));
+            if (!valid(value)) file_.fail(file_.expect(name), expected, text_of(value));
     }
     std::vector<float> read_scales(const std::string& name, const file_shape& shape) {
         std::vector<float> scales = read<float>(name, shape);
@@ -199,7 +203,7 @@ private:
         const qparams& range = ranges[static_cast<std::size_t>(slot)];
         if (!(range.scale > 0 && range.scale < infinity))
             file_.fail(file_.expect(slot_scales), "finite scales above 0",
-                       std::to_string(range.scale) + " at " + std::to_string(slot));
+                       number_text(range.scale) + " at " + std::to_string(slot));
         if (range.zero_point < row.quant_min || range.zero_point > row.quant_max)
             file_.fail(file_.expect(slot_zero_points),
                        "zero points from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),

@@ -15,6 +15,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/json_reader.hpp>
+#include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
@@ -134,9 +135,7 @@ inline void check_safetensors_layout(std::vector<safetensors_entry>& entries, st
                                joined({decimal(entry.end - entry.begin), " in ", offsets()}));
         }
     }
-    std::vector<std::size_t> order;  // sorting numbers compiles and runs faster than sorting entries
-    for (std::size_t i = 0; i != entries.size(); ++i) order.push_back(i);
-    std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+    const std::vector<std::size_t> order = sorted_order(entries.size(), [&](std::size_t i, std::size_t j) {
         const safetensors_entry &a = entries[i], &b = entries[j];
         return a.begin != b.begin ? a.begin < b.begin : a.end != b.end ? a.end < b.end : a.name < b.name;
     });

@@ -15,10 +15,12 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/half_float.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/safetensors_header.hpp>
+#include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 #include <zeropoint/io/whole_file.hpp>
 
@@ -206,12 +208,11 @@ private:
         metadata_ = std::move(header.metadata);
         for (safetensors_entry& entry : header.entries) {
             const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
-            by_name_.push_back(tensors_.size());
             const auto bytes = data.subspan(begin, end - begin);
             tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
         }
-        std::sort(by_name_.begin(), by_name_.end(),
-                  [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+        by_name_ = sorted_order(tensors_.size(),
+                                [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
     }
 
     std::size_t checked_header_length() const {
@@ -245,7 +246,7 @@ private:
         constexpr auto most = std::bit_cast<std::uint64_t>(double{std::numeric_limits<float>::max()});
         constexpr auto infinite = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
         if (magnitude > most && magnitude < infinite)
-            fail(tensor, "numbers within the range of float", joined({std::to_string(value), at_flat_index(index)}));
+            fail(tensor, "numbers within the range of float", joined({number_text(value), at_flat_index(index)}));
         return static_cast<float>(value);
     }
 
@@ -268,12 +269,12 @@ private:
             while (back != shorter && name[name.size() - 1 - back] == other[other.size() - 1 - back]) ++back;
             return std::min(front + back, shorter);
         };
-        std::vector<std::pair<std::size_t, std::size_t>> ranked;  // unlikeness, then place by name
-        for (std::size_t i = 0; i != by_name_.size(); ++i)
-            ranked.emplace_back(name.size() - likeness(tensors_[by_name_[i]].name), i);
-        std::sort(ranked.begin(), ranked.end());
-        std::vector<std::size_t> indices;
-        for (const auto& one : ranked) indices.push_back(by_name_[one.second]);
+        std::vector<std::size_t> alike;  // by place in by_name_
+        for (const std::size_t i : by_name_) alike.push_back(likeness(tensors_[i].name));
+        std::vector<std::size_t> indices = sorted_order(alike.size(), [&](std::size_t a, std::size_t b) {
+            return alike[a] != alike[b] ? alike[a] > alike[b] : a < b;
+        });
+        for (std::size_t& index : indices) index = by_name_[index];
         return list(indices);
     }
 

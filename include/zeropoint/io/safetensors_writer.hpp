@@ -17,6 +17,7 @@
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/safetensors_header.hpp>
+#include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 #include <zeropoint/io/whole_file.hpp>
 
@@ -74,20 +75,20 @@ public:
 
     /// The whole file. Raises value_error if the header would be longer than the format allows, 100,000,000 bytes.
     std::vector<std::byte> bytes() const {
-        // By dtype, then by name; the reference implementation's order of dtypes is that of the enumeration. Not a stable
-        // sort by dtype: libstdc++ makes one from a function that it calls deprecated itself.
-        std::vector<const named_tensor*> order;
-        for (const auto& one : tensors_) order.push_back(&one);
-        const auto dtype_of = [](const named_tensor* one) { return one->second.dtype; };
-        std::sort(order.begin(), order.end(), [&](auto* a, auto* b) {
-            return dtype_of(a) != dtype_of(b) ? dtype_of(a) > dtype_of(b) : a->first < b->first;
+        // By dtype, then by name; the reference implementation's order of dtypes is that of the enumeration.
+        std::vector<const named_tensor*> by_name;
+        for (const auto& one : tensors_) by_name.push_back(&one);
+        const auto dtype_of = [&](std::size_t i) { return by_name[i]->second.dtype; };
+        const std::vector<std::size_t> order = sorted_order(by_name.size(), [&](std::size_t i, std::size_t j) {
+            return dtype_of(i) != dtype_of(j) ? dtype_of(i) > dtype_of(j) : i < j;
         });
 
         safetensors_header header{{}, metadata_};
         std::uint64_t position = 0;
-        for (const auto* one : order) {
-            const std::uint64_t end = position + one->second.bytes.size();
-            header.entries.push_back({one->first, one->second.dtype, one->second.shape, position, end});
+        for (const std::size_t i : order) {
+            const auto& [name, tensor] = *by_name[i];
+            const std::uint64_t end = position + tensor.bytes.size();
+            header.entries.push_back({name, tensor.dtype, tensor.shape, position, end});
             position = end;
         }
         std::string text = safetensors_header_text(header);
@@ -102,7 +103,10 @@ public:
         file.reserve(file.size() + text.size() + static_cast<std::size_t>(position));
         const auto text_bytes = std::as_bytes(std::span(text));
         file.insert(file.end(), text_bytes.begin(), text_bytes.end());
-        for (const auto* one : order) file.insert(file.end(), one->second.bytes.begin(), one->second.bytes.end());
+        for (const std::size_t i : order) {
+            const std::vector<std::byte>& bytes = by_name[i]->second.bytes;
+            file.insert(file.end(), bytes.begin(), bytes.end());
+        }
         return file;
     }
 

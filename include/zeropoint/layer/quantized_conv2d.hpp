@@ -42,12 +42,13 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
     using first_type = typename Requantization::first_type;
     using second_type = typename Requantization::second_type;
 
-    /// Where the parts lie in the row's block, in bytes.
+    /// Where the parts lie in the row's block, in bytes: packed weights, then these.
     struct block {
-        int scales, first, second, real_bias, ratios, zero_points, table, bytes;
-        constexpr explicit block(const node& row) {
+        int scales = 0, first, second, real_bias, ratios, zero_points, table, bytes;
+        /// Of a row that knows its parameter_bytes: no program has to find out again what packed weights take.
+        constexpr explicit block(const node& row) : block(row, 0) { *this = block(row, row.parameter_bytes - bytes); }
+        constexpr block(const node& row, int packed) : scales(packed) {
             const int array = static_cast<int>(align_up(4 * static_cast<std::size_t>(row.channels)));
-            scales = static_cast<int>(align_up(packed_bytes_of<Arch>(row)));
             first = scales + array;
             second = first + array;
             real_bias = second + (Requantization::has_second ? array : 0);
@@ -57,7 +58,11 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             bytes = table + fused_table_size(row);
         }
     };
-    static constexpr int parameter_bytes(const node& row) { return block(row).bytes; }
+    /// The same of a row that does not know its parameter_bytes yet.
+    static constexpr block plan_block(const node& row) {
+        return {row, static_cast<int>(align_up(packed_bytes_of<Arch>(row)))};
+    }
+    static constexpr int parameter_bytes(const node& row) { return plan_block(row).bytes; }
     static constexpr int scratch_bytes(const node& row) {
         return static_cast<int>(scratch_bytes_of<Arch>(row, row.algorithm));
     }
@@ -148,7 +153,7 @@ template <class Requantization, class Arch> struct quantized_conv2d_kernels {
             like.window = kernel::geometry_of({Rows, Depth, Channels});
             like.channels = Channels;
             like.word_weights = Words;
-            return block(like);
+            return plan_block(like);
         }();
         if (!product::supports(c.block<std::byte>(row))) return run<In, Out, conv2d_algorithm::implicit_gemm>(row, c);
         product::run(c.in<In>(row), codes_of(c, row), c.block<std::byte>(row), epilogue_of<Out, false>(c, row, parts),

@@ -22,12 +22,13 @@ inline namespace v0 {
 template <class Requantization, class Arch> struct quantized_wide_conv2d_kernels {
     static constexpr kernel::activation_codes codes{0, -32768, 32767};
 
-    /// Where the parts lie in the row's block, in bytes.
+    /// Where the parts lie in the row's block, in bytes: packed weights, then these.
     struct block {
-        int scales, multipliers, shifts, bias, zero_points, bytes;
-        constexpr explicit block(const node& row) {
+        int scales = 0, multipliers, shifts, bias, zero_points, bytes;
+        /// Of a row that knows its parameter_bytes.
+        constexpr explicit block(const node& row) : block(row, 0) { *this = block(row, row.parameter_bytes - bytes); }
+        constexpr block(const node& row, int packed) : scales(packed) {
             const int array = static_cast<int>(align_up(4 * static_cast<std::size_t>(row.channels)));
-            scales = static_cast<int>(align_up(packed_bytes_of<Arch>(row)));
             multipliers = scales + array;
             shifts = multipliers + array;
             bias = shifts + array;
@@ -35,7 +36,9 @@ template <class Requantization, class Arch> struct quantized_wide_conv2d_kernels
             bytes = zero_points + (row.affine_weights ? array : 0);
         }
     };
-    static constexpr int parameter_bytes(const node& row) { return block(row).bytes; }
+    static constexpr int parameter_bytes(const node& row) {
+        return block(row, static_cast<int>(align_up(packed_bytes_of<Arch>(row)))).bytes;
+    }
     static constexpr int scratch_bytes(const node& row) {
         return static_cast<int>(scratch_bytes_of<Arch>(row, row.algorithm));
     }

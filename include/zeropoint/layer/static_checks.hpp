@@ -5,6 +5,7 @@
 #include <string>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
@@ -25,9 +26,9 @@ void check_tensor(const char* layer, const char* which, const shape& expected, c
         raise<shape_error>(std::string(layer) + ": the " + which + " is " + to_string(expected) + ", but a tensor of " +
                            to_string(view.shape()) + " came");
     if (view.quantization != range)
-        raise<value_error>(std::string(layer) + ": the " + which + " was made for scale " +
-                           std::to_string(range.scale) + " and zero point " + std::to_string(range.zero_point) +
-                           ", but a tensor with " + std::to_string(view.quantization.scale) + " and " +
+        raise<value_error>(std::string(layer) + ": the " + which + " was made for scale " + number_text(range.scale) +
+                           " and zero point " + std::to_string(range.zero_point) + ", but a tensor with " +
+                           number_text(view.quantization.scale) + " and " +
                            std::to_string(view.quantization.zero_point) + " came");
 }
 

@@ -10,6 +10,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/layer/builder.hpp>
@@ -89,6 +90,7 @@ class quantized_conv2d {
         y.policy = Policy::algorithm;
         if (t.error.broken == rule::none) y.algorithm = choose_algorithm<Arch>(y);
         y.word_weights = takes_words<Arch>(y, x);
+        if (y.algorithm != conv2d_algorithm::automatic) y.parameter_bytes = kernels::parameter_bytes(y);
         return t;
     }();
     static constexpr const node& producer = lowered.rows[0];
@@ -115,7 +117,7 @@ public:
     static constexpr shape input_shape = Input;
     static constexpr shape output_shape = row.out;
     static constexpr conv2d_algorithm algorithm = row.algorithm;
-    static constexpr int parameter_bytes = kernels::parameter_bytes(row);
+    static constexpr int parameter_bytes = row.parameter_bytes;
     static constexpr int scratch_bytes = kernels::scratch_bytes(row);
     struct workspace {
         alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];
@@ -176,8 +178,8 @@ private:
                                ", but a tensor of " + to_string(found) + " came");
         if (found_range != range)
             raise<value_error>(std::string("quantized_conv2d: the ") + which + " was made for scale " +
-                               std::to_string(range.scale) + " and zero point " + std::to_string(range.zero_point) +
-                               ", but a tensor with " + std::to_string(found_range.scale) + " and " +
+                               number_text(range.scale) + " and zero point " + std::to_string(range.zero_point) +
+                               ", but a tensor with " + number_text(found_range.scale) + " and " +
                                std::to_string(found_range.zero_point) + " came");
     }
 

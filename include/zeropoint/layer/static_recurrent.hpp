@@ -12,6 +12,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/integer_product.hpp>
 #include <zeropoint/layer/quantize_parameters.hpp>

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/layer/requantization.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
 #include <zeropoint/layer/svdf.hpp>

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/svdf.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 

@@ -13,6 +13,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/weight_only_product.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>

@@ -13,6 +13,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/implicit_gemm.hpp>
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/wide_gates.hpp>

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/observe/histogram_search.hpp>
 #include <zeropoint/observe/observer.hpp>
 

@@ -11,6 +11,7 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/reduce.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>

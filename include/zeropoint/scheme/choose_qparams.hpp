@@ -2,8 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
-#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -11,6 +9,7 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
@@ -18,12 +17,6 @@
 
 namespace zp {
 inline namespace v0 {
-
-/// "0.1", "-1e-30", "nan": a number in an error message, in as few digits as tell it from its neighbours.
-template <std::floating_point Real> std::string number_text(Real x) {
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
 
 /// The code of real zero under a symmetric scheme: 0 for signed dtypes, 128 for the full unsigned range, else the
 /// middle, rounded down. (PyTorch keeps 128 for a reduced quint8, outside its own codes, and 0 for quint4; here it is

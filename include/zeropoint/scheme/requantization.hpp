@@ -6,6 +6,7 @@
 #include <limits>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 namespace zp {
