@@ -31,7 +31,7 @@ NO_LAYERS = {
 }
 # Operators of docs/operators.md that are no layers of a model, and so have their own tests of accuracy.
 BY_THEMSELVES = {
-    "embedding": "layer/static_products.cpp",
+    "embedding": "workflow/convert_embedding.cpp",
     "embedding_bag": "layer/static_products.cpp",
     "svdf": "layer/static_svdf.cpp",
     "streaming": "workflow/streaming.cpp",
