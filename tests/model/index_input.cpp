@@ -1,9 +1,9 @@
 // Models that indices go into: what a call takes and refuses, and the float rows of an embedding.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,7 +13,6 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 
-#include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -107,23 +106,4 @@ TEST_CASE("indices: each has a table of its own") {
     CHECK(error({4, 0, 0}) == "user: index 4 at position 0 is outside of the table's 4 rows");
     CHECK(error({0, 9, 0}) == "item: index 9 at position 1 is outside of the table's 9 rows");
     CHECK(error({0, 0, 2}) == "time: index 2 at position 2 is outside of the table's 2 rows");
-}
-
-TEST_CASE("indices: embedding vectors of PyTorch, whose tables were packed") {
-    struct rows : zp::model<zp::indices<12>, zp::embedding<"table", 23, 16>> {};
-    const zp_test::golden_file golden("operators_embedding");
-    const std::string group = "embedding_byte/1";
-    const auto packed = golden.values<std::uint8_t>(group + "/table");  // a row: its codes, scale, lowest value
-    zp::float_model<rows> model;
-    float* table = table_of(model, 1);
-    for (std::size_t row = 0; row != 23; ++row) {
-        const std::uint8_t* codes = packed.data() + row * 24;
-        float range[2];
-        std::memcpy(range, codes + 16, sizeof range);
-        for (std::size_t c = 0; c != 16; ++c) table[row * 16 + c] = static_cast<float>(codes[c]) * range[0] + range[1];
-    }
-    std::vector<float> y(12 * 16);
-    model(golden.values<std::int32_t>(group + "/indices"), y);
-    const auto expected = golden.values<float>(group + "/y");
-    for (std::size_t i = 0; i != y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(2e-6));
 }

@@ -24,6 +24,7 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
+#include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -33,6 +34,9 @@ struct net
     : zp::model<zp::indices<length>,
                 zp::add<zp::embedding<"words", words, columns>, zp::position_embedding<"places", 11, columns, 2>>,
                 zp::linear<"hidden", 16>, zp::relu, zp::flatten, zp::linear<"classes", 3>> {};
+struct pairs : zp::model<zp::indices<2>, zp::concat<zp::embedding<"first", 5, 2, zp::embedding_options{.count = 1}>,
+                                                    zp::embedding<"second", 6, 3, zp::embedding_options{.first = 1}>>> {
+};
 struct alone : zp::model<zp::indices<4>, zp::embedding<"table", 7, 3>> {};
 
 using sentence = std::vector<std::int32_t>;
@@ -208,6 +212,19 @@ TEST_CASE("embedding: a table alone, of signed codes and of 16 bits, and one tha
     check_files(same, inputs);
 }
 
+TEST_CASE("embedding: two tables in front of a concat have its grid") {
+    const auto model = made_up::network<pairs>(9);
+    const std::vector<sentence> inputs{{0, 5}, {4, 0}, {3, 2}};
+    const auto int8 = int8_of<zp::default_qconfig>(model, inputs);
+    REQUIRE(int8.rows().size() == 5);  // no requantize
+    CHECK(row_of(int8, "first").slot == row_of(int8, "second").slot);
+    for (const sentence& x : inputs) {
+        check_codes<std::uint8_t>(int8, model, x, "first");
+        check_codes<std::uint8_t>(int8, model, x, "second");
+    }
+    check_files(int8, inputs);
+}
+
 TEST_CASE("embedding: state dicts have it as name.weight, rows x columns") {
     const auto bytes = zp::to_bytes(trained);
     const auto file = zp::safetensors_file::parse(bytes, "model");
@@ -224,6 +241,25 @@ TEST_CASE("embedding: weights that are not finite are an error with the layer's 
     table[2 * columns] = 45000.5f;
     CHECK(error_of<zp::calibration_error>([&] { zp::quantize_dynamic<dynamic_tables<4>>(broken); }) ==
           "words.weight: expected finite weights of at most 32000, which 4 bits take, row 2 has 45000.5");
+}
+
+TEST_CASE("embedding: vectors of PyTorch, whose tables were packed") {
+    struct rows : zp::model<zp::indices<12>, zp::embedding<"table", 23, 16>> {};
+    const zp_test::golden_file golden("operators_embedding");
+    const std::string group = "embedding_byte/1";
+    const auto packed = golden.values<std::uint8_t>(group + "/table");  // a row: its codes, scale, lowest value
+    zp::float_model<rows> model;
+    auto* table = reinterpret_cast<float*>(model.parameters() + model.rows()[1].parameter_offset);
+    for (std::size_t row = 0; row != 23; ++row) {
+        const std::uint8_t* codes = packed.data() + row * 24;
+        float range[2];
+        std::memcpy(range, codes + 16, sizeof range);
+        for (std::size_t c = 0; c != 16; ++c) table[row * 16 + c] = static_cast<float>(codes[c]) * range[0] + range[1];
+    }
+    std::vector<float> y(12 * 16);
+    model(golden.values<std::int32_t>(group + "/indices"), y);
+    const auto expected = golden.values<float>(group + "/y");
+    for (std::size_t i = 0; i != y.size(); ++i) CHECK(y[i] == doctest::Approx(expected[i]).epsilon(2e-6));
 }
 
 TEST_CASE("embedding: a stream takes one index a step") {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include <zeropoint/core/error.hpp>
@@ -19,8 +20,10 @@ inline namespace v0 {
 template <class Range> struct unchecked_values { const Range& values; };
 template <class Range> unchecked_values<Range> unchecked(const Range& values) { return {values}; }
 
-/// The integers that a model of indices takes.
-template <class T> concept index_value = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
+/// The integers that a model of indices takes; no characters.
+template <class T>
+concept index_value = std::integral<T> && !std::is_same_v<T, char32_t> && !std::is_same_v<T, wchar_t> &&
+                      (sizeof(T) == 4 || sizeof(T) == 8);
 
 namespace detail {
 
