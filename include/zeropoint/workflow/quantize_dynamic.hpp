@@ -112,10 +112,10 @@ template <class Net, class Config = dynamic_qconfig<>, class Arch = default_arch
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
 /// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
-/// quantize_dynamic. Tables of embeddings have codes of 8 bits, or 4, with a scale and an offset a row. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
-/// scheme for activations, a recurrent layer a range a step. All other layers, and those that the cost rule finds too small,
-/// stay as they are. Raises calibration_error, with the layer's name, where
-/// weights are not finite.
+/// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
+/// scheme for activations, a recurrent layer a range a step. Tables of embeddings have codes of 8 bits, or 4, with a scale and
+/// an offset a row. All other layers, and those that the cost rule finds too small, stay as they are. Raises
+/// calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
     dynamically_quantized<Net, Config, Arch> result;
