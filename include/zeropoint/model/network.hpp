@@ -63,7 +63,7 @@ public:
 
     static constexpr shape input_shape = Stage::table.nodes[0].out;
     static constexpr shape output_shape = Stage::table.output().out;
-    static constexpr bool takes_indices = Stage::table.nodes[0].is_indices();
+    static constexpr bool takes_indices = Stage::table.size != 0 && Stage::table.nodes[0].is_indices();
     using input_value = std::conditional_t<takes_indices, std::int32_t, float>;
     static constexpr int arena_bytes = Stage::table.arena_bytes;
     static constexpr int parameter_bytes = Stage::table.parameter_bytes;
