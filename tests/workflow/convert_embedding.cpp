@@ -25,6 +25,7 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
+#include "../io/edited_file.hpp"
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
@@ -249,6 +250,33 @@ TEST_CASE("embedding: weights that are not finite are an error with the layer's 
     table[2 * columns] = 45000.5f;
     CHECK(error_of<zp::calibration_error>([&] { zp::quantize_dynamic<dynamic_tables<4>>(broken); }) ==
           "words.weight: expected finite weights of at most 32000, which 4 bits take, row 2 has 45000.5");
+}
+
+TEST_CASE("embedding: damaged tables in files") {
+    const auto model = made_up::network<alone>(8);
+    using narrow = zp::quantized<alone, zp::fbgemm_qconfig>;  // codes of 7 bits
+    const auto codes = zp::to_bytes(int8_of<zp::fbgemm_qconfig>(model, sentences<4, 7>(6)));
+    CHECK(edited_file::error_of<narrow>(codes).empty());
+    const auto high = edited_file::changed(
+        codes, [](auto& all) { all.tensors.at("table.weight").template set<std::uint8_t>(4, 128); });
+    CHECK(edited_file::error_of<narrow>(high) ==
+          "m.safetensors: tensor \"table.weight\": expected codes from 0 to 127, found 128");
+    using bytes_each = zp::dynamically_quantized<alone, dynamic_tables<8>>;
+    const auto ranges = zp::to_bytes(zp::quantize_dynamic<dynamic_tables<8>>(model));
+    CHECK(edited_file::error_of<bytes_each>(ranges).empty());
+    const auto after = [&](auto change) {
+        return edited_file::error_of<bytes_each>(edited_file::changed(ranges, change));
+    };
+    CHECK(after([](auto& all) { all.tensors.at("table.weight_scale").set(6, -1.0f); }) ==
+          "m.safetensors: tensor \"table.weight_scale\": expected finite scales of at least 0, found -1");
+    CHECK(
+        after([](auto& all) { all.tensors.at("table.weight_offset").set(0, std::nanf("")); }) ==
+        "m.safetensors: tensor \"table.weight_offset\": expected finite numbers, found NaN at flat index 0 of F32 [7]");
+    CHECK(after([](auto& all) { all.tensors.erase("table.weight_offset"); }) ==
+          "m.safetensors: expected a tensor \"table.weight_offset\", found none; the file has: \"table.weight_scale\", "
+          "\"table.weight\"");
+    CHECK(edited_file::error_of<zp::dynamically_quantized<alone, dynamic_tables<4>>>(ranges).find("signature") !=
+          std::string::npos);
 }
 
 TEST_CASE("embedding: vectors of PyTorch, whose tables were packed") {
