@@ -301,11 +301,19 @@ TEST_CASE("embedding: vectors of PyTorch, whose tables were packed") {
 TEST_CASE("embedding: a stream takes one index a step") {
     const auto model = made_up::network<alone>(8);
     const sentence x{6, 0, 3, 3};
-    const auto expected = run(model, x);
-    zp::streaming<zp::float_model<alone>> stream(model);
-    for (std::size_t i = 0; i != 4; ++i) {
+    const auto check = [&]<class Network>(const Network& whole) {
+        const auto expected = run(whole, x);
+        zp::streaming<Network> stream(whole);
+        for (std::size_t i = 0; i != 4; ++i) {
+            std::vector<float> y(3);
+            stream(std::span(x).subspan(i, 1), y);
+            CHECK(std::equal(y.begin(), y.end(), expected.begin() + static_cast<std::ptrdiff_t>(i) * 3));
+        }
         std::vector<float> y(3);
-        stream(std::span(x).subspan(i, 1), y);
-        CHECK(std::equal(y.begin(), y.end(), expected.begin() + static_cast<std::ptrdiff_t>(i) * 3));
-    }
+        CHECK(error_of<zp::value_error>([&] { stream(sentence{7}, y); }) ==
+              "table: index 7 at position 0 is outside of the table's 7 rows");
+    };
+    check(model);
+    check(int8_of<zp::tflite_qconfig>(model, sentences<4, 7>(6)));
+    check(zp::quantize_dynamic<dynamic_tables<8>>(model));
 }

@@ -113,7 +113,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "output shape>): it "
                   "takes conv1d of stride 1 behind a zp::zero_pad2d on the left alone, of (kernel - 1) * dilation, "
                   "lstm and gru of one "
-                  "layer that go forward and give all steps, linear, functions of one value, add, concat, operators of "
+                  "layer that go forward and give all steps, linear, embedding, functions of one value, add, concat, "
+                  "operators of "
                   "two values, "
                   "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
     static_assert(Broken != rule::indices_read,
