@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,15 +10,14 @@
 #include <limits>
 #include <type_traits>
 
-#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/attention_plan.hpp>
+#include <zeropoint/kernel/code_vectors.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
-#include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/kernel/float_rows.hpp>
+#include <zeropoint/kernel/float_vectors.hpp>
 #include <zeropoint/kernel/gemm.hpp>
 #include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/kernel/matmul.hpp>
+#include <zeropoint/kernel/matmul_pack.hpp>
 #include <zeropoint/kernel/softmax_codes.hpp>
-#include <zeropoint/kernel/staging.hpp>
 #include <zeropoint/kernel/symmetric_codes.hpp>
 
 // A row of queries or keys has one scale over all heads, a column of values one over all rows:
@@ -36,92 +36,6 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The largest depth of a head, and the most rows: 255 * 127 times either is an int32.
-inline constexpr int largest_attention = 0x7fffffff / (255 * 127);
-/// The largest scale that a row of keys may have: sums times it, and their differences, are finite.
-inline constexpr float largest_key_scale = 0x1p90f;
-
-/// What follows from the extents: how codes are laid out, and the parts of scratch.
-template <class Arch> struct integer_attention_plan {
-    using format = matmul_format<Arch>;
-    using value = typename format::activation;
-    static constexpr bool is_quads = std::is_same_v<format, byte_quads>;
-    static constexpr bool is_signed = is_quads && operations<Arch>::quads == quad_products::exact_signed;
-    static constexpr int width = panel_width<Arch>;
-    static constexpr int block = 32;  ///< rows of scores that are in memory together
-    static constexpr std::ptrdiff_t size = sizeof(value);
-
-    int rows, heads, depth, model;
-    int length, row_length;                 ///< the depth and the rows, made even or a multiple of 4
-    int key_panels, value_panels;           ///< of all keys; of the values of a head
-    std::ptrdiff_t row_pitch, score_pitch;  ///< from a row of staged codes to the next; of scores, or their codes
-    std::ptrdiff_t key_panel, value_panel;  ///< values of one panel, of one head
-    std::size_t queries, key_rows, keys, values, scores, probabilities;
-    std::size_t codes, key_bias, value_bias, flips, zeros, offsets;
-    std::size_t query_factors, key_scales, value_scales, value_inverses, magnitudes, ranges, bytes;
-
-    constexpr integer_attention_plan(int most_rows, int head_count, int head_depth)
-        : rows(most_rows),
-          heads(head_count),
-          depth(head_depth),
-          model(head_count * head_depth),
-          length(whole(head_depth, format::depth)),
-          row_length(whole(most_rows, format::depth)),
-          key_panels((most_rows + width - 1) / width),
-          value_panels((head_depth + width - 1) / width),
-          row_pitch(spread(std::ptrdiff_t{head_count} * length)),
-          score_pitch(spread(whole(most_rows, std::max(width, softmax_step<Arch>)))),
-          key_panel(std::ptrdiff_t{length} * width),
-          value_panel(std::ptrdiff_t{row_length} * width) {
-        std::size_t end = 0;
-        const auto take = [&](std::ptrdiff_t count, std::size_t element) {
-            const std::size_t begin = end;
-            end += align_up(static_cast<std::size_t>(count) * element);
-            return begin;
-        };
-        constexpr std::size_t code = sizeof(value), number = 4;
-        queries = take(rows * row_pitch + band_slack, code);
-        key_rows = take(width * row_pitch, code);
-        keys = take(key_panels * heads * key_panel, code);
-        values = take(heads * value_panels * value_panel, code);
-        scores = take(block * score_pitch, number);
-        probabilities = take(block * score_pitch + band_slack, code);
-        codes = take(std::max<std::ptrdiff_t>(model, score_pitch), 1);
-        key_bias = take(key_panels * heads * width, number);
-        value_bias = take(heads * value_panels * width, number);
-        flips = take(std::max(length, row_length) + band_slack, code);
-        zeros = take(std::max(model, width), number);
-        offsets = take(2 * block, number);
-        query_factors = take(rows, number);
-        key_scales = take(key_panels * width, number);
-        value_scales = take(model, number);
-        value_inverses = take(model, number);
-        magnitudes = take(model, number);
-        ranges = take(block, sizeof(dynamic_range));
-        bytes = end;
-    }
-
-private:
-    static constexpr int whole(int count, int of) { return (count + of - 1) / of * of; }
-    /// Rows of a tile at a multiple of 1024 bytes would share the sets of the first-level cache.
-    static constexpr std::ptrdiff_t spread(std::ptrdiff_t count) {
-        return count + (count * size % 1024 == 0 ? 64 / size : 0);
-    }
-};
-
-/// y = float(sum) * factor[column].
-struct column_factors {
-    const float* factor = nullptr;
-
-    float operator()(std::int32_t sum, int column) const noexcept { return static_cast<float>(sum) * factor[column]; }
-    template <class Operations> [[gnu::always_inline]] auto vector(int column, int count) const {
-        const auto factors = Operations::load_first(factor + column, count);
-        return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
-            return xsimd::to_float(sums) * factors;
-        };
-    }
-};
-
 /// One call of integer_attention(): its plan and its scratch.
 template <class Arch> class integer_attention_call {
     using plan_type = integer_attention_plan<Arch>;
@@ -130,6 +44,7 @@ template <class Arch> class integer_attention_call {
     using ops = operations<Arch>;
     static constexpr int width = plan_type::width;
     static constexpr bool is_quads = plan_type::is_quads, is_signed = plan_type::is_signed;
+    static constexpr int group = 4;  ///< rows that stay in the first-level cache between their range and their codes
     static constexpr float undefined = std::numeric_limits<float>::quiet_NaN();
 
     const plan_type& plan_;
@@ -171,6 +86,37 @@ template <class Arch> class integer_attention_call {
         }
     }
 
+    /// Rows [first, first + count) of queries and keys, and what they add to the magnitudes of values. Gives whether the keys
+    /// are usable. The magnitudes of several rows come first: codes wait for a row's, but rows not for one another.
+    bool quantize_rows(const float* x, int first, int count, value* key_rows) const {
+        const plan_type& p = plan_;
+        const auto model = static_cast<std::size_t>(p.model);
+        const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
+        auto* query_factors = at<float>(p.query_factors) + first;
+        auto* key_scales = at<float>(p.key_scales) + first;
+        std::int32_t magnitudes[2 * group];
+        for (int row = 0; row != count; ++row) {
+            const float* q = x + row * pitch;
+            magnitudes[2 * row] = largest_magnitude<Arch>(q, model);
+            magnitudes[2 * row + 1] = largest_magnitude<Arch>(q + p.model, model);
+            widen_magnitudes<Arch>(q + 2 * p.model, model, at<std::int32_t>(p.magnitudes));
+        }
+        bool are_usable = true;
+        for (int row = 0; row != count; ++row) {
+            query_factors[row] = symmetric_scale(magnitudes[2 * row]);
+            key_scales[row] = symmetric_scale(magnitudes[2 * row + 1]);
+        }
+        value* queries = at<value>(p.queries) + first * p.row_pitch;
+        for (int row = 0; row != count; ++row, x += pitch) {
+            stage(x, query_factors[row], is_quads && !is_signed ? 128 : 0, queries + row * p.row_pitch);
+            stage(x + p.model, key_scales[row], 0, key_rows + row * p.row_pitch);
+            if (key_scales[row] <= largest_key_scale) continue;
+            key_scales[row] = 0;
+            are_usable = false;
+        }
+        return are_usable;
+    }
+
     void pack_keys(int panel) const {
         const plan_type& p = plan_;
         const auto* rows = at<value>(p.key_rows);
@@ -197,37 +143,39 @@ template <class Arch> class integer_attention_call {
     /// The codes of a column in `format::depth` rows side by side. `from` are those rows, or null for the last ones missing.
     static std::int32_t value_group(const float* const (&from)[4], int column, float inverse) {
         value codes[format::depth];
-        std::int32_t group;
+        std::int32_t bits;
         for (int i = 0; i != format::depth; ++i)
             codes[i] = from[i] == nullptr ? value{0} : static_cast<value>(symmetric_code(from[i][column], inverse));
-        std::memcpy(&group, codes, sizeof group);
-        return group;
+        std::memcpy(&bits, codes, sizeof bits);
+        return bits;
     }
 
     /// Values of rows [row, row + format::depth) into the panels of all heads.
-    void pack_values(const float* v, std::ptrdiff_t pitch, int rows, int row, bool are_finite) const {
+    void pack_values(const float* v, int row, bool are_finite) const {
         const plan_type& p = plan_;
+        const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
         const float* inverses = at<const float>(p.value_inverses);
         const float* from[4] = {};
-        for (int i = 0; i != format::depth; ++i) from[i] = row + i < rows ? v + (row + i) * pitch : nullptr;
-        const int group = row / format::depth, groups = p.row_length / format::depth;
+        for (int i = 0; i != format::depth; ++i) from[i] = row + i < p.rows ? v + (row + i) * pitch : nullptr;
+        const int index = row / format::depth, groups = p.row_length / format::depth;
         value* panel = at<value>(p.values);
         for (int head = 0; head != p.heads; ++head)
             for (int first = 0; first < p.depth; first += width, panel += p.value_panel) {
                 const int count = std::min(width, p.depth - first), column = head * p.depth + first;
                 const auto place = [&](int c) __attribute__((always_inline)) {
-                    if constexpr (is_quads) return panel + place_of_quad<Arch>(group, groups, c);
-                    else return panel + (std::ptrdiff_t{group} * width + c) * format::depth;
+                    if constexpr (is_quads) return panel + place_of_quad<Arch>(index, groups, c);
+                    else return panel + (std::ptrdiff_t{index} * width + c) * format::depth;
                 };
                 int c = 0;
                 if constexpr (has_code_vectors<Arch> && !has_octets<Arch>) {
                     using floats = typename ops::real;
                     using ints = typename ops::int32;
                     constexpr int size = ops::lanes;
-                    if (are_finite && from[format::depth - 1] != nullptr) {
+                    if (are_finite) {
                         for (; c + size <= count; c += size) {
                             const floats factor = floats::load_unaligned(inverses + column + c);
                             const auto code = [&](int i) __attribute__((always_inline)) {
+                                if (from[i] == nullptr) return ints(0);
                                 return ints(
                                     round_to_nearest(floats(floats::load_unaligned(from[i] + column + c) * factor)));
                             };
@@ -254,59 +202,53 @@ template <class Arch> class integer_attention_call {
             }
     }
 
-    /// The codes of a row of scores as the second product reads them, and what its sums are multiplied by. `factor` is that of
-    /// differences between scores; NaN of a query that is undefined.
-    float stage_probabilities(const float* scores, int rows, float factor, value* to) const {
-        const bool is_defined = factor >= 0;
-        if (!is_defined) factor = 0;
-        const float largest = largest_of_row<Arch>(scores, static_cast<std::size_t>(rows));
-        std::int32_t sum = 0;
+    /// The codes of rows of scores as the second product reads them, and what its sums are multiplied by. `factors` are
+    /// those of differences between scores, NaN of queries that are undefined.
+    void stage_probabilities(int count, const float* factors, value* to) const {
+        const plan_type& p = plan_;
+        const int rows = p.rows;
+        const float* scores = at<const float>(p.scores);
+        auto* row_factors = at<float>(p.row_factors);
+        float usable[plan_type::block] = {};
+        std::int32_t sums[plan_type::block];
+        for (int row = 0; row != count; ++row) usable[row] = factors[row] >= 0 ? factors[row] : 0.0f;
         if constexpr (is_quads) {
-            sum = softmax_codes<Arch, is_signed>(scores, rows, largest, factor, to);
+            softmax_codes<Arch, is_signed>(scores, p.score_pitch, count, rows, usable, to, p.score_pitch, sums);
         } else {
-            auto* codes = at<std::uint8_t>(plan_.codes);
-            sum = softmax_codes<Arch, false>(scores, rows, largest, factor, codes);
-            ops::widen(codes, rows, 0, to);
+            auto* codes = at<std::uint8_t>(p.codes);
+            softmax_codes<Arch, false>(scores, p.score_pitch, count, rows, usable, codes, p.score_pitch, sums);
+            for (int row = 0; row != count; ++row)
+                ops::widen(codes + row * p.score_pitch, rows, 0, to + row * p.score_pitch);
         }
-        for (int j = rows; j < plan_.row_length; ++j) to[j] = 0;  // their values are 0 too
-        return is_defined ? 1.0f / static_cast<float>(sum) : undefined;
+        for (int row = 0; row != count; ++row) {
+            for (int j = rows; j < p.row_length; ++j) to[row * p.score_pitch + j] = 0;  // their values are 0 too
+            row_factors[row] = factors[row] >= 0 ? 1.0f / static_cast<float>(sums[row]) : undefined;
+        }
     }
 
 public:
     integer_attention_call(const plan_type& plan, std::byte* scratch) : plan_(plan), scratch_(scratch) {}
 
-    /// Codes and scales of all rows; undefined queries where a key is.
-    void quantize(const float* x, int rows) const {
+    /// Codes and scales of all rows; all queries undefined where a key is.
+    void quantize(const float* x) const {
         const plan_type& p = plan_;
+        const int rows = p.rows;
         const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
         const auto model = static_cast<std::size_t>(p.model);
         auto* query_factors = at<float>(p.query_factors);
-        auto* key_scales = at<float>(p.key_scales);
         auto* magnitudes = at<std::int32_t>(p.magnitudes);
         std::memset(at<value>(p.flips), is_quads ? 128 : 0,
-                    (static_cast<std::size_t>(std::max(p.length, p.row_length))) * sizeof(value));
+                    static_cast<std::size_t>(std::max(p.length, p.row_length)) * sizeof(value));
         std::fill_n(magnitudes, p.model, 0);
         bool keys_are_defined = true;
         for (int panel = 0; panel != p.key_panels; ++panel) {
-            for (int row = 0; row != width; ++row) {
-                const int at_row = panel * width + row;
-                value* key_row = at<value>(p.key_rows) + row * p.row_pitch;
-                if (at_row >= rows) {
-                    std::fill_n(key_row, p.heads * p.length, value{0});
-                    key_scales[at_row] = 0;
-                    continue;
-                }
-                const float* q = x + at_row * pitch;
-                const float* k = q + p.model;
-                query_factors[at_row] = symmetric_scale(largest_magnitude<Arch>(q, model));
-                stage(q, query_factors[at_row], is_quads && !is_signed ? 128 : 0,
-                      at<value>(p.queries) + at_row * p.row_pitch);
-                const float scale = symmetric_scale(largest_magnitude<Arch>(k, model));
-                stage(k, scale, 0, key_row);
-                const bool is_defined = scale <= largest_key_scale;
-                key_scales[at_row] = is_defined ? scale : 0.0f;
-                keys_are_defined = keys_are_defined && is_defined;
-                widen_magnitudes<Arch>(k + p.model, model, magnitudes);
+            const int begin = panel * width, end = std::min(begin + width, rows);
+            for (int first = begin; first < end; first += group)
+                keys_are_defined &= quantize_rows(x + first * pitch, first, std::min(group, end - first),
+                                                  at<value>(p.key_rows) + (first - begin) * p.row_pitch);
+            for (int row = end; row != begin + width; ++row) {
+                std::fill_n(at<value>(p.key_rows) + (row - begin) * p.row_pitch, p.heads * p.length, value{0});
+                at<float>(p.key_scales)[row] = 0;
             }
             pack_keys(panel);
         }
@@ -316,29 +258,24 @@ public:
         auto* value_scales = at<float>(p.value_scales);
         auto* inverses = at<float>(p.value_inverses);
         const bool are_finite = symmetric_scales<Arch>(magnitudes, model, value_scales, inverses);
-        for (int row = 0; row < rows; row += format::depth) pack_values(x + 2 * p.model, pitch, rows, row, are_finite);
+        for (int row = 0; row < rows; row += format::depth) pack_values(x + 2 * p.model, row, are_finite);
         for (int panel = 0; panel != p.heads * p.value_panels; ++panel)
             put_bias(at<value>(p.values) + panel * p.value_panel, p.row_length, is_signed,
                      at<std::int32_t>(p.value_bias) + panel * width);
     }
 
     /// y of one head, whose rows are `model` apart.
-    void run_head(int head, int rows, float* y) const {
+    void run_head(int head, float* y) const {
         using weight = typename format::weight;
         const plan_type& p = plan_;
+        const int rows = p.rows;
         auto* scores = at<float>(p.scores);
         auto* probabilities = at<value>(p.probabilities);
-        auto* ranges = at<dynamic_range>(p.ranges);
         auto* offsets = at<std::int32_t>(p.offsets);
         for (int row = 0; row != plan_type::block; ++row) {
             offsets[row] = static_cast<std::int32_t>(row * p.row_pitch);
             offsets[plan_type::block + row] = static_cast<std::int32_t>(row * p.score_pitch);
         }
-        const auto* zeros = at<const std::byte>(p.zeros);
-        const dynamic_to_float common{at<const float>(p.value_scales) + head * p.depth,
-                                      reinterpret_cast<const std::int32_t*>(zeros),
-                                      reinterpret_cast<const float*>(zeros),
-                                      {}};
         window_runs over_depth, over_rows;
         over_depth.length = p.length;
         over_rows.length = p.row_length;
@@ -352,13 +289,10 @@ public:
                     at<const weight>(p.keys) + index * p.key_panel, at<const std::int32_t>(p.key_bias) + index * width,
                     column, width, column_factors{at<const float>(p.key_scales)}, scores + column, p.score_pitch);
             }
-            for (int row = 0; row != count; ++row)
-                ranges[row] = {stage_probabilities(scores + row * p.score_pitch, rows,
-                                                   at<const float>(p.query_factors)[first + row],
-                                                   probabilities + row * p.score_pitch),
-                               0};
+            stage_probabilities(count, at<const float>(p.query_factors) + first, probabilities);
             float* to = y + std::ptrdiff_t{first} * p.model;
-            const dynamic_rows_to_float<> epilogue{common, ranges, to, p.model, {}};
+            const row_and_column_factors epilogue{at<const float>(p.row_factors),
+                                                  at<const float>(p.value_scales) + head * p.depth, to, p.model};
             for (int panel = 0; panel != p.value_panels; ++panel) {
                 const int index = head * p.value_panels + panel, column = panel * width;
                 multiply_panel<Arch, format>(probabilities, offsets + plan_type::block, count, over_rows,
@@ -378,9 +312,8 @@ template <class Arch>
 void integer_attention(const integer_attention_plan<Arch>& plan, const float* x, float* y,
                        std::byte* scratch) noexcept {
     const integer_attention_call<Arch> call(plan, scratch);
-    std::memset(scratch + plan.zeros, 0, static_cast<std::size_t>(std::max(plan.model, plan.width)) * sizeof(float));
-    call.quantize(x, plan.rows);
-    for (int head = 0; head != plan.heads; ++head) call.run_head(head, plan.rows, y + head * plan.depth);
+    call.quantize(x);
+    for (int head = 0; head != plan.heads; ++head) call.run_head(head, y + head * plan.depth);
 }
 
 }  // namespace kernel
