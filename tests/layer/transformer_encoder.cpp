@@ -167,7 +167,8 @@ TEST_CASE("multi_head_attention: dynamic int8, the bits of its parts") {
     const zp::multi_head_attention<model, heads, most, policy> layer(p);
     const policy::linear<model, 3 * model, zp::default_architecture, most> input(p.in_proj_weight, p.in_proj_bias);
     const policy::linear<model, model, zp::default_architecture, most> output(p.out_proj_weight, p.out_proj_bias);
-    for (const std::size_t rows : {1, 7, most}) {
+    for (const int count : {1, 7, most}) {
+        const auto rows = static_cast<std::size_t>(count);
         const auto x = made_up::values(rows * width, 70 + rows, -2, 2);
         const auto input_memory = std::make_unique<decltype(input)::workspace>();
         const auto output_memory = std::make_unique<decltype(output)::workspace>();

@@ -130,10 +130,10 @@ template <class Arch> class integer_attention_call {
                                     rows + row * p.row_pitch + head * p.length + 4 * quad, 4);
         } else {
             using transposing = std::conditional_t<ops::has_batches, Arch, portable>;
-            transpose_matrix<std::int32_t, transposing>(reinterpret_cast<const std::int32_t*>(rows),
-                                                        static_cast<std::size_t>(p.row_pitch / format::depth),
-                                                        std::size_t{width}, static_cast<std::size_t>(p.heads * groups),
-                                                        reinterpret_cast<std::int32_t*>(to), std::size_t{width});
+            transpose_matrix<std::int32_t, transposing>(
+                reinterpret_cast<const std::int32_t*>(rows), static_cast<std::size_t>(p.row_pitch / format::depth),
+                std::size_t{width}, static_cast<std::size_t>(p.heads) * static_cast<std::size_t>(groups),
+                reinterpret_cast<std::int32_t*>(to), std::size_t{width});
         }
         for (int head = 0; head != p.heads; ++head)
             put_bias(to + head * p.key_panel, p.length, !is_signed,
