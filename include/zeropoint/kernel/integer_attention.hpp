@@ -44,7 +44,6 @@ template <class Arch> class integer_attention_call {
     using ops = operations<Arch>;
     static constexpr int width = plan_type::width;
     static constexpr bool is_quads = plan_type::is_quads, is_signed = plan_type::is_signed;
-    static constexpr int group = 4;  ///< rows that stay in the first-level cache between their range and their codes
     static constexpr float undefined = std::numeric_limits<float>::quiet_NaN();
 
     const plan_type& plan_;
@@ -86,37 +85,23 @@ template <class Arch> class integer_attention_call {
         }
     }
 
-    /// Rows [first, first + count) of queries and keys, and what they add to the magnitudes of values. Gives whether the keys
-    /// are usable. The magnitudes of several rows come first: codes wait for a row's, but rows not for one another.
-    bool quantize_rows(const float* x, int first, int count, value* key_rows) const {
+    /// A row of queries and keys, and what its values add to the magnitudes of columns. Gives whether the key is usable.
+    bool quantize_row(const float* q, int row, value* key_row) const {
         const plan_type& p = plan_;
         const auto model = static_cast<std::size_t>(p.model);
-        const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
-        auto* query_factors = at<float>(p.query_factors) + first;
-        auto* key_scales = at<float>(p.key_scales) + first;
-        std::int32_t magnitudes[2 * group];
-        for (int row = 0; row != count; ++row) {
-            const float* q = x + row * pitch;
-            magnitudes[2 * row] = largest_magnitude<Arch>(q, model);
-            magnitudes[2 * row + 1] = largest_magnitude<Arch>(q + p.model, model);
-            widen_magnitudes<Arch>(q + 2 * p.model, model, at<std::int32_t>(p.magnitudes));
-        }
-        bool are_usable = true;
-        for (int row = 0; row != count; ++row) {
-            query_factors[row] = symmetric_scale(magnitudes[2 * row]);
-            key_scales[row] = symmetric_scale(magnitudes[2 * row + 1]);
-        }
-        value* queries = at<value>(p.queries) + first * p.row_pitch;
-        for (int row = 0; row != count; ++row, x += pitch) {
-            stage(x, query_factors[row], is_quads && !is_signed ? 128 : 0, queries + row * p.row_pitch);
-            stage(x + p.model, key_scales[row], 0, key_rows + row * p.row_pitch);
-            if (key_scales[row] <= largest_key_scale) continue;
-            key_scales[row] = 0;
-            are_usable = false;
-        }
-        return are_usable;
+        const float *k = q + p.model, *v = k + p.model;
+        const float query_scale = symmetric_scale(largest_magnitude<Arch>(q, model));
+        const float key_scale = symmetric_scale(largest_magnitude<Arch>(k, model));
+        widen_magnitudes<Arch>(v, model, at<std::int32_t>(p.magnitudes));
+        stage(q, query_scale, is_quads && !is_signed ? 128 : 0, at<value>(p.queries) + row * p.row_pitch);
+        stage(k, key_scale, 0, key_row);
+        const bool is_usable = key_scale <= largest_key_scale;
+        at<float>(p.query_factors)[row] = query_scale;
+        at<float>(p.key_scales)[row] = is_usable ? key_scale : 0.0f;
+        return is_usable;
     }
 
+    /// The staged keys of a panel, for all heads at once, and the bias of each.
     void pack_keys(int panel) const {
         const plan_type& p = plan_;
         const auto* rows = at<value>(p.key_rows);
@@ -240,19 +225,20 @@ public:
         std::memset(at<value>(p.flips), is_quads ? 128 : 0,
                     static_cast<std::size_t>(std::max(p.length, p.row_length)) * sizeof(value));
         std::fill_n(magnitudes, p.model, 0);
-        bool keys_are_defined = true;
+        bool keys_are_usable = true;
         for (int panel = 0; panel != p.key_panels; ++panel) {
-            const int begin = panel * width, end = std::min(begin + width, rows);
-            for (int first = begin; first < end; first += group)
-                keys_are_defined &= quantize_rows(x + first * pitch, first, std::min(group, end - first),
-                                                  at<value>(p.key_rows) + (first - begin) * p.row_pitch);
-            for (int row = end; row != begin + width; ++row) {
-                std::fill_n(at<value>(p.key_rows) + (row - begin) * p.row_pitch, p.heads * p.length, value{0});
-                at<float>(p.key_scales)[row] = 0;
+            value* key_row = at<value>(p.key_rows);
+            for (int row = panel * width; row != (panel + 1) * width; ++row, key_row += p.row_pitch) {
+                if (row < rows) {
+                    keys_are_usable = quantize_row(x + row * pitch, row, key_row) && keys_are_usable;
+                } else {
+                    std::fill_n(key_row, p.heads * p.length, value{0});
+                    at<float>(p.key_scales)[row] = 0;
+                }
             }
             pack_keys(panel);
         }
-        const float to_exponents = keys_are_defined ? 1.44269504f / std::sqrt(static_cast<float>(p.depth)) : undefined;
+        const float to_exponents = keys_are_usable ? 1.44269504f / std::sqrt(static_cast<float>(p.depth)) : undefined;
         for (int row = 0; row != rows; ++row) query_factors[row] *= to_exponents;
 
         auto* value_scales = at<float>(p.value_scales);
