@@ -179,19 +179,19 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     constexpr bool from_end = !has_blocks<ops, Format, Rows, Vectors>;
     const typename Format::activation* rows[Rows];
     std::ptrdiff_t moved = from_end ? runs.length : 0;
-    unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] = band + moved + offsets[row]; });
+    repeat<Rows>([&](int row) __attribute__((always_inline)) { rows[row] = band + moved + offsets[row]; });
     using block_sums = typename block_sums_of<ops, typename Format::activation>::type;
     constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
     std::conditional_t<own_sums, block_sums, int32> tile[sets][Rows][Vectors];
     const auto load_bias = [&](int32(&sums_of_set)[Rows][Vectors]) __attribute__((always_inline)) {
-        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+        repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
             int32& sum = sums_of_set[i / Vectors][i % Vectors];
             sum = ops::template load<int32>(bias + i % Vectors * ops::lanes);
             if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.flipped_sums]);
         });
     };
     unroll<sets>([&](auto set) __attribute__((always_inline)) {
-        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+        repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
             if constexpr (own_sums) ops::clear(tile[set][i / Vectors][i % Vectors]);
             else if constexpr (set != 0) tile[set][i / Vectors][i % Vectors] = int32{};
         });
@@ -204,15 +204,15 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             weights w[Vectors];
             if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
                 constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
-                unroll<(bytes + line - 1) / line>([&](auto i) __attribute__((always_inline)) {
+                repeat<(bytes + line - 1) / line>([&](int i) __attribute__((always_inline)) {
                     __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
                 });
             }
-            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
                 w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
             [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            repeat<Rows>([&](int row) __attribute__((always_inline)) {
                 const auto a = ops::broadcast(rows[row] + k);
                 unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                     if constexpr (flipped)
@@ -233,7 +233,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             const std::ptrdiff_t end = from_end ? 0 : begin + runs.length;
             std::ptrdiff_t k = end - runs.length;
             if (const std::ptrdiff_t more = begin + runs.length - moved; from_end && more != 0) {
-                unroll<Rows>([&](auto row) __attribute__((always_inline)) { rows[row] += more; });
+                repeat<Rows>([&](int row) __attribute__((always_inline)) { rows[row] += more; });
                 moved += more;
             }
             if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
@@ -273,19 +273,19 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     int32 total[Rows][Vectors];
     if constexpr (own_sums) {
         load_bias(total);
-        unroll<sets>([&](auto set) __attribute__((always_inline)) { ops::add_blocks(total, tile[set]); });
+        repeat<sets>([&](int set) __attribute__((always_inline)) { ops::add_blocks(total, tile[set]); });
     }
-    unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    repeat<Rows>([&](int row) __attribute__((always_inline)) {
+        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
             if constexpr (!own_sums) total[row][v] = tile[0][row][v];
             if constexpr (!own_sums) {
-                unroll<sets - 1>([&](auto set) __attribute__((always_inline)) {
+                repeat<sets - 1>([&](int set) __attribute__((always_inline)) {
                     ops::add(total[row][v], tile[set + 1][row][v]);
                 });
             }
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
         });
-        unroll<narrow ? ops::vectors - Vectors : 0>([&](auto v) __attribute__((always_inline)) {
+        repeat<narrow ? ops::vectors - Vectors : 0>([&](int v) __attribute__((always_inline)) {
             ops::store(sums + (row * ops::vectors + Vectors + v) * ops::lanes, int32{});
         });
     });
