@@ -21,7 +21,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The largest depth of a head, and the most rows: 255 * 127 times either is an int32.
+/// The largest depth of a head, and the most rows: 255 * 127 times either is an int32. (A dynamic linear layer has fewer
+/// inputs than that.)
 inline constexpr int largest_attention = 0x7fffffff / (255 * 127);
 /// The largest scale that a row of keys may have: sums times it, and their differences, are finite.
 inline constexpr float largest_key_scale = 0x1p90f;

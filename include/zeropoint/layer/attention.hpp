@@ -56,10 +56,6 @@ template <int Heads, int Depth, int MostRows, class Arch> struct float_attention
     }
 };
 template <int Heads, int Depth, int MostRows, class Arch> struct integer_attention {
-    static_assert(Depth <= kernel::largest_attention && MostRows <= kernel::largest_attention,
-                  "multi_head_attention<Model, Heads, MostRows, Policy>: an int32 sum of the products of attention can "
-                  "overflow with more than 66311 rows, or values of a head: take fewer, or a policy with "
-                  "zp::attention_products::float32");
     struct workspace {
         alignas(buffer_alignment) std::byte bytes[kernel::integer_attention_plan<Arch>(MostRows, Heads, Depth).bytes];
     };
@@ -81,6 +77,9 @@ class multi_head_attention {
     static_assert(
         Heads <= 0 || Model % Heads == 0,
         "multi_head_attention<Model, Heads, ...>: Heads must divide Model: each head takes Model / Heads values");
+    static_assert(!detail::has_integer_attention<Policy>() || MostRows <= kernel::largest_attention,
+                  "multi_head_attention<Model, Heads, MostRows, Policy>: an int32 sum over rows can overflow with more "
+                  "than 66311 rows: take fewer, or a policy with zp::attention_products::float32");
     static constexpr int depth = Model / Heads;
     using products = std::conditional_t<detail::has_integer_attention<Policy>(),
                                         detail::integer_attention<Heads, depth, MostRows, Arch>,
