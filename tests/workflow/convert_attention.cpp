@@ -118,7 +118,9 @@ TEST_CASE("attention rows: quantize_dynamic takes the projections, as the layer 
     for (const zp::node& row : dynamic.rows()) taken += row.dynamic;
     CHECK(taken == 6);
     constexpr zp::transformer options{.model = 64, .heads = 4, .feed_forward = 128};
-    using alone = zp::transformer_encoder_layer<options, 17>;
+    using policy = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric,
+                                      zp::pytorch_rule, zp::pytorch_rule, zp::attention_products::float32>;
+    using alone = zp::transformer_encoder_layer<options, 17, policy>;
     const auto file = zp::safetensors_file::parse(zp::to_bytes(source), "float");
     zp::state_dict parameters(file, "layer.");
     const alone layer(zp::transformer_parameters_of(parameters, "", options));
