@@ -29,9 +29,9 @@ NO_LAYERS = {
     "dequant_stub": "where the quantized region ends",
     "named": "gives a name",
 }
-# Operators of docs/operators.md that are no layers of a model, and so have their own tests of accuracy.
+# Operators of docs/operators.md that are no layers of a model, or read indices, and so have their own tests of accuracy.
 BY_THEMSELVES = {
-    "embedding": "layer/static_products.cpp",
+    "embedding": "workflow/convert_embedding.cpp",
     "embedding_bag": "layer/static_products.cpp",
     "svdf": "layer/static_svdf.cpp",
     "streaming": "workflow/streaming.cpp",

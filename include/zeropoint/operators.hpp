@@ -8,6 +8,7 @@
 #include <zeropoint/layer/operators/batch_space.hpp>
 #include <zeropoint/layer/operators/binary.hpp>
 #include <zeropoint/layer/operators/compare.hpp>
+#include <zeropoint/layer/operators/embedding.hpp>
 #include <zeropoint/layer/operators/full_like.hpp>
 #include <zeropoint/layer/operators/gather.hpp>
 #include <zeropoint/layer/operators/gather_nd.hpp>

@@ -78,11 +78,15 @@ TEST_CASE("docs: dynamic linear layers") {
     using per_row = zp::dynamic_policy<>;                       // quint8 a row, qint8 an output
     using seven_bits = zp::dynamic_policy<zp::quint8_reduced>;  // as PyTorch's reduce_range; the fastest with AVX2
     using pytorch = zp::dynamic_policy<zp::quint8_reduced, zp::per_tensor_affine, zp::qint8, zp::per_tensor_symmetric,
-                                       zp::fbgemm_rule>;      // its quantize_dynamic
+                                       zp::fbgemm_rule>;  // its quantize_dynamic
+    using float_products =                                // attention multiplies floats between its projections
+        zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric, zp::pytorch_rule,
+                           zp::pytorch_rule, zp::attention_products::float32>;
     using eight_bits = zp::weight_only_policy<>;              // float activations, int8 weights
     using four_bits = zp::weight_only_policy<zp::qint4, 32>;  // a scale for 32 inputs of an output
     // [/policies]
     static_assert(per_row::is_per_row && seven_bits::is_per_row && !pytorch::is_per_row);
+    static_assert(float_products::attention != per_row::attention);
     static_assert(eight_bits::bits == 8 && four_bits::bits == 4);
 }
 

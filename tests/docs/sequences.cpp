@@ -1,5 +1,7 @@
 // The code of the pages about layers of models over sequences.
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -8,9 +10,11 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/layer/operators/attention.hpp>
+#include <zeropoint/layer/operators/embedding.hpp>
 #include <zeropoint/layer/operators/layer_norm.hpp>
 #include <zeropoint/layer/operators/pad.hpp>
 #include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/layer/operators/sum.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -35,6 +39,17 @@ struct tokens
                 zp::encoder<"encoder", 2, 4, 64, zp::gelu, norm_first>,  // 2 layers, 4 heads, 64 values within
                 zp::layer_norm<"encoder.norm">> {};
 // [/encoder]
+
+// [indices]
+struct sentences
+    : zp::model<zp::indices<24>,  // 24 token ids
+                zp::add<zp::embedding<"words", 1000, 32>, zp::position_embedding<"positions", 64, 32>>,
+                zp::encoder<"encoder", 2, 4, 64, zp::gelu>, zp::mean<zp::axes::width>, zp::linear<"classes", 3>> {};
+struct ratings : zp::model<zp::indices<2>,  // a user and a film, each with a table of its own
+                           zp::concat<zp::embedding<"user", 500, 16, zp::embedding_options{.first = 0, .count = 1}>,
+                                      zp::embedding<"film", 800, 16, zp::embedding_options{.first = 1, .count = 1}>>,
+                           zp::linear<"hidden", 32>, zp::relu, zp::linear<"rating", 1>> {};
+// [/indices]
 
 // [stream-model]
 template <zp::fixed_string Name, int Kernel, int Channels>
@@ -65,6 +80,22 @@ TEST_CASE("docs: an encoder") {
     const auto trained = made_up::network<tokens>();
     CHECK(std::string_view(trained.rows()[2].name) == "encoder.layers.0.self_attn.query");
     CHECK(trained.output_shape == zp::shape{1, 24, 32});
+}
+
+TEST_CASE("docs: models of indices") {
+    const auto trained = made_up::network<ratings>();
+    const std::vector<std::vector<std::int32_t>> pairs{{0, 799}, {499, 0}, {17, 230}};
+    // [run-indices]
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), pairs));
+    const auto dynamic = zp::quantize_dynamic(trained);  // tables in 8 bits, a scale and an offset a row
+    std::array<float, 1> rating;
+    int8(std::array{42, 300}, rating);                 // an index outside of its table raises value_error
+    int8(zp::unchecked(std::array{42, 300}), rating);  // none is looked at: noexcept
+    // [/run-indices]
+    CHECK(int8.rows()[1].type == zp::scalar_type::uint8);
+    CHECK(zp::has_coded_table(dynamic.rows()[1]));
+    CHECK_THROWS_AS(int8(std::array{500, 0}, rating), zp::value_error);
+    CHECK(zp::float_model<sentences>::output_shape == zp::shape{1, 1, 3});
 }
 
 TEST_CASE("docs: a recurrent model") {

@@ -130,9 +130,9 @@ TEST_CASE("damaged int8 model: scales that are none") {
     for (const float bad :
          {0.0f, -0.0f, -1.0f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
         says(error_after([&](auto& edited) { edited.tensors["activation.scale"].set(1, bad); }), "activation.scale",
-             "finite scales above 0", std::to_string(bad));
+             "finite scales above 0", zp::number_text(bad));
         says(error_after([&](auto& edited) { edited.tensors["conv.weight_scale"].set(1, bad); }), "conv.weight_scale",
-             "finite scales above 0", std::to_string(bad));
+             "finite scales above 0", zp::number_text(bad));
     }
 }
 

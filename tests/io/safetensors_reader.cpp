@@ -160,7 +160,7 @@ TEST_CASE("safetensors_file: float64 is rounded to the nearest float and must be
           std::vector<float>{0.1f, static_cast<float>(most), -static_cast<float>(most), 0.0f, infinity, -infinity});
     const auto beyond = file_of(std::vector<double>{1, std::nextafter(most, HUGE_VAL)});
     CHECK_THROWS_WITH_AS(beyond.floats(beyond.expect("w")),
-                         Contains("tensor \"w\": expected numbers within the range of float, found 34028234663852"),
+                         Contains("tensor \"w\": expected numbers within the range of float, found 3.402823466385"),
                          zp::file_error);
     const auto below = file_of(std::vector<double>{1, 2, -1e300});
     CHECK_THROWS_WITH_AS(below.floats(below.expect("w")), Contains("at flat index 2"), zp::file_error);

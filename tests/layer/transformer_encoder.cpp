@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/kernel/attention_reference.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 
 #include "../support/made_up.hpp"
@@ -156,6 +157,31 @@ TEST_CASE("transformer_encoder: float, near plain loops") {
 TEST_CASE("transformer_encoder: dynamic int8, near plain loops") {
     compare<post, zp::dynamic_policy<>>(30);
     compare<pre, zp::dynamic_policy<>>(30);
+}
+
+TEST_CASE("multi_head_attention: dynamic int8, the bits of its parts") {
+    constexpr std::size_t width = model;
+    using policy = zp::dynamic_policy<>;
+    made_up_parameters parameters;
+    const auto p = zp::attention_parameters_of(parameters, "", model);
+    const zp::multi_head_attention<model, heads, most, policy> layer(p);
+    const policy::linear<model, 3 * model, zp::default_architecture, most> input(p.in_proj_weight, p.in_proj_bias);
+    const policy::linear<model, model, zp::default_architecture, most> output(p.out_proj_weight, p.out_proj_bias);
+    for (const int count : {1, 7, most}) {
+        const auto rows = static_cast<std::size_t>(count);
+        const auto x = made_up::values(rows * width, 70 + rows, -2, 2);
+        const auto input_memory = std::make_unique<decltype(input)::workspace>();
+        const auto output_memory = std::make_unique<decltype(output)::workspace>();
+        std::vector<float> projected(3 * x.size()), context(x.size()), expected(x.size());
+        input(x, projected, *input_memory);
+        zp::kernel::reference::integer_attention(projected.data(), rows, heads, width / heads, context.data());
+        output(context, expected, *output_memory);
+        CHECK(run(layer, x) == expected);
+    }
+    using floats = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric,
+                                      zp::pytorch_rule, zp::pytorch_rule, zp::attention_products::float32>;
+    static_assert(zp::detail::has_integer_attention<policy>() && !zp::detail::has_integer_attention<floats>());
+    static_assert(!zp::detail::has_integer_attention<zp::float_policy>());
 }
 
 TEST_CASE("transformer_encoder: the rows of a call alone decide, in place too, and nothing else is written") {

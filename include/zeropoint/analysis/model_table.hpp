@@ -106,6 +106,7 @@ inline model_table_row describe_row(std::span<const node> rows, int i) {
     const node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
     described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
+    if (has_coded_table(row)) described.operation += " of " + std::to_string(table_value_bits(row)) + " bits";
     if (has_residual(row)) described.operation += " + add";
     if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
     described.name = row.name;
@@ -177,10 +178,11 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
         const node& row = rows[static_cast<std::size_t>(i)];
         model_table_row described = detail::describe_row(rows, i);
         described.is_boundary = is_boundary(Stage::table, i);
-        if (row.dynamic || keeps_codes(row)) described.packed_bytes = row.parameter_bytes;
+        const bool codes_table = keeps_table_codes(row);
+        if (row.dynamic || keeps_codes(row) || codes_table) described.packed_bytes = row.parameter_bytes;
         if constexpr (requires { Stage::why_float(row); })
-            if (!row.dynamic) described.why = Stage::why_float(row);
-        if (row.type != scalar_type::float32) described.quantization = model.ranges()[row.slot];
+            if (!row.dynamic && !codes_table) described.why = Stage::why_float(row);
+        if (row.type != scalar_type::float32 && !row.is_indices()) described.quantization = model.ranges()[row.slot];
         if (row.algorithm != conv2d_algorithm::automatic) {
             described.algorithm = kernel::name_of(row.algorithm);
             described.why = detail::why_text<Arch>(row);

@@ -16,7 +16,10 @@ template <class Network> Network read_dynamic_model(const safetensors_file& file
     reader.read_header(detail::signature_of_network<Network>());
     for (const node& row : Network::rows()) {
         if (row.parameter_bytes == 0) continue;
-        if (row.dynamic && is_recurrent(row))
+        if (keeps_table_codes(row)) {
+            if constexpr (any_keeps_table_codes(Network::stage::table.nodes, Network::stage::table.size))
+                reader.read_embedding(row, model.parameters() + row.parameter_offset);
+        } else if (row.dynamic && is_recurrent(row))
             kernels::write(row,
                            reader.template read_quantized<typename kernels::weight_storage>(
                                row, row.weight_min, row.weight_max, row.affine_weights),
@@ -40,7 +43,10 @@ safetensors_writer write_model(const network<Stage>& model) {
     file.metadata("signature", detail::signature_of_network<network<Stage>>());
     for (const node& row : model.rows()) {
         if (row.parameter_bytes == 0) continue;
-        if (row.dynamic && is_recurrent(row))
+        if (keeps_table_codes(row)) {
+            if constexpr (any_keeps_table_codes(Stage::table.nodes, Stage::table.size))
+                detail::write_embedding(file, row, model.parameters() + row.parameter_offset);
+        } else if (row.dynamic && is_recurrent(row))
             detail::write_quantized<typename kernels::weight_storage>(
                 file, row, kernels::read_recurrent(row, model.parameters() + row.parameter_offset));
         else if (row.dynamic)

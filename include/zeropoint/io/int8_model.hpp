@@ -16,6 +16,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/float_model.hpp>
 #include <zeropoint/io/text.hpp>
+#include <zeropoint/layer/embedding_table.hpp>
 #include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
@@ -63,7 +64,7 @@ public:
         const std::vector<std::int32_t> zero_points = read<std::int32_t>(slot_zero_points, shape);
         for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {scales[i], zero_points[i]};
         for (const node& row : rows) {
-            if (row.type == scalar_type::float32) continue;
+            if (row.type == scalar_type::float32 || row.is_indices()) continue;
             check_range(row, row.slot, ranges);
             if (row.table_slot >= 0) check_range(row, row.table_slot, ranges);
         }
@@ -116,6 +117,24 @@ public:
                 weights.zero_points = read_zero_points(joined({name, "_zero_point"}), {array.extents[0]}, least, most);
         }
         return all;
+    }
+    /// The table of an embedding: codes of the output's grid, or codes with a scale and an offset a row, of which two of 4 bits
+    /// share a byte.
+    void read_embedding(const node& row, std::byte* block) {
+        const std::string name = joined({row.name, ".weight"});
+        if (row.type == scalar_type::uint8) return read_table_on_grid<std::uint8_t>(row, name, block);
+        if (row.type == scalar_type::int8) return read_table_on_grid<std::int8_t>(row, name, block);
+        if (row.type == scalar_type::int16) return read_table_on_grid<std::int16_t>(row, name, block);
+        const coded_table_layout at(row);
+        const std::vector<std::uint8_t> codes = read<std::uint8_t>(name, {at.rows, at.row_bytes});
+        std::memcpy(block, codes.data(), codes.size());
+        const std::vector<float> scales = read<float>(joined({name, "_scale"}), {at.rows}),
+                                 offsets = file_.finite_floats(joined({name, "_offset"}), {at.rows});
+        known_.push_back(joined({name, "_offset"}));
+        check_each(joined({name, "_scale"}), scales, "finite scales of at least 0",
+                   [](float v) { return v >= 0 && v < infinity; });
+        auto* ranges = reinterpret_cast<kernel::embedding_row*>(block + at.ranges);
+        for (std::size_t i = 0; i != scales.size(); ++i) ranges[i] = {scales[i], 0, offsets[i]};
     }
     /// The nodes of a wide_table.
     void read_nodes(const std::string& name, std::byte* block) {
@@ -198,6 +217,13 @@ private:
                    [&](Weight v) { return v >= row.weight_min && v <= row.weight_max; });
         weights_from_file(row, codes.data(), reinterpret_cast<Weight*>(weights.codes.data()));
     }
+    template <class Code> void read_table_on_grid(const node& row, const std::string& name, std::byte* block) {
+        const embedding_layer& layer = *row.described->embedding;
+        const std::vector<Code> codes = read<Code>(name, {layer.rows, layer.columns});
+        check_each(name, codes, from_to("codes", row.quant_min, row.quant_max),
+                   [&](Code v) { return v >= row.quant_min && v <= row.quant_max; });
+        std::memcpy(block, codes.data(), codes.size() * sizeof(Code));
+    }
     void check_range(const node& row, int slot, std::span<const qparams> ranges) const {
         const qparams& range = ranges[static_cast<std::size_t>(slot)];
         if (!(range.scale > 0 && range.scale < infinity))
@@ -265,6 +291,31 @@ void write_quantized(safetensors_writer& file, const node& row, const quantized_
     }
 }
 
+/// The twin of int8_reader::read_embedding().
+inline void write_embedding(safetensors_writer& file, const node& row, const std::byte* block) {
+    const std::string name = joined({row.name, ".weight"});
+    const embedding_layer& layer = *row.described->embedding;
+    const auto on_grid = [&]<class Code>(Code) {
+        file.add(name, {layer.rows, layer.columns},
+                 std::span(reinterpret_cast<const Code*>(block), static_cast<std::size_t>(row.weights)));
+    };
+    if (row.type == scalar_type::uint8) return on_grid(std::uint8_t{});
+    if (row.type == scalar_type::int8) return on_grid(std::int8_t{});
+    if (row.type == scalar_type::int16) return on_grid(std::int16_t{});
+    const coded_table_layout at(row);
+    file.add(name, {at.rows, at.row_bytes},
+             std::span(reinterpret_cast<const std::uint8_t*>(block),
+                       static_cast<std::size_t>(at.rows) * static_cast<std::size_t>(at.row_bytes)));
+    std::vector<float> scales, offsets;
+    const auto* ranges = reinterpret_cast<const kernel::embedding_row*>(block + at.ranges);
+    for (int i = 0; i != at.rows; ++i) {
+        scales.push_back(ranges[i].scale);
+        offsets.push_back(ranges[i].offset);
+    }
+    file.add(joined({name, "_scale"}), {at.rows}, scales);
+    file.add(joined({name, "_offset"}), {at.rows}, offsets);
+}
+
 template <class Network, class Predicate> constexpr bool any_row(Predicate holds) {
     for (int i = 0; i != Network::stage::table.size; ++i)
         if (holds(Network::stage::table.nodes[i])) return true;
@@ -286,20 +337,25 @@ template <class Network> [[gnu::cold]] std::string signature_with_table_bits(int
 template <class Network> Network read_int8_model(const safetensors_file& file) {
     using kernels = typename Network::stage::kernels;
     // What no row needs is not linked.
-    constexpr bool has_matrices = detail::any_row<Network>([](const node& row) { return keeps_codes(row); });
+    constexpr bool has_matrices =
+        detail::any_row<Network>([](const node& row) { return keeps_codes(row) && !is_embedding(row); });
+    constexpr bool has_tables = any_keeps_table_codes(Network::stage::table.nodes, Network::stage::table.size);
     constexpr bool has_nodes = detail::any_row<Network>([](const node& row) { return is_wide_table_row(row); });
     Network model;
     detail::int8_reader reader(file);
     const std::span<const node> rows = Network::rows();
-    constexpr bool has_tables = detail::any_row<Network>([](const node& row) { return is_table(row.activation); });
+    constexpr bool has_fused_tables =
+        detail::any_row<Network>([](const node& row) { return is_table(row.activation); });
     reader.read_header(detail::signature_of_network<Network>(),
-                       has_tables ? detail::signature_with_table_bits<Network> : nullptr);
+                       has_fused_tables ? detail::signature_with_table_bits<Network> : nullptr);
     reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const node& row = rows[i];
         if (row.parameter_bytes == 0) continue;
         std::byte* block = model.parameters() + row.parameter_offset;
-        if (row.type == scalar_type::float32) {
+        if (has_tables && keeps_table_codes(row)) {
+            if constexpr (has_tables) reader.read_embedding(row, block);
+        } else if (row.type == scalar_type::float32) {
             if constexpr (kernels::needs.floats)
                 detail::read_float_parameters(file, row, model.parameters(), reader.known());
         } else if (is_weighted(row.kind)) {
@@ -359,7 +415,10 @@ safetensors_writer write_model(const network<Stage>& model) {
         const node& row = rows[i];
         if (row.parameter_bytes == 0) continue;
         const std::byte* block = model.parameters() + row.parameter_offset;
-        if (row.type == scalar_type::float32) {
+        if (keeps_table_codes(row)) {
+            if constexpr (any_keeps_table_codes(Stage::table.nodes, Stage::table.size))
+                detail::write_embedding(file, row, block);
+        } else if (row.type == scalar_type::float32) {
             if constexpr (kernels::needs.floats) detail::write_float_parameters(file, row, model.parameters());
         } else if (is_weighted(row.kind))
             detail::write_weighted<kernels::needs>(

@@ -104,11 +104,13 @@ void embedding(const embedding_table<Code, Bits>& table, const Index* indices, s
             [](const auto& value, const auto&) __attribute__((always_inline)) { return value; });
 }
 
-/// Copies row indices[i] of codes[rows][columns] to y[i]: a table whose rows share the grid of the output.
+/// Copies row indices[i] of codes[rows][columns] to y[i]: a table of floats, or of codes whose rows share the grid of the
+/// output.
 template <class Code, class Index>
 void embedding_codes(const Code* codes, int columns, const Index* indices, std::size_t count, Code* y) noexcept {
     for (std::size_t i = 0; i != count; ++i, y += columns)
-        std::memcpy(y, codes + static_cast<std::ptrdiff_t>(indices[i]) * columns, static_cast<std::size_t>(columns));
+        std::memcpy(y, codes + static_cast<std::ptrdiff_t>(indices[i]) * columns,
+                    static_cast<std::size_t>(columns) * sizeof(Code));
 }
 
 /// The indices of bag `bag`: [begin, end).

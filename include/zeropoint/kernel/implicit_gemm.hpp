@@ -21,7 +21,8 @@ namespace kernel {
 /// What follows from a geometry alone: the layouts of bands, and what lies in scratch behind them.
 template <class Arch> struct implicit_gemm_plan {
     band_layout words, bytes, input;
-    int band_rows;              ///< output rows of a band; the last may have fewer
+    int band_rows;              ///< output rows of a staged band; the last may have fewer
+    int rows_in_place;          ///< the same where bytes are read from the input itself
     std::size_t flips_begin;    ///< of the flips of a band of magnitudes
     std::size_t offsets_begin;  ///< of each output pixel: its window, and what is flipped in it
     std::size_t scratch_bytes;
@@ -31,6 +32,7 @@ template <class Arch> struct implicit_gemm_plan {
           bytes(staged_layout(g, sizeof(std::uint8_t))),
           input(input_layout(g)),
           band_rows(band_output_rows(g, words)),
+          rows_in_place(band_output_rows(g, input, sizeof(std::uint8_t))),
           flips_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
           offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * flips_begin)),
           scratch_bytes(offsets_begin + align_up(sums(g) * sizeof(std::int32_t))) {}
@@ -39,7 +41,7 @@ private:
     /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
     constexpr std::size_t sums(const conv2d_geometry& g) const {
         const std::ptrdiff_t lists = quads_saturate<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;
-        return static_cast<std::size_t>(lists * g.out.width);
+        return static_cast<std::size_t>(std::max<std::ptrdiff_t>(lists, rows_in_place) * g.out.width);
     }
 };
 
@@ -230,11 +232,16 @@ template <class Arch, class In, class Out, class Epilogue>
     bool taken[3] = {};
     for (int panel = 0; panel != panels.layout.panels; ++panel)
         taken[static_cast<int>(activations_of(panels.kernel(panel)))] = true;
+    int band_rows = plan.band_rows;
+    if (sizeof(In) == 1 && reads_in_place<Arch>(g, codes) &&
+        !taken[static_cast<int>(panel_activations::centered_codes)] &&
+        !taken[static_cast<int>(panel_activations::differences)])
+        band_rows = plan.rows_in_place;
     const auto convolve = [&](auto activations, int first) {
-        const int count = std::min(plan.band_rows, g.out.height - first);
+        const int count = std::min(band_rows, g.out.height - first);
         if (taken[static_cast<int>(activations())]) convolve_band<activations()>(call, first, count);
     };
-    for (int first = 0; first < g.out.height; first += plan.band_rows) {
+    for (int first = 0; first < g.out.height; first += band_rows) {
         using kind = panel_activations;
         if constexpr (sizeof(In) == 1) {
             convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);

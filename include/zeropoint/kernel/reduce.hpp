@@ -43,39 +43,63 @@ struct min_max_result {
     std::size_t first_not_finite = 0;  ///< index of the first NaN or infinity; the count where all are finite
 };
 
+/// min_max() of at least `Vectors` vectors, if all values are finite; else false. A float's bits without the sign are those of
+/// infinity or more where it is none or NaN: one test at the end, and no branch on the way.
+template <class Arch, std::size_t Vectors>
+[[gnu::always_inline]] inline bool min_max_of_finite(const float* x, std::size_t count,
+                                                     min_max_result& result) noexcept {
+    using floats = xsimd::batch<float, Arch>;
+    using ints = xsimd::batch<std::int32_t, Arch>;
+    constexpr std::size_t size = floats::size;
+    const ints magnitude(0x7fffffff), bits_of_infinity(0x7f800000);
+    floats low[Vectors], high[Vectors];
+    ints largest[Vectors];
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        low[v] = high[v] = floats::load_unaligned(x + v * size);
+        largest[v] = ints(0);
+    });
+    for_each_overlapping(
+        count, Vectors * size, [&](std::size_t i) __attribute__((always_inline)) {
+            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                const floats value = floats::load_unaligned(x + i + v * size);
+                low[v] = xsimd::min(low[v], value);
+                high[v] = xsimd::max(high[v], value);
+                largest[v] = xsimd::max(largest[v], xsimd::bitwise_cast<std::int32_t>(value) & magnitude);
+            });
+        });
+    for (std::size_t v = 1; v != Vectors; ++v) {
+        low[0] = xsimd::min(low[0], low[v]);
+        high[0] = xsimd::max(high[0], high[v]);
+        largest[0] = xsimd::max(largest[0], largest[v]);
+    }
+    if (!xsimd::all(largest[0] < bits_of_infinity)) return false;
+    result = {xsimd::reduce_min(low[0]), xsimd::reduce_max(high[0]), count};
+    return true;
+}
+
 /// Smallest and largest of the values before the first NaN or infinity; a zero is +0. Of nothing: {infinity, -infinity,
 /// 0}.
 template <class Arch> min_max_result min_max(const float* x, std::size_t count) noexcept {
     min_max_result result;
-    std::size_t i = 0;
+    bool is_done = false;
     if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        constexpr std::size_t size = floats::size;
-        const floats largest(std::numeric_limits<float>::max());
-        std::array<floats, 4> low, high;
-        low.fill(floats(infinity));
-        high.fill(floats(-infinity));
-        for (; i + 4 * size <= count; i += 4 * size) {
-            const floats a = floats::load_unaligned(x + i), b = floats::load_unaligned(x + i + size);
-            const floats c = floats::load_unaligned(x + i + 2 * size), d = floats::load_unaligned(x + i + 3 * size);
-            if (!xsimd::all((xsimd::abs(a) <= largest) & (xsimd::abs(b) <= largest) & (xsimd::abs(c) <= largest) &
-                            (xsimd::abs(d) <= largest)))
-                break;
-            low = {xsimd::min(low[0], a), xsimd::min(low[1], b), xsimd::min(low[2], c), xsimd::min(low[3], d)};
-            high = {xsimd::max(high[0], a), xsimd::max(high[1], b), xsimd::max(high[2], c), xsimd::max(high[3], d)};
-        }
-        if (i != 0) {  // all finite: xsimd's reductions for RVV know no infinity
-            result.min = xsimd::reduce_min(xsimd::min(xsimd::min(low[0], low[1]), xsimd::min(low[2], low[3])));
-            result.max = xsimd::reduce_max(xsimd::max(xsimd::max(high[0], high[1]), xsimd::max(high[2], high[3])));
+        constexpr std::size_t size = xsimd::batch<float, Arch>::size;
+        if (count >= size) {
+            is_done = count >= 4 * size ? min_max_of_finite<Arch, 4>(x, count, result)
+                                        : min_max_of_finite<Arch, 1>(x, count, result);
+            if (!is_done) return min_max<Arch>(x, first_not_finite<Arch>(x, count));
         }
     }
-    for (; i != count && is_finite<Arch>(x[i]); ++i) {
-        result.min = std::min(result.min, x[i]);
-        result.max = std::max(result.max, x[i]);
+    if (!is_done) {
+        std::size_t i = 0;
+        for (; i != count && is_finite<Arch>(x[i]); ++i) {
+            result.min = std::min(result.min, x[i]);
+            result.max = std::max(result.max, x[i]);
+        }
+        result.first_not_finite = i;
     }
     result.min += 0.0f;  // -0 + 0 = +0: which zero came first does not show
     result.max += 0.0f;
-    result.first_not_finite = i;
     return result;
 }
 

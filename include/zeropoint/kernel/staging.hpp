@@ -70,11 +70,13 @@ constexpr band_layout input_layout(const conv2d_geometry& g) {
     return layout;
 }
 
-/// Output rows of one band of int16 elements, all bands being nearly equal. Bands of bytes have the same number.
-constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& words) {
-    const std::ptrdiff_t row_bytes = words.row_pitch * static_cast<std::ptrdiff_t>(sizeof(std::int16_t));
-    if (words.rows(g, g.out.height) * row_bytes <= band_bytes) return g.out.height;
-    const std::ptrdiff_t fitting = (band_bytes / row_bytes - g.window_height()) / words.row_stride + 1;
+/// Output rows of one band of elements of `element_size` bytes, all bands being nearly equal. Staged bands of bytes have as
+/// many as those of words.
+constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& layout,
+                               std::ptrdiff_t element_size = sizeof(std::int16_t)) {
+    const std::ptrdiff_t row_bytes = layout.row_pitch * element_size;
+    if (layout.rows(g, g.out.height) * row_bytes <= band_bytes) return g.out.height;
+    const std::ptrdiff_t fitting = (band_bytes / row_bytes - g.window_height()) / layout.row_stride + 1;
     const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(fitting, (band_pixels + g.out.width - 1) / g.out.width);
     const int most = static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
     const int bands = (g.out.height + most - 1) / most;

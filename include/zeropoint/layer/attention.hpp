@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/attention.hpp>
+#include <zeropoint/kernel/integer_attention.hpp>
 #include <zeropoint/kernel/linear_after.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/float_linear.hpp>
@@ -30,9 +32,44 @@ template <class Find> attention_parameters attention_parameters_of(Find&& find, 
             find(prefix + "out_proj.weight", model, model, false), find(prefix + "out_proj.bias", model, 0, true)};
 }
 
+namespace detail {
+
+/// Whether a policy has attention multiply codes: `attention` of dynamic_policy, and floats where a policy says nothing.
+template <class Policy> constexpr bool has_integer_attention() {
+    if constexpr (requires { Policy::attention; }) return Policy::attention == attention_products::int8;
+    else return false;
+}
+
+/// Attention between the two projections and what it writes to: x is rows x 3 * Heads * Depth, y rows x Heads * Depth.
+template <int Heads, int Depth, int MostRows, class Arch> struct float_attention {
+    static constexpr int padded = kernel::padded_rows(MostRows);
+    struct workspace {
+        alignas(buffer_alignment) float keys[Depth * padded];
+        alignas(buffer_alignment) float scores[kernel::attention_block * padded];
+    };
+    static void run(const float* x, int rows, float* y, workspace& memory) noexcept {
+        constexpr int model = Heads * Depth;
+        const float scale = 1.0f / std::sqrt(static_cast<float>(Depth));
+        for (int head = 0; head != Heads; ++head, x += Depth, y += Depth)
+            kernel::attention_head<Arch>(x, x + model, x + 2 * model, 3 * model, rows, Depth, scale, memory.keys,
+                                         memory.scores, y, model);
+    }
+};
+template <int Heads, int Depth, int MostRows, class Arch> struct integer_attention {
+    struct workspace {
+        alignas(buffer_alignment) std::byte bytes[kernel::integer_attention_plan<Arch>(MostRows, Heads, Depth).bytes];
+    };
+    static void run(const float* x, int rows, float* y, workspace& memory) noexcept {
+        kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(rows, Heads, Depth), x, y, memory.bytes);
+    }
+};
+
+}  // namespace detail
+
 /// torch.nn.MultiheadAttention of queries, keys and values that are the same rows, 1 to MostRows of them: softmax runs
 /// over the rows that a call brings, so there is no padding and no mask. With per-row ranges a result depends on nothing
-/// but those rows. Scores, softmax and the product with values are float.
+/// but those rows. Its two products are of int8 codes (kernel/integer_attention.hpp) where the policy's `attention` is
+/// attention_products::int8, as dynamic_policy's is by default, else float.
 template <int Model, int Heads, int MostRows, class Policy = dynamic_policy<>, class Arch = default_architecture>
 class multi_head_attention {
     static_assert(Model > 0 && Heads > 0 && MostRows > 0,
@@ -40,7 +77,13 @@ class multi_head_attention {
     static_assert(
         Heads <= 0 || Model % Heads == 0,
         "multi_head_attention<Model, Heads, ...>: Heads must divide Model: each head takes Model / Heads values");
-    static constexpr int depth = Model / Heads, padded = kernel::padded_rows(MostRows);
+    static_assert(!detail::has_integer_attention<Policy>() || MostRows <= kernel::largest_attention,
+                  "multi_head_attention<Model, Heads, MostRows, Policy>: an int32 sum over rows can overflow with more "
+                  "than 66311 rows: take fewer, or a policy with zp::attention_products::float32");
+    static constexpr int depth = Model / Heads;
+    using products = std::conditional_t<detail::has_integer_attention<Policy>(),
+                                        detail::integer_attention<Heads, depth, MostRows, Arch>,
+                                        detail::float_attention<Heads, depth, MostRows, Arch>>;
     using input_product = typename Policy::template linear<Model, 3 * Model, Arch, MostRows>;
     using output_product = typename Policy::template linear<Model, Model, Arch, MostRows>;
 
@@ -50,8 +93,7 @@ public:
         typename input_product::workspace input;
         typename output_product::workspace output;
         alignas(buffer_alignment) float projected[std::size_t{MostRows} * 3 * Model];
-        alignas(buffer_alignment) float keys[depth * padded];
-        alignas(buffer_alignment) float scores[kernel::attention_block * padded];
+        typename products::workspace attention;
         alignas(buffer_alignment) float context[std::size_t{MostRows} * Model];
     };
 
@@ -68,13 +110,8 @@ public:
     /// value.
     template <class After = kernel::as_it_is>
     void run(const float* x, int rows, float* y, workspace& memory, const After& after = {}) const noexcept {
-        const float scale = 1.0f / std::sqrt(static_cast<float>(depth));
         input_.run(x, rows, memory.projected, memory.input);
-        for (int head = 0; head != Heads; ++head) {
-            const float* q = memory.projected + head * depth;
-            kernel::attention_head<Arch>(q, q + Model, q + 2 * Model, 3 * Model, rows, depth, scale, memory.keys,
-                                         memory.scores, memory.context + head * depth, Model);
-        }
+        products::run(memory.projected, rows, memory.context, memory.attention);
         detail::run_linear<Arch>(output_, memory.context, rows, y, memory.output, after);
     }
 

@@ -68,6 +68,15 @@ public:
         row.name = "input";
         return append(row);
     }
+    /// So many integers, which embeddings alone read.
+    constexpr int indices(int count) {
+        node row;
+        row.kind = op::input;
+        row.type = scalar_type::int32;
+        row.in = row.out = {1, count, 1};
+        row.name = "input";
+        return append(row);
+    }
     /// Cross-correlation as PyTorch's Conv2d: zero padding on all sides.
     constexpr int conv2d(int x, const char* name, const conv& options) {
         node row = unary(op::conv2d, x, name);
@@ -350,6 +359,7 @@ private:
             const shape& x = nodes[row.inputs[k]].out;
             const bool loses_depth = is_elementwise(row) && row.out.depth != x.depth;
             if (x.is_volume() && (!takes_volumes(row) || loses_depth)) fail(rule::image_expected, x);
+            if (nodes[row.inputs[k]].is_indices() && !is_embedding(row)) fail(rule::indices_read, x);
         }
         if (row.out.height <= 0 || row.out.width <= 0 || row.out.depth <= 0) fail(rule::empty_output, row.in, row.out);
         if (size == capacity_) {

@@ -13,7 +13,7 @@ struct context {
     const std::byte* parameters;
     const qparams* ranges;  // one per slot; empty in float stages
     std::byte* arena;
-    const float* input;  // height x width x channels
+    const void* input;  // height x width x channels floats, or indices
     float* output;
 
     /// The values that row i has left for its consumers.

@@ -29,11 +29,16 @@ using per_row_symmetric = per_channel_symmetric;
 
 template <int Inputs, int Outputs, class Policy, class Arch, int MostRows> class dynamic_linear;
 
+/// What the two products of attention multiply: codes of queries, keys, probabilities and values, or floats.
+enum class attention_products { int8, float32 };
+
 /// What a dynamic layer quantizes its activations and weights to. QScheme is per_row_affine, per_row_symmetric,
 /// per_tensor_affine or per_tensor_symmetric; WeightScheme per_channel_symmetric, per_tensor_symmetric or their affine
-/// twins. Rule makes scale and zero point of the range of activations, WeightRule of weights.
+/// twins. Rule makes scale and zero point of the range of activations, WeightRule of weights. Attention is that of
+/// multi_head_attention, whose products have codes of their own, whatever the types and rules here.
 template <class Input = quint8, class QScheme = per_row_affine, class Weight = qint8,
-          class WeightScheme = per_channel_symmetric, class Rule = pytorch_rule, class WeightRule = pytorch_rule>
+          class WeightScheme = per_channel_symmetric, class Rule = pytorch_rule, class WeightRule = pytorch_rule,
+          attention_products Attention = attention_products::int8>
 struct dynamic_policy {
     static_assert(quantized_dtype<Input> && quantized_dtype<Weight>,
                   "dynamic_policy<Input, QScheme, Weight, WeightScheme, Rule>: Input and Weight must be quantized "
@@ -56,6 +61,7 @@ struct dynamic_policy {
     using weight = Weight;
     using weight_storage = typename Weight::storage;
     static constexpr bool is_per_row = !QScheme::is_per_tensor;
+    static constexpr attention_products attention = Attention;
     /// The linear layers that recurrent layers and attention are made of under this policy.
     template <int Inputs, int Outputs, class Arch, int MostRows>
     using linear = dynamic_linear<Inputs, Outputs, dynamic_policy, Arch, MostRows>;

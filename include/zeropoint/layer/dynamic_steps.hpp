@@ -10,6 +10,7 @@
 #include <zeropoint/kernel/dynamic_conv2d.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/dynamic_recurrent_rows.hpp>
+#include <zeropoint/layer/embedding_table.hpp>
 #include <zeropoint/layer/float_steps.hpp>
 #include <zeropoint/layer/row_kernels.hpp>
 
@@ -122,7 +123,8 @@ template <class Policy, class Arch> struct dynamic_row_kernels {
     /// The step of row `Row` of a plan: code of its own for few products of one vector, as dynamic_linear has.
     template <class Plan, int Row> static constexpr step_function step_of() {
         constexpr const node& row = Plan::planned.nodes[Row];
-        if constexpr (!row.dynamic) return float_step<Arch>(row);
+        if constexpr (has_coded_table(row)) return coded_table_step<Arch>(row);
+        else if constexpr (!row.dynamic) return float_step<Arch>(row);
         else if constexpr (is_recurrent(row)) return run_recurrent_row;
         else if constexpr (row.kind == op::conv2d) return run_conv2d;
         else if constexpr (is_other_convolution(row.kind)) return run_convolution<row.kind>;

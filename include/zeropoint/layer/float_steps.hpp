@@ -18,6 +18,7 @@
 #include <zeropoint/kernel/float_elementwise.hpp>
 #include <zeropoint/kernel/pooling.hpp>
 #include <zeropoint/layer/context.hpp>
+#include <zeropoint/layer/embedding_geometry.hpp>
 #include <zeropoint/layer/fused_clamp.hpp>
 
 namespace zp {
@@ -40,6 +41,7 @@ constexpr int float_parameter_bytes(const node& row) {
     constexpr int size = static_cast<int>(sizeof(float));
     if (is_weighted(row.kind)) return size * (bias_offset(row) + row.channels);
     if (row.kind == op::batch_norm) return size * 4 * row.channels;
+    if (has_coded_table(row)) return coded_table_layout(row).bytes;
     return size * row.weights;  // described operators
 }
 template <class Arch> constexpr int float_scratch_bytes(const node& row) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <zeropoint/kernel/conv2d_kernels.hpp>
+#include <zeropoint/layer/embedding_geometry.hpp>
 #include <zeropoint/layer/node.hpp>
 
 namespace zp {
@@ -21,10 +22,11 @@ struct kernel_needs {
     bool unsigned_codes = false, signed_codes = false, floats = false;
     bool unsigned_weights = false, signed_weights = false;
     bool wide_codes = false;
+    bool coded_tables = false;  // of embeddings, with a scale a row
 
     constexpr bool operator==(const kernel_needs&) const = default;
     static constexpr kernel_needs everything() {
-        return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true, true};
+        return {~std::uint64_t{0}, ~0u, ~0u, true, true, true, true, true, true, true};
     }
     constexpr bool has(op kind) const { return (operators >> static_cast<int>(kind) & 1) != 0; }
     /// An algorithm of rows of one kind; linear layers are convolutions.
@@ -43,8 +45,13 @@ struct kernel_needs {
     }
     /// Adds what a row takes.
     constexpr void add(const node& row) {
+        if (row.kind == op::input) return;
+        if (has_coded_table(row)) {
+            coded_tables = true;
+            return;
+        }
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) {
-            floats = floats || row.kind != op::input;
+            floats = true;
             return;
         }
         if (row.described == nullptr) operators |= std::uint64_t{1} << static_cast<int>(row.kind);

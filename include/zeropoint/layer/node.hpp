@@ -25,7 +25,7 @@ enum class op : std::uint8_t {
     pad, pixel_shuffle, pixel_unshuffle, unfused_batch_norm, channel_shuffle, gather, expand, flip, roll, stack,
     interpolate, argmax, where, equal, not_equal, less, less_equal, greater, greater_equal, reduce_max, reduce_min,
     reduce_prod, variance, standard_deviation, l2_normalization, tile, sort, requantize_to, lstm, gru, gather_nd, scatter_nd,
-    space_to_batch, batch_to_space, full_like
+    space_to_batch, batch_to_space, full_like, embedding, position_embedding
 };
 
 constexpr const char* name_of(op kind) {
@@ -39,7 +39,8 @@ constexpr const char* name_of(op kind) {
         "pixel_unshuffle", "unfused_batch_norm", "channel_shuffle", "gather", "expand", "flip", "roll", "stack",
         "interpolate", "argmax", "where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
         "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "l2_normalization", "tile", "sort",
-        "requantize_to", "lstm", "gru", "gather_nd", "scatter_nd", "space_to_batch", "batch_to_space", "full_like"};
+        "requantize_to", "lstm", "gru", "gather_nd", "scatter_nd", "space_to_batch", "batch_to_space", "full_like",
+        "embedding", "position_embedding"};
     return names[static_cast<int>(kind)];
 }
 // clang-format on
@@ -166,6 +167,8 @@ struct node {
     int arena_offset = 0;                                      // of the output, bytes; or in_user_input, in_user_output
     int scratch_offset = 0, scratch_bytes = 0;                 // working memory of this row alone, in the same arena
 
+    /// The input of a model of indices: integers that choose rows of tables. It has no slot.
+    constexpr bool is_indices() const { return kind == op::input && type == scalar_type::int32; }
     /// A linear row whose input vector is an image that was flattened.
     constexpr bool flattened_columns() const { return flattened.size() == in.channels; }
     /// An output whose values stand pixel by pixel, where PyTorch's flatten has them channel by channel.
@@ -227,7 +230,7 @@ enum class rule : std::uint8_t {
     linear_needs_flatten, too_many_inputs, too_many_nodes, accumulator_overflow, no_quantized_form, no_input,
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
-    conv_transpose_options, no_wide_form, cannot_stream
+    conv_transpose_options, no_wide_form, cannot_stream, indices_read, indices_expected
 };
 // clang-format on
 

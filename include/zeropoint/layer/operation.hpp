@@ -21,6 +21,8 @@ public:
 
     /// The k-th input: height x width x channels values, depth times. May be y() where the operator is `elementwise`.
     const T* x(int k = 0) const { return context_.in<T>(row_, k); }
+    /// The same of a model's input of indices.
+    const std::int32_t* indices() const { return context_.in<std::int32_t>(row_); }
     T* y() const { return context_.out<T>(row_); }
     int inputs() const { return row_.input_count; }
     const shape& x_shape(int k = 0) const { return context_.rows[row_.inputs[k]].out; }
@@ -143,6 +145,7 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     if constexpr (requires { Operator::zeros; }) d.zeros = Operator::zeros;
     if constexpr (requires { Operator::template quantized<Arch>; }) d.quantized = &Operator::template quantized<Arch>;
     if constexpr (requires { Operator::recurrent; }) d.recurrent = &Operator::recurrent;
+    if constexpr (requires { Operator::table_rows; }) d.embedding = &Operator::table_rows;
     d.macs = [](const node& row) -> std::int64_t {
         if constexpr (requires { Operator::macs(row); }) return Operator::macs(row);
         else return static_cast<void>(row), 0;

@@ -16,6 +16,7 @@ inline namespace v0 {
 struct context;
 struct quantized_parameters;
 struct recurrent_layer;
+struct embedding_layer;
 /// One row's work. Which function it is, is decided at compile time; big rows share one function per kind and dtypes.
 using step_function = void (*)(const node& row, const context& c) noexcept;
 
@@ -120,6 +121,7 @@ struct operator_description {
     const kernel::pad_sides* zeros = nullptr;    // where it only puts zeros around an image, as convolutions can
     const quantized_form* quantized = nullptr;   // where int8 rows keep matrices as codes
     const recurrent_layer* recurrent = nullptr;  // where it is one, which has a dynamic form
+    const embedding_layer* embedding = nullptr;  // where it reads rows of a table
 };
 
 /// The functions of an operator on one architecture; null where it has no such form.
@@ -179,9 +181,12 @@ constexpr bool is_view(const node& row) {
 
 /// An LSTM or GRU, see layer/recurrent_geometry.hpp.
 constexpr bool is_recurrent(const node& row) { return row.described != nullptr && row.described->recurrent != nullptr; }
+/// Rows of a table, see layer/embedding_geometry.hpp.
+constexpr bool is_embedding(const node& row) { return row.described != nullptr && row.described->embedding != nullptr; }
 /// Whether the block of a row has codes in place of its operator's floats.
 constexpr bool keeps_codes(const node& row) {
-    return row.described != nullptr && row.described->quantized != nullptr && row.type != scalar_type::float32;
+    if (row.described == nullptr || row.type == scalar_type::float32) return false;
+    return row.described->quantized != nullptr || row.described->embedding != nullptr;
 }
 
 /// Whether a row has a form over codes of 16 bits. Other rows stay in float32 where the qconfig asks for those.

@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/lookup_table.hpp>
 #include <zeropoint/kernel/pooling.hpp>
 #include <zeropoint/kernel/quantize.hpp>
+#include <zeropoint/layer/embedding_table.hpp>
 #include <zeropoint/layer/float_steps.hpp>
 #include <zeropoint/layer/quantized_conv2d.hpp>
 #include <zeropoint/layer/wide_steps.hpp>
@@ -150,7 +151,10 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     }
     static constexpr step_function step_of(const node* rows, const node& row) {
         if (row.kind == op::input) return nothing_step;
-        const scalar_type input = rows[row.inputs[0]].type;
+        if constexpr (Needs.coded_tables)
+            if (has_coded_table(row)) return coded_table_step<Arch>(row);
+        // What an embedding reads has no codes.
+        const scalar_type input = is_embedding(row) ? row.type : rows[row.inputs[0]].type;
         if (row.type == scalar_type::float32 && row.kind != op::dequantize) {
             if constexpr (Needs.floats) return float_step<Arch>(row);
             else return nullptr;

@@ -56,6 +56,12 @@ template <int... Extents> struct input {
     }();
 };
 
+/// Integers go in, token ids for one, which zp::embedding turns into vectors: a sequence of 1 x Count.
+template <int Count> struct indices {
+    static_assert(Count >= 1, "indices<Count>: Count must be at least 1");
+    static constexpr int index_count = Count;
+};
+
 /// A network. Derive a struct of your own from it, so that its short name and not its layers enter every symbol:
 /// `struct digits : zp::model<zp::input<8, 8, 1>, zp::conv2d<"conv1", ...>, ...> {};`
 /// Anything else with a static `nodes` (an upper bound) and `lower(builder&)` is a model too: a free-form graph as a function.
@@ -63,6 +69,8 @@ template <class Input, class... Layers> struct model {
     static constexpr int nodes = 1 + nodes_of<Layers...>;
     static constexpr void lower(builder& b) {
         if constexpr (requires { Input::extents; }) sequential<Layers...>::lower(b, b.input(Input::extents));
+        else if constexpr (requires { Input::index_count; })
+            sequential<Layers...>::lower(b, b.indices(Input::index_count));
         else b.fail(rule::no_input);
     }
 };

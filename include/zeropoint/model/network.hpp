@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/machine.hpp>
 #include <zeropoint/layer/context.hpp>
 #include <zeropoint/model/graph.hpp>
+#include <zeropoint/model/index_input.hpp>
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
@@ -53,7 +54,8 @@ struct element_of<Range> {
 /// The network of a stage. `Stage` has `net` (the user's model), `table` (its graph) and `steps` (one function a row).
 ///
 /// Inference is const, allocates nothing and is safe from many threads at once on one network, each with a workspace of
-/// its own. Inputs are float, height x width x channels; outputs are float.
+/// its own. Inputs are float, height x width x channels, or of a model that begins with zp::indices integers; outputs are
+/// float.
 template <class Stage> class network {
 public:
     using stage = Stage;
@@ -61,6 +63,8 @@ public:
 
     static constexpr shape input_shape = Stage::table.nodes[0].out;
     static constexpr shape output_shape = Stage::table.output().out;
+    static constexpr bool takes_indices = Stage::table.size != 0 && Stage::table.nodes[0].is_indices();
+    using input_value = std::conditional_t<takes_indices, std::int32_t, float>;
     static constexpr int arena_bytes = Stage::table.arena_bytes;
     static constexpr int parameter_bytes = Stage::table.parameter_bytes;
     static constexpr std::span<const node> rows() {
@@ -80,6 +84,10 @@ public:
     /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
     /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are
     /// checked when it runs and raise shape_error. `zp::nchw(x)` takes an image with its channels outermost.
+    ///
+    /// Of a model of indices x is integers of 32 or 64 bits. All of them are looked at before anything runs: one outside of
+    /// the table of an embedding that reads it raises value_error, so that the call is not noexcept. `zp::unchecked(x)` takes
+    /// them as they are.
     template <class Input, class Output>
     void operator()(const Input& x, Output&& y, workspace& memory) const noexcept(is_checked_early<Input, Output>) {
         run(checked_input(x, memory), checked_output(y), memory.bytes);
@@ -94,7 +102,7 @@ public:
     }
 
     /// The same over plain pointers, without checks; calls `after(row, values)` behind every row, for observing.
-    template <class AfterRow> void run(const float* x, float* y, std::byte* arena, AfterRow after) const {
+    template <class AfterRow> void run(const input_value* x, float* y, std::byte* arena, AfterRow after) const {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& row = Stage::table.nodes[i];
@@ -103,7 +111,7 @@ public:
                                            : static_cast<const void*>(c.template out<std::byte>(row)));
         }
     }
-    void run(const float* x, float* y, std::byte* arena) const noexcept {
+    void run(const input_value* x, float* y, std::byte* arena) const noexcept {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
         for (int i = 0; i != Stage::table.size; ++i)
             Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
@@ -127,7 +135,8 @@ private:
     }
     template <class Input, class Output>
     static constexpr bool is_checked_early =
-        extent_of<Input>() != std::dynamic_extent&& extent_of<Output>() != std::dynamic_extent;
+        extent_of<Input>() != std::dynamic_extent&& extent_of<Output>() != std::dynamic_extent &&
+        (!takes_indices || detail::is_unchecked<Input>);
 
     /// Whether a range is one of floats; where it is not, this says so, and nothing is done with it that would fail as well.
     template <class Range> static constexpr bool check_range() {
@@ -138,27 +147,72 @@ private:
                       "model(x, y): this model takes and gives floats; quantize and dequantize happen inside it");
         return std::is_same_v<std::remove_const_t<element>, float>;
     }
-    template <class Range>
-    static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> !=
-                                                                std::dynamic_extent) {
+    template <class Range> static constexpr void check_input_size() {
         constexpr std::size_t size = detail::static_extent<const Range>;
         static_assert(
             size == std::dynamic_extent || size == static_cast<std::size_t>(input_shape.size()),
             "model(x, y): x does not have the number of values that the model's input has (height x width x channels)");
+    }
+    template <class Range>
+    static const float* checked_values(const Range& x) noexcept(detail::static_extent<const Range> !=
+                                                                std::dynamic_extent) {
+        check_input_size<Range>();
         if constexpr (check_range<const Range>()) {
-            if constexpr (size == std::dynamic_extent) check_size("input", input_shape, std::span(x).size());
+            if constexpr (detail::static_extent<const Range> == std::dynamic_extent)
+                check_size("input", input_shape, std::span(x).size());
             return std::span(x).data();
         } else {
             return nullptr;
         }
     }
+    /// Indices of 32 bits are read where they are, others are copied to where nchw puts an image.
+    template <bool Checks, class Range>
+    static const std::int32_t* checked_indices(const Range& x, workspace& memory) noexcept(
+        !Checks && detail::static_extent<const Range> != std::dynamic_extent) {
+        using element = std::remove_const_t<typename detail::element_of<const Range>::type>;
+        static_assert(index_value<element>,
+                      "model(x, y): this model takes indices: x must be a contiguous range of integers of 32 or 64 "
+                      "bits, such as std::array<std::int32_t, N>");
+        check_input_size<Range>();
+        if constexpr (index_value<element>) {
+            if constexpr (detail::static_extent<const Range> == std::dynamic_extent)
+                check_size("input", input_shape, std::span(x).size(), "indices");
+            const element* values = std::span(x).data();
+            if constexpr (Checks) detail::check_indices(rows(), values);
+            if constexpr (std::is_same_v<element, std::int32_t>) {
+                return values;
+            } else {
+                auto* copies = reinterpret_cast<std::int32_t*>(memory.bytes + Stage::table.nodes[0].arena_offset);
+                for (int i = 0; i != input_shape.size(); ++i) copies[i] = static_cast<std::int32_t>(values[i]);
+                return copies;
+            }
+        } else {
+            return nullptr;
+        }
+    }
     template <class Input>
-    static const float* checked_input(const Input& x, workspace&) noexcept(noexcept(checked_values(x))) {
-        return checked_values(x);
+    static const input_value* checked_input(const Input& x, [[maybe_unused]] workspace& memory) noexcept(
+        extent_of<Input>() != std::dynamic_extent && !takes_indices) {
+        if constexpr (takes_indices) return checked_indices<true>(x, memory);
+        else return checked_values(x);
     }
     template <class Range>
-    static const float* checked_input(const nchw_values<Range>& x,
-                                      workspace& memory) noexcept(noexcept(checked_values(x.values))) {
+    static const input_value* checked_input(const unchecked_values<Range>& x,
+                                            workspace& memory) noexcept(extent_of<Range>() != std::dynamic_extent) {
+        static_assert(takes_indices, "model(zp::unchecked(x), y): this model takes floats, of which none is checked");
+        if constexpr (takes_indices) return checked_indices<false>(x.values, memory);
+        else return checked_input(x.values, memory);
+    }
+    template <class Range>
+    static const input_value* checked_input(const nchw_values<Range>& x,
+                                            workspace& memory) noexcept(extent_of<Range>() != std::dynamic_extent) {
+        static_assert(!takes_indices, "model(zp::nchw(x), y): this model takes indices, which are no image");
+        if constexpr (takes_indices) return nullptr;
+        else return checked_planes(x, memory);
+    }
+    template <class Range>
+    static const float* checked_planes(const nchw_values<Range>& x,
+                                       workspace& memory) noexcept(noexcept(checked_values(x.values))) {
         const float* planes = checked_values(x.values);
         auto* pixels = reinterpret_cast<float*>(memory.bytes + Stage::table.nodes[0].arena_offset);
         kernel::nchw_to_nhwc(planes, input_shape, pixels);
@@ -178,10 +232,10 @@ private:
             return nullptr;
         }
     }
-    static void check_size(const char* which, const shape& expected, std::size_t found) {
+    static void check_size(const char* which, const shape& expected, std::size_t found, const char* what = "floats") {
         if (found == static_cast<std::size_t>(expected.size())) return;
         raise<shape_error>(std::string("the model's ") + which + " is " + to_string(expected) + ", that is " +
-                           std::to_string(expected.size()) + " floats, but a range of " + std::to_string(found) +
+                           std::to_string(expected.size()) + " " + what + ", but a range of " + std::to_string(found) +
                            " came");
     }
 

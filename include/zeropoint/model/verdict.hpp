@@ -51,9 +51,10 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "this layer has no quantized form (see Layer in error_in_layer<rule, Layer, ...>): leave it in float "
         "with zp::keep_float<\"name\"> in the qconfig; put a batch_norm right behind its conv2d or linear, which it is "
         "folded into, or take zp::unfused_batch_norm");
-    static_assert(Broken != rule::no_input,
-                  "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, "
-                  "Channels>, the first row that a lower() of your own appends builder::input(shape)");
+    static_assert(
+        Broken != rule::no_input,
+        "a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, "
+        "Channels> or a zp::indices<Count>, the first row that a lower() of your own appends builder::input(shape)");
     static_assert(Broken != rule::window_not_positive,
                   "kernel, stride and dilation of this layer must be at least 1, and padding at least 0 (see Layer in "
                   "error_in_layer<rule, Layer, ...>)");
@@ -112,9 +113,16 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "output shape>): it "
                   "takes conv1d of stride 1 behind a zp::zero_pad2d on the left alone, of (kernel - 1) * dilation, "
                   "lstm and gru of one "
-                  "layer that go forward and give all steps, linear, functions of one value, add, concat, operators of "
+                  "layer that go forward and give all steps, linear, embedding, functions of one value, add, concat, "
+                  "operators of "
                   "two values, "
                   "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
+    static_assert(Broken != rule::indices_read,
+                  "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "
+                  "Layer, shape{1, indices, 1}, ...>): put a zp::embedding in front of it");
+    static_assert(Broken != rule::indices_expected,
+                  "this embedding is given floats, and takes indices (see error_in_layer<rule, Layer, input shape, "
+                  "...>): it is the first layer of a model that begins with zp::indices<Count>");
     static_assert(Broken != rule::name_missing,
                   "this operator has parameters, which a file finds by its name, and no name (see error_in_layer<rule, "
                   "Layer, input shape, ...>): give it one");

@@ -57,10 +57,10 @@ struct layer : sequential<normalized_residual<Name + ".attention.output.LayerNor
                           normalized_residual<Name + ".output.LayerNorm", linear<Name + ".intermediate.dense", Inner>,
                                               gelu, linear<Name + ".output.dense", Channels>>> {};
 
-template <int Channels, int Heads, int Inner, class Places> struct layers;
-template <int Channels, int Heads, int Inner, int... I>
-struct layers<Channels, Heads, Inner, std::integer_sequence<int, I...>>
-    : sequential<layer<"layer." + numeral<I>, Channels, Heads, Inner>...> {};
+template <int Channels, int Heads, int Inner, class Places, fixed_string Prefix = ""> struct layers;
+template <int Channels, int Heads, int Inner, int... I, fixed_string Prefix>
+struct layers<Channels, Heads, Inner, std::integer_sequence<int, I...>, Prefix>
+    : sequential<layer<Prefix + "layer." + numeral<I>, Channels, Heads, Inner>...> {};
 
 }  // namespace bert_parts
 

@@ -66,7 +66,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
                                ", better some hundreds, of the kind that the model will meet");
     for (int i = 0; i != stage::table.size; ++i) {
         const node& row = stage::table.nodes[i];
-        if (source.observers().reporter(row.slot) != i) continue;
+        if (row.is_indices() || source.observers().reporter(row.slot) != i) continue;
         source.observers().visit(row.slot, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
             using dtype = typename quantizer_type::dtype;

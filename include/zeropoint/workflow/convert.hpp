@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/layer/embedding_table.hpp>
 #include <zeropoint/layer/quantize_parameters.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 
@@ -69,6 +70,8 @@ template <class Calibrated, class Quantized> class converter {
     using target_stage = typename Quantized::stage;
     using entries = typename source_stage::entries;
     using kernels = typename target_stage::kernels;
+    // What no row needs is not linked.
+    static constexpr bool has_tables = any_keeps_table_codes(target_stage::table.nodes, target_stage::table.size);
 
 public:
     converter(const Calibrated& source, Quantized& target, conversion_notes& notes)
@@ -76,7 +79,7 @@ public:
 
     void run() {
         for (const node& row : Quantized::rows()) {
-            if (row.type == scalar_type::float32) continue;
+            if (row.type == scalar_type::float32 || row.is_indices()) continue;
             choose_range(row.sum_origin >= 0 ? row.sum_origin : row.origin);
             if (row.table_origin >= 0) choose_range(row.table_origin);
         }
@@ -107,6 +110,13 @@ private:
         std::byte* block = target_.parameters() + row.parameter_offset;
         const node& old = source_stage::table.nodes[row.origin];
         const std::byte* floats = source_.parameters() + old.parameter_offset;
+        if (keeps_table_codes(row)) {
+            if constexpr (has_tables)
+                write_table(row, {reinterpret_cast<const float*>(floats), static_cast<std::size_t>(old.weights)},
+                            row.type == scalar_type::float32 ? qparams{} : range(row.slot),
+                            display_name(Calibrated::rows(), row.origin), block);
+            return;
+        }
         if (row.type == scalar_type::float32) {
             std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
             return;

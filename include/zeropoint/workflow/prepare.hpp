@@ -39,6 +39,7 @@ template <class Stage> class observer_set {
         bool seen[slots == 0 ? 1 : slots]{};
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& row = Stage::table.nodes[i];
+            if (row.is_indices()) continue;
             if (row.observed) p.reporters[row.slot] = i;
             if (seen[row.slot]) continue;
             seen[row.slot] = true;
@@ -80,9 +81,9 @@ public:
     using base = network<prepared_stage<Net, Config, Arch>>;
     using config = Config;
 
-    /// Runs one input (height x width x channels floats) and observes every activation. NaN and infinity raise
-    /// calibration_error with the layer's name; what came before stays observed.
-    void observe(const float* x) {
+    /// Runs one input (height x width x channels floats, or indices, which zp::calibrate has checked) and observes every
+    /// activation. NaN and infinity raise calibration_error with the layer's name; what came before stays observed.
+    void observe(const typename base::input_value* x) {
         if (memory_.size() == 0) memory_ = aligned_buffer(static_cast<std::size_t>(base::arena_bytes) + output_bytes);
         base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(),
                   [&](int i, const void* values) {

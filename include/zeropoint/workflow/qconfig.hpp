@@ -94,6 +94,22 @@ template <int Bits> struct table_bits : qconfig_option {
 };
 inline constexpr int default_table_bits = 10;
 
+/// How many bits a value of an embedding's table has in an int8 or dynamically quantized model: 8, the default, or 4. With 4
+/// each row has a scale and an offset, and gives floats. For the whole model.
+template <int Bits> struct embedding_bits : qconfig_option {
+    static_assert(Bits == 8 || Bits == 4, "embedding_bits<Bits>: Bits must be 8 or 4");
+};
+template <class Option> inline constexpr int embedding_bits_in = 0;
+template <int Bits> inline constexpr int embedding_bits_in<embedding_bits<Bits>> = Bits;
+template <class Options> inline constexpr int last_embedding_bits = 8;
+template <class... Options>
+inline constexpr int last_embedding_bits<std::tuple<Options...>> = [] {
+    int bits = 8;
+    ((bits = embedding_bits_in<Options> != 0 ? embedding_bits_in<Options> : bits), ...);
+    return bits;
+}();
+template <class Config> inline constexpr int embedding_bits_of = last_embedding_bits<typename Config::options>;
+
 /// Whether an inner qconfig may have an option.
 template <class Option> inline constexpr bool is_own_option = false;
 template <int Bits> inline constexpr bool is_own_option<table_bits<Bits>> = true;
@@ -201,7 +217,7 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
         "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
-        "separate_sums, correct_biases or table_bits<bits>");
+        "separate_sums, correct_biases, table_bits<bits> or embedding_bits<bits>");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");

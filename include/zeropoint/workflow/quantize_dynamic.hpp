@@ -24,6 +24,7 @@ inline namespace v0 {
 /// A rule of the user's has the same member: null for a layer to take, else a sentence for tables.
 struct default_cost_rule {
     static constexpr const char* why_float(const node& row) {
+        if (is_embedding(row)) return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
         if (is_recurrent(row)) {
             if (row.described->recurrent->outputs() < 32) return "stays float32: fewer than 32 values of state";
             return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
@@ -38,7 +39,8 @@ struct quantize_every_layer {
     static constexpr const char* why_float(const node&) { return nullptr; }
 };
 
-/// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name"> or keep_float_type<op>.
+/// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name">, keep_float_type<op> or
+/// embedding_bits<bits>.
 template <class Policy = dynamic_policy<>, class CostRule = default_cost_rule, class... Options>
 struct dynamic_qconfig {
     static_assert(
@@ -48,9 +50,10 @@ struct dynamic_qconfig {
         requires(const node& row) { CostRule::why_float(row); },
         "dynamic_qconfig<Policy, CostRule, Options...>: CostRule must have `static constexpr const char* "
         "why_float(const zp::node&)`, as zp::default_cost_rule has");
-    static_assert((... && (std::is_base_of_v<qconfig_option, Options> && Options::floats)),
-                  "dynamic_qconfig<Policy, CostRule, Options...>: options are zp::keep_float<\"name\"> and "
-                  "zp::keep_float_type<op>");
+    static_assert((... && (std::is_base_of_v<qconfig_option, Options> &&
+                           (Options::floats || embedding_bits_in<Options> != 0))),
+                  "dynamic_qconfig<Policy, CostRule, Options...>: options are zp::keep_float<\"name\">, "
+                  "zp::keep_float_type<op> and zp::embedding_bits<bits>");
     using policy = Policy;
     using cost_rule = CostRule;
     using options = std::tuple<Options...>;
@@ -59,10 +62,10 @@ struct dynamic_qconfig {
 /// Of what is quantized dynamically, and why the rest stays float.
 template <class Config> constexpr const char* why_float(const node& row) {
     using entries = detail::entries_of<Config, typename Config::options>;
-    if (!is_weighted(row.kind) && !is_recurrent(row)) return "";
+    if (!is_weighted(row.kind) && !is_recurrent(row) && !is_embedding(row)) return "";
     if (row.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
-    if (is_recurrent(row)) return Config::cost_rule::why_float(row);
+    if (is_recurrent(row) || is_embedding(row)) return Config::cost_rule::why_float(row);
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
     constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
@@ -86,7 +89,10 @@ template <class Net, class Config, class Arch = default_architecture> struct dyn
             node& row = g.nodes[i];
             row.origin = static_cast<short>(i);
             row.folded = -1;
-            if (why_float(row) == nullptr) dynamic_kernels::mark(row);
+            if (why_float(row) == nullptr) {
+                if (is_embedding(row)) code_table(row, embedding_bits_of<Config>);
+                else dynamic_kernels::mark(row);
+            }
             row.parameter_bytes = row.dynamic ? dynamic_kernels::parameter_bytes(row) : float_parameter_bytes(row);
             row.scratch_bytes = row.dynamic ? dynamic_kernels::scratch_bytes(row) : float_scratch_bytes<Arch>(row);
         }
@@ -107,9 +113,9 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
 /// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
-/// scheme for activations, a recurrent layer a range a step. All other layers, and those that the cost rule finds too small,
-/// stay as they are. Raises calibration_error, with the layer's name, where
-/// weights are not finite.
+/// scheme for activations, a recurrent layer a range a step. Tables of embeddings have codes of 8 bits, or 4, with a scale and
+/// an offset a row. All other layers, and those that the cost rule finds too small, stay as they are. Raises
+/// calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
     dynamically_quantized<Net, Config, Arch> result;
@@ -118,6 +124,13 @@ dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>
         const node& old = model.rows()[static_cast<std::size_t>(row.origin)];
         const std::byte* floats = model.parameters() + old.parameter_offset;
         std::byte* block = result.parameters() + row.parameter_offset;
+        if (has_coded_table(row)) {
+            if constexpr (any_keeps_table_codes(dynamic_stage<Net, Config, Arch>::table.nodes,
+                                                dynamic_stage<Net, Config, Arch>::table.size))
+                write_table(row, {reinterpret_cast<const float*>(floats), static_cast<std::size_t>(old.weights)}, {},
+                            display_name(model.rows(), row.origin), block);
+            continue;
+        }
         if (!row.dynamic) {
             if (row.parameter_bytes != 0) std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
             continue;

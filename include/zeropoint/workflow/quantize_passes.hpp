@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <zeropoint/layer/embedding_geometry.hpp>
 #include <zeropoint/model/graph.hpp>
 #include <zeropoint/workflow/fuse_pass.hpp>
 
@@ -14,7 +15,8 @@ struct entry_description {
     scalar_type activation = scalar_type::uint8, weight = scalar_type::int8;
     std::int32_t quant_min = 0, quant_max = 255, weight_min = -128, weight_max = 127;
     bool affine_weights = false;
-    int table_bits = 8;  // of the codes in front of a fused table
+    int table_bits = 8;      // of the codes in front of a fused table
+    int embedding_bits = 8;  // of embeddings' tables: 8 or 4
 };
 
 /// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
@@ -25,6 +27,7 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
     bool fixed[N] = {};
     for (int i = 0; i != g.size; ++i) {
         node& row = g.nodes[i];
+        if (row.is_indices()) continue;  // no slot: there is no range of them
         const int entry = row.keep_float ? -1 : choose(row);
         row.keep_float = entry < 0;
         row.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
@@ -52,10 +55,12 @@ template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& f
     int count = 0;
     for (int i = 0; i != N; ++i) renamed[i] = -1;
     for (int i = 0; i != g.size; ++i) {
+        if (g.nodes[i].is_indices()) continue;
         short& slot = renamed[g.nodes[i].slot];
         if (slot < 0) slot = static_cast<short>(count++);
     }
-    for (int i = 0; i != g.size; ++i) g.nodes[i].slot = renamed[g.nodes[i].slot];
+    for (int i = 0; i != g.size; ++i)
+        if (!g.nodes[i].is_indices()) g.nodes[i].slot = renamed[g.nodes[i].slot];
     g.slots = count;
     return g;
 }
@@ -113,9 +118,24 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
         node row = g.nodes[i];
         row.origin = static_cast<short>(i);
         row.folded = -1;
+        if (is_embedding(row)) {  // reads indices, or no value at all: its input is as it is
+            const int read = row.inputs[0];
+            row.inputs[0] = static_cast<short>(as_float[read] >= 0 ? as_float[read] : as_codes[read]);
+            const entry_description entry = describe(row.config);
+            const bool is_float = row.keep_float || entry.embedding_bits != 8;
+            if (is_float && !row.keep_float) code_table(row, entry.embedding_bits);
+            if (!is_float) {
+                row.type = entry.activation;
+                row.quant_min = entry.quant_min;
+                row.quant_max = entry.quant_max;
+            }
+            r.nodes[r.size] = row;
+            (is_float ? as_float : as_codes)[i] = r.size++;
+            continue;
+        }
         if (row.kind == op::input || row.keep_float) {
             for (int k = 0; k != row.input_count; ++k) row.inputs[k] = static_cast<short>(floats(row.inputs[k]));
-            row.type = scalar_type::float32;
+            if (!row.is_indices()) row.type = scalar_type::float32;
             r.nodes[r.size] = row;
             as_float[i] = r.size++;
             continue;

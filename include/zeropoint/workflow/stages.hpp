@@ -100,7 +100,8 @@ template <class Config> constexpr entry_description describe_entry(int index) {
                  weight::quant_min,
                  weight::quant_max,
                  !Entry::weight::qscheme::is_symmetric || !weight::is_signed,
-                 table_bits_of<Config>};
+                 table_bits_of<Config>,
+                 embedding_bits_of<Config>};
         };
         (fill(all[I], std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}), ...);
     }

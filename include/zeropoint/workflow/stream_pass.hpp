@@ -44,6 +44,7 @@ constexpr int steps_in_front(const node& row) {
 constexpr bool is_step_by_step(const node& row) {
     if (is_identity(row.kind) || row.kind == op::linear || row.kind == op::concat || row.kind == op::input) return true;
     if (row.kind == op::quantize || row.kind == op::dequantize || is_elementwise(row)) return true;
+    if (is_embedding(row)) return !row.described->embedding->by_place;  // of all indices: its output is as long
     if (row.described == nullptr || !row.described->takes_volumes) return false;
     switch (row.kind) {
         case op::mul:

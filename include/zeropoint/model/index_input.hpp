@@ -1,0 +1,49 @@
+// Indices on their way into a model: which integers are taken, and what is checked of them.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/layer/embedding_geometry.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Indices that the caller has checked: `model(zp::unchecked(tokens), y)` looks at none of them before it runs, and is
+/// noexcept where the sizes of x and y are part of their types. An index outside of a table reads memory that is not its.
+template <class Range> struct unchecked_values { const Range& values; };
+template <class Range> unchecked_values<Range> unchecked(const Range& values) { return {values}; }
+
+/// The integers that a model of indices takes; no characters.
+template <class T>
+concept index_value = std::integral<T> && !std::is_same_v<T, char32_t> && !std::is_same_v<T, wchar_t> &&
+                      (sizeof(T) == 4 || sizeof(T) == 8);
+
+namespace detail {
+
+template <class Range> inline constexpr bool is_unchecked = false;
+template <class Range> inline constexpr bool is_unchecked<unchecked_values<Range>> = true;
+
+/// Raises value_error, with the layer's name, for the first index that lies outside of the table of an embedding which reads it.
+template <index_value Index> void check_indices(std::span<const node> rows, const Index* indices) {
+    for (const node& row : rows) {
+        if (!is_embedding(row) || row.described->embedding->by_place) continue;
+        const embedding_layer& layer = *row.described->embedding;
+        const int end = layer.first + row.out.width;
+        for (int i = layer.first; i != end; ++i)
+            if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], layer.rows))
+                raise<value_error>(std::string(row.name) + ": index " + std::to_string(indices[i]) + " at position " +
+                                   std::to_string(i) + " is outside of the table's " + std::to_string(layer.rows) +
+                                   " rows");
+    }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,57 @@
+// BERT (Devlin 2018) from token ids to vectors or classes, parameters named as in Hugging Face's BertModel and
+// BertForSequenceClassification.
+#pragma once
+
+#include <utility>
+
+#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/layer/operators/slice.hpp>
+#include <zeropoint/models/bert_encoder.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace models {
+
+/// The extents of a BERT over Length tokens; by default those of MiniLM-L6. BERT-base has 768 channels, 12 layers, 12 heads and
+/// 3072 inner channels.
+struct bert_extents {
+    int length = 128;
+    int channels = 384, layers = 6, heads = 12, inner = 1536;
+    int vocabulary = 30522, positions = 512, token_types = 2;
+};
+
+namespace bert_parts {
+
+/// word + token type + position, normalized. The indices are Length token ids, then as many token types.
+template <fixed_string Name, bert_extents E>
+struct embeddings
+    : sequential<
+          add<embedding<Name + ".word_embeddings", E.vocabulary, E.channels, embedding_options{0, E.length}>,
+              embedding<Name + ".token_type_embeddings", E.token_types, E.channels,
+                        embedding_options{E.length, E.length}>>,
+          residual<position_embedding<Name + ".position_embeddings", E.positions, E.channels>>,
+          layer_norm<Name + ".LayerNorm", layer_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 1}>> {};
+
+template <fixed_string Prefix, bert_extents E>
+struct all
+    : sequential<embeddings<Prefix + "embeddings", E>,
+                 layers<E.channels, E.heads, E.inner, std::make_integer_sequence<int, E.layers>, Prefix + "encoder.">> {
+};
+
+}  // namespace bert_parts
+
+/// `zp::models::bert<zp::models::bert_extents{.length = 64}>`: from 2 * length indices, the token ids and behind them the token
+/// types (0 for a single sentence), to 1 x length x channels, BertModel's last_hidden_state. Its state dict is
+/// `BertModel(config, add_pooling_layer=False).state_dict()`. No token is masked: a sentence must be `length` tokens long.
+template <bert_extents Extents = bert_extents{}>
+struct bert : model<indices<2 * Extents.length>, bert_parts::all<"", Extents>> {};
+
+/// BertForSequenceClassification in the same way, to Classes values:
+///     classifier(tanh(pooler(vector of the first token)))
+template <int Classes, bert_extents Extents = bert_extents{}>
+struct bert_classifier : model<indices<2 * Extents.length>, bert_parts::all<"bert.", Extents>, slice<axis::width, 0, 1>,
+                               linear<"bert.pooler.dense", Extents.channels>, tanh, linear<"classifier", Classes>> {};
+
+}  // namespace models
+}  // namespace v0
+}  // namespace zp
