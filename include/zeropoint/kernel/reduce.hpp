@@ -51,7 +51,7 @@ template <class Arch, std::size_t Vectors>
     using floats = xsimd::batch<float, Arch>;
     using ints = xsimd::batch<std::int32_t, Arch>;
     constexpr std::size_t size = floats::size;
-    const ints magnitude(0x7fffffff), bits_of_infinity(0x7f800000);
+    const ints magnitude(0x7fffffff), infinite(0x7f800000);
     floats low[Vectors], high[Vectors];
     ints largest[Vectors];
     unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
@@ -72,7 +72,7 @@ template <class Arch, std::size_t Vectors>
         high[0] = xsimd::max(high[0], high[v]);
         largest[0] = xsimd::max(largest[0], largest[v]);
     }
-    if (!xsimd::all(largest[0] < bits_of_infinity)) return false;
+    if (!xsimd::all(largest[0] < infinite)) return false;
     result = {xsimd::reduce_min(low[0]), xsimd::reduce_max(high[0]), count};
     return true;
 }
