@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <zeropoint/io/safetensors.hpp>
+#include <zeropoint/io/text.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/layer/weight_layout.hpp>
 
@@ -20,10 +21,10 @@ inline void read_described_parameters(const safetensors_file& file, const node& 
                                       std::vector<std::string>& known) {
     auto* values = reinterpret_cast<float*>(block);
     const parameter_list list = row.described->parameters(row);
-    if (list.unread != nullptr) known.push_back(std::string(row.name) + "." + list.unread);
+    if (list.unread != nullptr) known.push_back(joined({row.name, ".", list.unread}));
     for (int i = 0; i != list.count; ++i) {
         const parameter_array& array = list.arrays[i];
-        const std::string name = std::string(row.name) + "." + array.name;
+        const std::string name = joined({row.name, ".", array.name});
         known.push_back(name);
         const std::vector<float> read = file.finite_floats(name, {array.extents, array.extents + array.rank});
         array_from_file(array, read.data(), values);
@@ -37,7 +38,7 @@ inline void write_described_parameters(safetensors_writer& file, const node& row
         const parameter_array& array = list.arrays[i];
         std::vector<float> ordered(static_cast<std::size_t>(array.size()));
         array_to_file(array, values, ordered.data());
-        file.add(std::string(row.name) + "." + array.name, {array.extents, array.extents + array.rank}, ordered);
+        file.add(joined({row.name, ".", array.name}), {array.extents, array.extents + array.rank}, ordered);
         values += array.size();
     }
 }
@@ -53,52 +54,58 @@ inline void read_float_parameters(const safetensors_file& file, const node& row,
         known.push_back(name);
         return file.finite_floats(name, shape);
     };
+    const auto read_to = [&](std::span<float> to, const std::string& name, const file_shape& shape) {
+        const std::vector<float> values = read(name, shape);
+        std::copy(values.begin(), values.end(), to.begin());
+    };
     if (row.described != nullptr) return read_described_parameters(file, row, parameters + row.parameter_offset, known);
     auto* block = reinterpret_cast<float*>(parameters + row.parameter_offset);
-    const std::string name = std::string(row.name) + ".";
+    const auto name = [&](const char* what) { return joined({row.name, ".", what}); };
     if (row.kind == op::batch_norm) {
         const auto arrays = view_of_batch_norm(row, block);
         const file_shape shape{row.channels};
         std::fill(arrays.weight.begin(), arrays.weight.end(), 1.0f);
         if (row.affine) {
-            std::ranges::copy(read(name + "weight", shape), arrays.weight.begin());
-            std::ranges::copy(read(name + "bias", shape), arrays.bias.begin());
+            read_to(arrays.weight, name("weight"), shape);
+            read_to(arrays.bias, name("bias"), shape);
         }
-        std::ranges::copy(read(name + "running_mean", shape), arrays.running_mean.begin());
-        const std::vector<float> variances = read(name + "running_var", shape);
+        read_to(arrays.running_mean, name("running_mean"), shape);
+        const std::vector<float> variances = read(name("running_var"), shape);
         for (const float variance : variances)
             if (variance < 0)
-                file.fail(file.expect(name + "running_var"), "variances of at least 0", std::to_string(variance));
-        std::ranges::copy(variances, arrays.running_var.begin());
-        known.push_back(name + "num_batches_tracked");  // only training reads it
+                file.fail(file.expect(name("running_var")), "variances of at least 0", std::to_string(variance));
+        std::copy(variances.begin(), variances.end(), arrays.running_var.begin());
+        known.push_back(name("num_batches_tracked"));  // only training reads it
         return;
     }
     if (row.file_name != nullptr && parts == parts_in_file::whole) {
-        const std::string whole = row.file_name;
-        const std::vector<float> weights = read(whole + "_weight", whole_shape(row, weight_shape(row)));
+        const auto whole = [&](const char* what) { return joined({row.file_name, what}); };
+        const std::vector<float> weights = read(whole("_weight"), whole_shape(row, weight_shape(row)));
         weights_from_file(row, part_of(row, weights).data(), block);
         if (!row.bias) return;
-        const std::vector<float> bias = read(whole + "_bias", whole_shape(row, {row.channels}));
-        std::ranges::copy(part_of(row, bias), block + bias_offset(row));
+        const std::vector<float> bias = read(whole("_bias"), whole_shape(row, {row.channels}));
+        const std::span<const float> part = part_of(row, bias);
+        std::copy(part.begin(), part.end(), block + bias_offset(row));
         return;
     }
-    weights_from_file(row, read(name + "weight", weight_shape(row)).data(), block);
-    if (row.bias) std::ranges::copy(read(name + "bias", {row.channels}), block + bias_offset(row));
+    weights_from_file(row, read(name("weight"), weight_shape(row)).data(), block);
+    if (row.bias)
+        read_to({block + bias_offset(row), static_cast<std::size_t>(row.channels)}, name("bias"), {row.channels});
 }
 
 inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters,
                                    parts_in_file parts = parts_in_file::apart) {
     if (row.described != nullptr) return write_described_parameters(file, row, parameters + row.parameter_offset);
     const auto* block = reinterpret_cast<const float*>(parameters + row.parameter_offset);
-    const std::string name = std::string(row.name) + ".";
+    const auto name = [&](const char* what) { return joined({row.name, ".", what}); };
     if (row.kind == op::batch_norm) {
         const auto arrays = view_of_batch_norm(row, block);
         if (row.affine) {
-            file.add(name + "weight", {row.channels}, arrays.weight);
-            file.add(name + "bias", {row.channels}, arrays.bias);
+            file.add(name("weight"), {row.channels}, arrays.weight);
+            file.add(name("bias"), {row.channels}, arrays.bias);
         }
-        file.add(name + "running_mean", {row.channels}, arrays.running_mean);
-        file.add(name + "running_var", {row.channels}, arrays.running_var);
+        file.add(name("running_mean"), {row.channels}, arrays.running_mean);
+        file.add(name("running_var"), {row.channels}, arrays.running_var);
         return;
     }
     const std::vector<std::int64_t> shape = weight_shape(row);
@@ -106,13 +113,13 @@ inline void write_float_parameters(safetensors_writer& file, const node& row, co
     weights_to_file(row, block, weights.data());
     const std::span bias(block + bias_offset(row), static_cast<std::size_t>(row.channels));
     if (row.file_name != nullptr && parts == parts_in_file::whole) {  // rows of parts stand in order
-        const std::string whole = row.file_name;
-        file.append(whole + "_weight", shape, weights);
-        if (row.bias) file.append(whole + "_bias", {row.channels}, bias);
+        const auto whole = [&](const char* what) { return joined({row.file_name, what}); };
+        file.append(whole("_weight"), shape, weights);
+        if (row.bias) file.append(whole("_bias"), {row.channels}, bias);
         return;
     }
-    file.add(name + "weight", shape, weights);
-    if (row.bias) file.add(name + "bias", {row.channels}, bias);
+    file.add(name("weight"), shape, weights);
+    if (row.bias) file.add(name("bias"), {row.channels}, bias);
 }
 
 }  // namespace detail

@@ -10,10 +10,12 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/float_model.hpp>
+#include <zeropoint/io/text.hpp>
 #include <zeropoint/layer/embedding_table.hpp>
 #include <zeropoint/layer/fused_table.hpp>
 #include <zeropoint/layer/kernel_needs.hpp>
@@ -40,20 +42,20 @@ public:
     void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
-                 "\"" + format + "\"; load a float state dict as the float model instead");
+                 joined({"\"", format, "\"; load a float state dict as the float model instead"}));
         const std::string& version = file_.expect_metadata("format_version");
-        if (version != std::to_string(int8_format_version))
-            fail("format_version " + std::to_string(int8_format_version),
-                 "\"" + version + "\"; a newer zeropoint may have written it");
+        if (version != decimal(int8_format_version))
+            fail(joined({"format_version ", decimal(int8_format_version)}),
+                 joined({"\"", version, "\"; a newer zeropoint may have written it"}));
         if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
             for (int bits = 8; with_table_bits != nullptr && bits <= 12; ++bits)
                 if (found == with_table_bits(bits))
-                    fail("signature " + signature,
-                         found + ": the tables of its fused activations have " + std::to_string(1 << bits) +
-                             " entries each, this network's have not; load it with zp::table_bits<" +
-                             std::to_string(bits) + "> in the qconfig, or convert again");
-            fail("signature " + signature,
-                 found + ": it was saved from a network with other layers, or under another qconfig");
+                    fail(joined({"signature ", signature}),
+                         joined({found, ": the tables of its fused activations have ", decimal(1 << bits),
+                                 " entries each, this network's have not; load it with zp::table_bits<", decimal(bits),
+                                 "> in the qconfig, or convert again"}));
+            fail(joined({"signature ", signature}),
+                 joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
         }
     }
     void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
@@ -68,29 +70,28 @@ public:
         }
     }
     template <kernel_needs Needs> quantized_weights read_weighted(const node& row, bool has_float_bias) {
-        const std::string name = std::string(row.name) + ".";
+        const auto name = [&](const char* what) { return joined({row.name, ".", what}); };
         const file_shape channels{row.channels};
         quantized_weights weights;
         weights.codes.resize(static_cast<std::size_t>(row.weights));
-        with_weight_type<Needs>(row, [&]<class Weight>(Weight) { read_codes<Weight>(row, name + "weight", weights); });
-        weights.scales = read_scales(name + "weight_scale", channels);
+        with_weight_type<Needs>(row, [&]<class Weight>(Weight) { read_codes<Weight>(row, name("weight"), weights); });
+        weights.scales = read_scales(name("weight_scale"), channels);
         if (row.affine_weights)
-            weights.zero_points =
-                read_zero_points(name + "weight_zero_point", channels, row.weight_min, row.weight_max);
+            weights.zero_points = read_zero_points(name("weight_zero_point"), channels, row.weight_min, row.weight_max);
         if (Needs.wide_codes && row.wide_input) {
-            weights.wide_bias = read<std::int64_t>(name + "bias", channels);
-            check_each(name + "bias", weights.wide_bias, "values within 2^40",
+            weights.wide_bias = read<std::int64_t>(name("bias"), channels);
+            check_each(name("bias"), weights.wide_bias, "values within 2^40",
                        [](std::int64_t v) { return v >= -(std::int64_t{1} << 40) && v <= std::int64_t{1} << 40; });
         } else if (has_float_bias) {
-            weights.float_bias = read<float>(name + "bias", channels);
-            check_each(name + "bias", weights.float_bias, "finite values",
+            weights.float_bias = read<float>(name("bias"), channels);
+            check_each(name("bias"), weights.float_bias, "finite values",
                        [](float v) { return v > -infinity && v < infinity; });
         } else {
-            weights.bias = read<std::int32_t>(name + "bias", channels);
-            check_each(name + "bias", weights.bias, "values within half of int32",
+            weights.bias = read<std::int32_t>(name("bias"), channels);
+            check_each(name("bias"), weights.bias, "values within half of int32",
                        [](std::int32_t v) { return v >= -(1 << 30) && v <= 1 << 30; });
         }
-        if (is_table(row.activation)) weights.table = read_table(row, name + "table", fused_table_size(row));
+        if (is_table(row.activation)) weights.table = read_table(row, name("table"), fused_table_size(row));
         return weights;
     }
     /// The parameters of a described operator whose matrices are codes from `least` to `most`.
@@ -99,7 +100,7 @@ public:
         quantized_parameters all;
         for (int i = 0; i != list.count; ++i) {
             const parameter_array& array = list.arrays[i];
-            const std::string name = std::string(row.name) + "." + array.name;
+            const std::string name = joined({row.name, ".", array.name});
             const file_shape extents(array.extents, array.extents + array.rank);
             if (!array.matrix) {
                 known_.push_back(name);
@@ -107,30 +108,30 @@ public:
                 continue;
             }
             const std::vector<Weight> codes = read<Weight>(name, extents);
-            check_each(name, codes, "weights from " + std::to_string(least) + " to " + std::to_string(most),
-                       [=](Weight v) { return v >= least && v <= most; });
+            check_each(name, codes, from_to("weights", least, most), [=](Weight v) { return v >= least && v <= most; });
             quantized_weights& weights = all.matrices.emplace_back();
             const auto bytes = std::as_bytes(std::span(codes));
             weights.codes.assign(bytes.begin(), bytes.end());
-            weights.scales = read_scales(name + "_scale", {array.extents[0]});
-            if (affine) weights.zero_points = read_zero_points(name + "_zero_point", {array.extents[0]}, least, most);
+            weights.scales = read_scales(joined({name, "_scale"}), {array.extents[0]});
+            if (affine)
+                weights.zero_points = read_zero_points(joined({name, "_zero_point"}), {array.extents[0]}, least, most);
         }
         return all;
     }
     /// The table of an embedding: codes of the output's grid, or codes with a scale and an offset a row, of which two of 4 bits
     /// share a byte.
     void read_embedding(const node& row, std::byte* block) {
-        const std::string name = std::string(row.name) + ".weight";
+        const std::string name = joined({row.name, ".weight"});
         if (row.type == scalar_type::uint8) return read_table_on_grid<std::uint8_t>(row, name, block);
         if (row.type == scalar_type::int8) return read_table_on_grid<std::int8_t>(row, name, block);
         if (row.type == scalar_type::int16) return read_table_on_grid<std::int16_t>(row, name, block);
         const coded_table_layout at(row);
         const std::vector<std::uint8_t> codes = read<std::uint8_t>(name, {at.rows, at.row_bytes});
         std::memcpy(block, codes.data(), codes.size());
-        const std::vector<float> scales = read<float>(name + "_scale", {at.rows}),
-                                 offsets = file_.finite_floats(name + "_offset", {at.rows});
-        known_.push_back(name + "_offset");
-        check_each(name + "_scale", scales, "finite scales of at least 0",
+        const std::vector<float> scales = read<float>(joined({name, "_scale"}), {at.rows}),
+                                 offsets = file_.finite_floats(joined({name, "_offset"}), {at.rows});
+        known_.push_back(joined({name, "_offset"}));
+        check_each(joined({name, "_scale"}), scales, "finite scales of at least 0",
                    [](float v) { return v >= 0 && v < infinity; });
         auto* ranges = reinterpret_cast<kernel::embedding_row*>(block + at.ranges);
         for (std::size_t i = 0; i != scales.size(); ++i) ranges[i] = {scales[i], 0, offsets[i]};
@@ -144,12 +145,10 @@ public:
     std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
                                          int size = kernel::lookup_table_size) {
         std::vector<std::uint8_t> table = read<std::uint8_t>(name, {size});
-        check_each(name, table, "codes from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
-                   [&](std::uint8_t v) {
-                       const std::int32_t code =
-                           row.type == scalar_type::int8 ? static_cast<std::int8_t>(v) : std::int32_t{v};
-                       return code >= row.quant_min && code <= row.quant_max;
-                   });
+        check_each(name, table, from_to("codes", row.quant_min, row.quant_max), [&](std::uint8_t v) {
+            const std::int32_t code = row.type == scalar_type::int8 ? static_cast<std::int8_t>(v) : std::int32_t{v};
+            return code >= row.quant_min && code <= row.quant_max;
+        });
         return table;
     }
     /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other: the sums of
@@ -180,20 +179,21 @@ public:
     }
     void fail_for(const char* problem, const node& row) const {
         if (problem != nullptr)
-            raise<file_error>(file_.source_name() + ": " + name_of_row(row) + " (" + kind_of(row) + "): " + problem);
+            raise<file_error>(
+                joined({file_.source_name(), ": ", name_of_row(row), " (", kind_of(row), "): ", problem}));
     }
     void finish() const { file_.expect_no_other_than(known_); }
     std::vector<std::string>& known() { return known_; }
 
 private:
-    [[noreturn]] void fail(const std::string& expected, const std::string& found) const {
-        raise<file_error>(file_.source_name() + ": expected " + expected + ", found " + found);
+    [[noreturn, gnu::cold]] void fail(std::string_view expected, std::string_view found) const {
+        raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
     }
     template <class T> std::vector<T> read(const std::string& name, const file_shape& shape) {
         known_.push_back(name);
         return file_.values<T>(file_.expect(name, file_dtype_of<T>, shape));
     }
-    static std::string text_of(std::integral auto value) { return std::to_string(value); }
+    static std::string text_of(std::integral auto value) { return decimal(value); }
     static std::string text_of(float value) { return number_text(value); }
     template <class Values, class Valid>
     void check_each(const std::string& name, const Values& values, const std::string& expected, Valid valid) const {
@@ -207,21 +207,20 @@ private:
     }
     std::vector<std::int32_t> read_zero_points(const std::string& name, const file_shape& shape, int least, int most) {
         std::vector<std::int32_t> zero_points = read<std::int32_t>(name, shape);
-        check_each(name, zero_points, "zero points from " + std::to_string(least) + " to " + std::to_string(most),
+        check_each(name, zero_points, from_to("zero points", least, most),
                    [=](std::int32_t v) { return v >= least && v <= most; });
         return zero_points;
     }
     template <class Weight> void read_codes(const node& row, const std::string& name, quantized_weights& weights) {
         const std::vector<Weight> codes = read<Weight>(name, weight_shape(row));
-        check_each(name, codes,
-                   "weights from " + std::to_string(row.weight_min) + " to " + std::to_string(row.weight_max),
+        check_each(name, codes, from_to("weights", row.weight_min, row.weight_max),
                    [&](Weight v) { return v >= row.weight_min && v <= row.weight_max; });
         weights_from_file(row, codes.data(), reinterpret_cast<Weight*>(weights.codes.data()));
     }
     template <class Code> void read_table_on_grid(const node& row, const std::string& name, std::byte* block) {
         const embedding_layer& layer = *row.described->embedding;
         const std::vector<Code> codes = read<Code>(name, {layer.rows, layer.columns});
-        check_each(name, codes, "codes from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
+        check_each(name, codes, from_to("codes", row.quant_min, row.quant_max),
                    [&](Code v) { return v >= row.quant_min && v <= row.quant_max; });
         std::memcpy(block, codes.data(), codes.size() * sizeof(Code));
     }
@@ -229,17 +228,20 @@ private:
         const qparams& range = ranges[static_cast<std::size_t>(slot)];
         if (!(range.scale > 0 && range.scale < infinity))
             file_.fail(file_.expect(slot_scales), "finite scales above 0",
-                       number_text(range.scale) + " at " + std::to_string(slot));
+                       joined({number_text(range.scale), " at ", decimal(slot)}));
         if (range.zero_point < row.quant_min || range.zero_point > row.quant_max)
-            file_.fail(file_.expect(slot_zero_points),
-                       "zero points from " + std::to_string(row.quant_min) + " to " + std::to_string(row.quant_max),
-                       std::to_string(range.zero_point) + " at " + std::to_string(slot));
+            file_.fail(file_.expect(slot_zero_points), from_to("zero points", row.quant_min, row.quant_max),
+                       joined({decimal(range.zero_point), " at ", decimal(slot)}));
     }
 
-    static std::string name_of_row(const node& row) { return row.name[0] != 0 ? row.name : kind_of(row); }
-    [[noreturn]] void fail_factor(const node& row, const std::string& rule, double input, double output) const {
-        file_.fail(file_.expect(slot_scales), rule + " at " + name_of_row(row),
-                   "scales 2^" + std::to_string(std::ilogb(input / output)) + " apart");
+    static const char* name_of_row(const node& row) { return row.name[0] != 0 ? row.name : kind_of(row); }
+    static std::string from_to(std::string_view what, std::int32_t least, std::int32_t most) {
+        return joined({what, " from ", decimal(least), " to ", decimal(most)});
+    }
+    [[noreturn, gnu::cold]] void fail_factor(const node& row, std::string_view rule, double input,
+                                             double output) const {
+        file_.fail(file_.expect(slot_scales), joined({rule, " at ", name_of_row(row)}),
+                   joined({"scales 2^", decimal(std::ilogb(input / output)), " apart"}));
     }
 
     const safetensors_file& file_;
@@ -247,24 +249,24 @@ private:
 };
 
 /// The name of a row's table: its own, or its kind and number.
-inline std::string table_name(std::span<const node> rows, int i) { return display_name(rows, i) + ".table"; }
+inline std::string table_name(std::span<const node> rows, int i) { return joined({display_name(rows, i), ".table"}); }
 
 template <kernel_needs Needs>
 void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
-    const std::string name = std::string(row.name) + ".";
+    const auto name = [&](const char* what) { return joined({row.name, ".", what}); };
     const file_shape channels{row.channels};
     const auto codes = [&]<class Weight>(Weight) {
         std::vector<Weight> ordered(weights.codes.size());
         weights_to_file(row, reinterpret_cast<const Weight*>(weights.codes.data()), ordered.data());
-        file.add(name + "weight", weight_shape(row), ordered);
+        file.add(name("weight"), weight_shape(row), ordered);
     };
     with_weight_type<Needs>(row, codes);
-    file.add(name + "weight_scale", channels, weights.scales);
-    if (row.affine_weights) file.add(name + "weight_zero_point", channels, weights.zero_points);
-    if (row.wide_input) file.add(name + "bias", channels, weights.wide_bias);
-    else if (weights.float_bias.empty()) file.add(name + "bias", channels, weights.bias);
-    else file.add(name + "bias", channels, weights.float_bias);
-    if (is_table(row.activation)) file.add(name + "table", {fused_table_size(row)}, weights.table);
+    file.add(name("weight_scale"), channels, weights.scales);
+    if (row.affine_weights) file.add(name("weight_zero_point"), channels, weights.zero_points);
+    if (row.wide_input) file.add(name("bias"), channels, weights.wide_bias);
+    else if (weights.float_bias.empty()) file.add(name("bias"), channels, weights.bias);
+    else file.add(name("bias"), channels, weights.float_bias);
+    if (is_table(row.activation)) file.add(name("table"), {fused_table_size(row)}, weights.table);
 }
 
 /// The twin of int8_reader::read_quantized().
@@ -274,7 +276,7 @@ void write_quantized(safetensors_writer& file, const node& row, const quantized_
     std::size_t matrix = 0, vector = 0;
     for (int i = 0; i != list.count; ++i) {
         const parameter_array& array = list.arrays[i];
-        const std::string name = std::string(row.name) + "." + array.name;
+        const std::string name = joined({row.name, ".", array.name});
         const file_shape extents(array.extents, array.extents + array.rank);
         if (!array.matrix) {
             file.add(name, extents, all.vectors[vector++]);
@@ -283,14 +285,15 @@ void write_quantized(safetensors_writer& file, const node& row, const quantized_
         const quantized_weights& weights = all.matrices[matrix++];
         const auto* codes = reinterpret_cast<const Weight*>(weights.codes.data());
         file.add(name, extents, std::vector<Weight>(codes, codes + weights.codes.size()));
-        file.add(name + "_scale", {array.extents[0]}, weights.scales);
-        if (!weights.zero_points.empty()) file.add(name + "_zero_point", {array.extents[0]}, weights.zero_points);
+        file.add(joined({name, "_scale"}), {array.extents[0]}, weights.scales);
+        if (!weights.zero_points.empty())
+            file.add(joined({name, "_zero_point"}), {array.extents[0]}, weights.zero_points);
     }
 }
 
 /// The twin of int8_reader::read_embedding().
 inline void write_embedding(safetensors_writer& file, const node& row, const std::byte* block) {
-    const std::string name = std::string(row.name) + ".weight";
+    const std::string name = joined({row.name, ".weight"});
     const embedding_layer& layer = *row.described->embedding;
     const auto on_grid = [&]<class Code>(Code) {
         file.add(name, {layer.rows, layer.columns},
@@ -309,8 +312,8 @@ inline void write_embedding(safetensors_writer& file, const node& row, const std
         scales.push_back(ranges[i].scale);
         offsets.push_back(ranges[i].offset);
     }
-    file.add(name + "_scale", {at.rows}, scales);
-    file.add(name + "_offset", {at.rows}, offsets);
+    file.add(joined({name, "_scale"}), {at.rows}, scales);
+    file.add(joined({name, "_offset"}), {at.rows}, offsets);
 }
 
 template <class Network, class Predicate> constexpr bool any_row(Predicate holds) {
@@ -324,11 +327,8 @@ template <class Network> std::string signature_of_network() {
 }
 
 /// What it would be with fused tables of 2^bits entries.
-template <class Network> std::string signature_with_table_bits(int bits) {
-    auto table = Network::stage::table;
-    for (int i = 0; i != table.size; ++i)
-        if (is_table(table.nodes[i].activation)) table.nodes[i].table_bits = static_cast<std::int8_t>(bits);
-    return signature_text(signature_of(table, Network::stage::arithmetic));
+template <class Network> [[gnu::cold]] std::string signature_with_table_bits(int bits) {
+    return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic, bits));
 }
 
 }  // namespace detail
@@ -344,7 +344,10 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
     Network model;
     detail::int8_reader reader(file);
     const std::span<const node> rows = Network::rows();
-    reader.read_header(detail::signature_of_network<Network>(), detail::signature_with_table_bits<Network>);
+    constexpr bool has_fused_tables =
+        detail::any_row<Network>([](const node& row) { return is_table(row.activation); });
+    reader.read_header(detail::signature_of_network<Network>(),
+                       has_fused_tables ? detail::signature_with_table_bits<Network> : nullptr);
     reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const node& row = rows[i];

@@ -1,6 +1,7 @@
 // Text in files and messages: UTF-8 checked, JSON strings written, names from files quoted, pieces joined.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -21,6 +22,8 @@ inline namespace v0 {
 
 /// A count or offset for a message.
 [[gnu::cold]] inline std::string decimal(std::uint64_t number) { return std::to_string(number); }
+[[gnu::cold]] inline std::string signed_decimal(std::int64_t number) { return std::to_string(number); }
+template <std::signed_integral Number> std::string decimal(Number number) { return signed_decimal(number); }
 
 /// Length of the longest prefix of `text` that is valid UTF-8: no overlong forms, surrogates or codes above U+10FFFF.
 inline std::size_t valid_utf8_prefix(std::string_view text) {

@@ -70,21 +70,21 @@ template <class Arch, class Cells, int Phases, int Count>
 #pragma GCC unroll 1
         for (int v = 0; v != ops::vectors; ++v) {
             int32 sum[groups * Phases];
-            unroll<groups * Phases>([&](auto i) __attribute__((always_inline)) {
+            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
                 sum[i] = ops::template load<int32>(bias + v * ops::lanes);
             });
             const std::byte* panel = weights + v * vector_bytes;
             const auto multiply = [&](int i) __attribute__((always_inline)) {
                 const std::byte* cell = cells + v * vector_bytes + offsets[i];
                 decltype(Cells::template weights<ops>(panel)) w[Phases];
-                unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                repeat<Phases>([&](int phase) __attribute__((always_inline)) {
                     w[phase] = Cells::template weights<ops>(panel + phase * width * 4);
                     ops::keep(w[phase]);
                 });
-                unroll<groups>([&](auto group) __attribute__((always_inline)) {
+                repeat<groups>([&](int group) __attribute__((always_inline)) {
                     auto a = Cells::template activations<ops>(cell + group * group_bytes);
                     if constexpr (Phases > 1) ops::keep(a);
-                    unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                    repeat<Phases>([&](int phase) __attribute__((always_inline)) {
                         Cells::template dot<ops>(sum[group * Phases + phase], a, w[phase]);
                         ops::keep(sum[group * Phases + phase]);
                     });
@@ -94,7 +94,7 @@ template <class Arch, class Cells, int Phases, int Count>
             if constexpr (Count != 0) unroll<Count>(multiply);
             else
                 for (int i = 0; i != count; ++i) multiply(i);
-            unroll<groups * Phases>([&](auto i) __attribute__((always_inline)) {
+            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
                 ops::store(sums + i * width + v * ops::lanes, sum[i]);
             });
         }
@@ -115,13 +115,13 @@ template <class Arch, int Phases, int Groups>
 #pragma GCC unroll 1
         for (int v = 0; v != ops::vectors; ++v) {
             typename ops::int32 sum[outputs];
-            unroll<outputs>([&](auto i) __attribute__((always_inline)) {
+            repeat<outputs>([&](int i) __attribute__((always_inline)) {
                 sum[i] = ops::template load<typename ops::int32>(bias + v * ops::lanes);
             });
-            unroll<3>([&](auto row) __attribute__((always_inline)) {
+            repeat<3>([&](int row) __attribute__((always_inline)) {
                 const std::byte* cell = cells + v * vector_bytes + offsets[2 * row];
                 typename ops::int16 w[2][Phases];
-                unroll<2 * Phases>([&](auto i) __attribute__((always_inline)) {
+                repeat<2 * Phases>([&](int i) __attribute__((always_inline)) {
                     auto& vector = w[i / Phases][i % Phases];
                     vector = word_cells::weights<ops>(weights + (2 * Phases * row + i) * width * 4 + v * vector_bytes);
                     ops::keep(vector);
@@ -139,7 +139,7 @@ template <class Arch, int Phases, int Groups>
                     });
                 });
             });
-            unroll<outputs>([&](auto i) __attribute__((always_inline)) {
+            repeat<outputs>([&](int i) __attribute__((always_inline)) {
                 ops::store(sums + i * width + v * ops::lanes, sum[i]);
             });
         }

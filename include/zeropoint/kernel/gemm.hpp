@@ -208,11 +208,12 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
                 });
             }
-            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
+            // What is unrolled late beside blocks costs g++ a register of theirs.
+            unroll<Vectors, from_end>([&](auto v) __attribute__((always_inline)) {
                 w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
             });
             [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
-            repeat<Rows>([&](int row) __attribute__((always_inline)) {
+            unroll<Rows, from_end>([&](auto row) __attribute__((always_inline)) {
                 const auto a = ops::broadcast(rows[row] + k);
                 unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                     if constexpr (flipped)
@@ -301,9 +302,9 @@ template <class Arch, int Rows>
     constexpr int step = ops::lanes * 4;
 
     const std::uint8_t* rows[Rows];
-    unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+    repeat<Rows>([&](int row) __attribute__((always_inline)) {
         rows[row] = band + offsets[row];
-        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, ops::template load<int32>(bias + v * ops::lanes));
         });
     });
@@ -318,10 +319,10 @@ template <class Arch, int Rows>
                 const std::ptrdiff_t stop = k + window < end ? k + window : end;
                 const auto multiply = [&](std::ptrdiff_t at, auto first) __attribute__((always_inline)) {
                     typename ops::int8 w[ops::vectors];
-                    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                    repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
                         w[v] = ops::template load<typename ops::int8>(panel + v * step);
                     });
-                    unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+                    repeat<Rows>([&](int row) __attribute__((always_inline)) {
                         const auto a = ops::broadcast(rows[row] + at);
                         unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                             if constexpr (first) tile[row][v] = ops::pair_sums(a, w[v]);
@@ -334,8 +335,8 @@ template <class Arch, int Rows>
                 multiply(k, std::true_type{});
                 for (k += 4; k < stop; k += 4) multiply(k, std::false_type{});
                 ops::memory_fence();
-                unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-                    unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                repeat<Rows>([&](int row) __attribute__((always_inline)) {
+                    repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
                         std::int32_t* place = sums + (row * ops::vectors + v) * ops::lanes;
                         int32 sum = ops::template load<int32>(place);
                         ops::add_widened(sum, tile[row][v]);

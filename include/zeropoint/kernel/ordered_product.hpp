@@ -33,24 +33,24 @@ template <class Number, int Rows, int Vectors>
                                                 float* y, std::ptrdiff_t y_pitch) noexcept {
     constexpr int size = numbers_in<Number>;
     Number sums[Rows][Vectors];
-    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    repeat<Vectors>([&](int v) __attribute__((always_inline)) {
         const Number first = bias == nullptr ? Number(0.0f) : load_number<Number>(bias + column + v * size);
-        unroll<Rows>([&](auto r) __attribute__((always_inline)) { sums[r][v] = first; });
+        repeat<Rows>([&](int r) __attribute__((always_inline)) { sums[r][v] = first; });
     });
     const float* weights = w.values + column;
     for (int k = 0; k != depth; ++k, weights += w.pitch) {
         Number weight[Vectors];
-        unroll<Vectors>([&](auto v)
+        repeat<Vectors>([&](int v)
                             __attribute__((always_inline)) { weight[v] = load_number<Number>(weights + v * size); });
-        unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+        repeat<Rows>([&](int r) __attribute__((always_inline)) {
             const Number value(x.values[r * x.pitch + k]);
-            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
                 sums[r][v] = sums[r][v] + rounded(Number(value * weight[v]));
             });
         });
     }
-    unroll<Rows>([&](auto r) __attribute__((always_inline)) {
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+    repeat<Rows>([&](int r) __attribute__((always_inline)) {
+        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
             store_number(sums[r][v], y + r * y_pitch + column + v * size);
         });
     });

@@ -195,7 +195,7 @@ private:
         if constexpr (keeps_sums<Format, Epilogue>) {
             int32 sums[Rows][Panels][ops::vectors];
             multiply<Format>(x, weights, bias, sums);
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            repeat<Rows>([&](int row) __attribute__((always_inline)) {
                 finish<(Panels - 1) * width + LastChannels>(epilogue, sums[row], channel, y + row * Channels + channel);
             });
         } else {
@@ -227,8 +227,8 @@ private:
                                                    std::int32_t* stored) noexcept {
         int32 sums[TileRows][1][ops::vectors];
         multiply<Format>(x, weights, bias, sums);
-        unroll<TileRows>([&](auto row) __attribute__((always_inline)) {
-            unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+        repeat<TileRows>([&](int row) __attribute__((always_inline)) {
+            repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
                 ops::store(stored + row * width + v * ops::lanes, sums[row][0][v]);
             });
         });
@@ -246,8 +246,8 @@ private:
         using tile = int32[TileRows][Panels][ops::vectors];
         constexpr int row_vectors = Panels * ops::vectors;
         tile set_sums[sets];
-        unroll<TileRows * row_vectors>([&](auto i) __attribute__((always_inline)) {
-            constexpr int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+        repeat<TileRows * row_vectors>([&](int i) __attribute__((always_inline)) {
+            const int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
             set_sums[0][row][panel][v] = ops::template load<int32>(bias + panel * width + v * ops::lanes);
             if constexpr (flipped) {
                 std::int32_t sum;
@@ -255,16 +255,16 @@ private:
                 ops::add(set_sums[0][row][panel][v], sum);
             }
             if constexpr (sets > 1)
-                unroll<sets - 1>([&](auto set)
+                repeat<sets - 1>([&](int set)
                                      __attribute__((always_inline)) { set_sums[set + 1][row][panel][v] = int32(0); });
         });
         const auto step = [&](int k, tile& sums_of_set) __attribute__((always_inline)) {
             decltype(Format::template load<ops>(weights)) w[row_vectors];
-            unroll<row_vectors>([&](auto i) __attribute__((always_inline)) {
+            repeat<row_vectors>([&](int i) __attribute__((always_inline)) {
                 w[i] = Format::template load<ops>(weights + i / ops::vectors * panel_pitch +
                                                   (k * ops::vectors + i % ops::vectors) * vector_weights);
             });
-            unroll<TileRows>([&](auto row) __attribute__((always_inline)) {
+            repeat<TileRows>([&](int row) __attribute__((always_inline)) {
                 const auto* from = x + row * row_pitch<Format> + k * Format::depth;
                 const auto a = ops::broadcast(from);
                 unroll<row_vectors>([&](auto i) __attribute__((always_inline)) {
@@ -273,18 +273,18 @@ private:
                     else Format::template dot<ops>(sum, a, w[i]);
                 });
                 // Or g++ adds all products at the end, from memory.
-                unroll<Panels>([&](auto p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
+                repeat<Panels>([&](int p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
             });
         };
 #pragma GCC unroll 8
         for (int k = 0; k <= steps - sets; k += sets)
             unroll<sets>([&](auto set) __attribute__((always_inline)) { step(k + set, set_sums[set]); });
         for (int k = steps - steps % sets; k != steps; ++k) step(k, set_sums[0]);
-        unroll<TileRows * row_vectors>([&](auto i) __attribute__((always_inline)) {
-            constexpr int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+        repeat<TileRows * row_vectors>([&](int i) __attribute__((always_inline)) {
+            const int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
             sums[row][panel][v] = set_sums[0][row][panel][v];
             if constexpr (sets > 1)
-                unroll<sets - 1>([&](auto set) __attribute__((always_inline)) {
+                repeat<sets - 1>([&](int set) __attribute__((always_inline)) {
                     sums[row][panel][v] = sums[row][panel][v] + set_sums[set + 1][row][panel][v];
                 });
         });

@@ -99,20 +99,20 @@ template <class Number, int Bits, int Rows>
             for (int r = 0; r != Rows; ++r) sums[r][v] = Number(0.0f);
         const auto add = [&](int k, int index) __attribute__((always_inline)) {
             Number value[Rows];
-            unroll<Rows>([&](auto r) __attribute__((always_inline)) { value[r] = Number(x.values[r * x.pitch + k]); });
+            repeat<Rows>([&](int r) __attribute__((always_inline)) { value[r] = Number(x.values[r * x.pitch + k]); });
             unroll<vectors>([&](auto v) __attribute__((always_inline)) {
                 word_type word;
                 if constexpr (std::is_same_v<Number, float>) word = words[v];
                 else word = word_type::load_unaligned(words + v * size);
                 const Number weight = widened_weight<Number, Bits>(word, index);
-                unroll<Rows>([&](auto r) __attribute__((always_inline)) {
+                repeat<Rows>([&](int r) __attribute__((always_inline)) {
                     sums[r][v] = sums[r][v] + rounded(Number(value[r] * weight));
                 });
             });
         };
         int k = begin;
         for (; k + per_word <= end; k += per_word, words += weight_only_channels)
-            unroll<per_word>([&](auto index) __attribute__((always_inline)) { add(k + index, index); });
+            repeat<per_word>([&](int index) __attribute__((always_inline)) { add(k + index, index); });
         if (k != end) {
             for (int index = 0; k != end; ++k, ++index) add(k, index);
             words += weight_only_channels;

@@ -222,10 +222,10 @@ template <class Arch, class Winograd>
     constexpr int inputs = Winograd::method.inputs;
     for (std::ptrdiff_t channel = 0; channel != channels; channel += lanes::word_count) {
         typename lanes::words d[inputs], v[inputs];
-        unroll<inputs>([&](auto i)
+        repeat<inputs>([&](int i)
                            __attribute__((always_inline)) { d[i] = lanes::load(from + channel + i * from_step); });
         Winograd::transform_input(d, v);
-        unroll<inputs>([&](auto i) __attribute__((always_inline)) { lanes::store(to + channel + i * to_step, v[i]); });
+        repeat<inputs>([&](int i) __attribute__((always_inline)) { lanes::store(to + channel + i * to_step, v[i]); });
     }
 }
 
@@ -265,17 +265,17 @@ template <class Arch, class Winograd>
         // Two vectors at a time, because two stores to one cache line take as long as one.
         for (int lane = 0; lane != row; lane += 2 * count) {
             alignas(64) std::int16_t columns[inputs][3][2 * count];
-            unroll<3>([&](auto k) __attribute__((always_inline)) {
+            repeat<3>([&](int k) __attribute__((always_inline)) {
                 value u[2][inputs];
-                unroll<2>([&](auto v) __attribute__((always_inline)) {
+                repeat<2>([&](int v) __attribute__((always_inline)) {
                     const value zero_point = lanes::load(zero_points + lane + v * count);
                     value g[3];
-                    unroll<3>([&](auto i) __attribute__((always_inline)) {
+                    repeat<3>([&](int i) __attribute__((always_inline)) {
                         g[i] = lanes::load(filters + (3 * i + k) * row + lane + v * count) - zero_point;
                     });
                     Winograd::transform_kernel(g, u[v], six);
                 });
-                unroll<2 * inputs>([&](auto i) __attribute__((always_inline)) {
+                repeat<2 * inputs>([&](int i) __attribute__((always_inline)) {
                     lanes::store(columns[i / 2][k] + i % 2 * count, u[i % 2][i / 2]);
                 });
             });
@@ -283,13 +283,13 @@ template <class Arch, class Winograd>
 #pragma GCC unroll 1
             for (int i = 0; i != inputs; ++i, to += inputs * position_pitch) {  // unrolled, it would need 36 addresses
                 value u[2][inputs];
-                unroll<2>([&](auto v) __attribute__((always_inline)) {
+                repeat<2>([&](int v) __attribute__((always_inline)) {
                     value g[3];
-                    unroll<3>([&](auto k)
+                    repeat<3>([&](int k)
                                   __attribute__((always_inline)) { g[k] = lanes::load(columns[i][k] + v * count); });
                     Winograd::transform_kernel(g, u[v], six);
                 });
-                unroll<2 * inputs>([&](auto x) __attribute__((always_inline)) {
+                repeat<2 * inputs>([&](int x) __attribute__((always_inline)) {
                     lanes::store(to + x / 2 * position_pitch + x % 2 * count, u[x % 2][x / 2]);
                 });
             }
@@ -314,16 +314,16 @@ template <class Arch, class Winograd>
         value columns[outputs][inputs];
         for (int x = 0; x != inputs; ++x) {
             value m[inputs], y[outputs];
-            unroll<inputs>([&](auto i) __attribute__((always_inline)) {
+            repeat<inputs>([&](int i) __attribute__((always_inline)) {
                 m[i] = lanes::load(products + (i * inputs + x) * position_pitch + channel);
             });
             Winograd::transform_output(m, y);
-            unroll<outputs>([&](auto i) __attribute__((always_inline)) { columns[i][x] = y[i]; });
+            repeat<outputs>([&](int i) __attribute__((always_inline)) { columns[i][x] = y[i]; });
         }
         for (int row = 0; row != outputs; ++row) {
             value y[outputs];
             Winograd::transform_output(columns[row], y);
-            unroll<outputs>([&](auto i) __attribute__((always_inline)) {
+            repeat<outputs>([&](int i) __attribute__((always_inline)) {
                 const value exact = lanes::shift_right(lanes::template multiply<method.reciprocal>(y[i]), method.shift);
                 lanes::store(sums + row * row_pitch + i * width + channel,
                              exact + lanes::load(start + row * start_row + i * start_pixel + channel));

@@ -13,7 +13,9 @@ inline namespace v0 {
 
 /// Hash of everything that gives a file's integers their meaning: operators with their parameter, names, extents, windows, dtypes with their
 /// ranges, who shares a scale, how many entries fused tables have, and the requantization policy. Not of the architecture, nor of where things lie in memory.
-template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization) {
+/// With `other_table_bits`, what it would be with fused tables of so many bits.
+template <int N>
+constexpr std::uint64_t signature_of(const graph<N>& g, const char* requantization, int other_table_bits = 0) {
     std::uint64_t hash = 14695981039346656037ull;  // FNV-1a over 32-bit words
     const auto mix = [&](std::int64_t value) {
         hash = (hash ^ (static_cast<std::uint64_t>(value) & 0xffffffffu)) * 1099511628211ull;
@@ -57,7 +59,9 @@ template <int N> constexpr std::uint64_t signature_of(const graph<N>& g, const c
         if (row.kind == op::conv3d || row.kind == op::conv_transpose3d)
             for (const int number : {row.depth.kernel, row.depth.stride, row.depth.padding, row.depth.dilation})
                 mix(number);
-        if (row.table_bits != 8) mix(row.table_bits);  // files of 8 bits keep their signatures
+        const int table_bits =
+            other_table_bits != 0 && is_table(row.activation) ? other_table_bits : int{row.table_bits};
+        if (table_bits != 8) mix(table_bits);  // files of 8 bits keep their signatures
         mix(std::bit_cast<std::int32_t>(row.parameter));
         if (row.kind == op::activation || row.activation == op::activation) {
             mix_text(row.function->kind);

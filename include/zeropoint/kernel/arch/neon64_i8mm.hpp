@@ -48,7 +48,7 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
 #else
         constexpr int pairs = (Rows + 1) / 2;
         uint8x16_t first[pairs], second[pairs];
-        unroll<pairs>([&](auto pair) __attribute__((always_inline)) {
+        repeat<pairs>([&](int pair) __attribute__((always_inline)) {
             const uint64x2_t upper = vreinterpretq_u64_u8(vld1q_u8(rows[2 * pair] + k)),
                              lower = vreinterpretq_u64_u8(vld1q_u8(rows[second_of<Rows>(pair)] + k));
             first[pair] = vreinterpretq_u8_u64(vtrn1q_u64(upper, lower));
@@ -65,7 +65,7 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
                                                       const std::int8_t* panel) {
         constexpr int pairs = (Rows + 1) / 2;
         uint8x16_t a[pairs];
-        unroll<pairs>([&](auto pair) __attribute__((always_inline)) {
+        repeat<pairs>([&](int pair) __attribute__((always_inline)) {
             a[pair] = vcombine_u8(vld1_u8(rows[2 * pair] + k), vld1_u8(rows[second_of<Rows>(pair)] + k));
             asm volatile("" : "+w"(a[pair]));
         });
@@ -79,9 +79,9 @@ struct neon64_i8mm_operations : neon64_dotprod_base<neon64_i8mm_operations> {
         const auto load_row = [&](int row) __attribute__((always_inline)) {
             return vset_lane_s32(base::four_bytes(rows[row] + k), vdup_n_s32(0), 0);
         };
-        unroll<(Rows + 1) / 2>([&](auto pair) __attribute__((always_inline)) {
+        repeat<(Rows + 1) / 2>([&](int pair) __attribute__((always_inline)) {
             const int32x4_t both = vcombine_s32(load_row(2 * pair), load_row(second_of<Rows>(pair)));
-            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
                 const uint32x4_t w = vreinterpretq_u32_s8(vld1q_s8(panel + v * 16));
                 add_matrix(tile[2 * pair][v].low, vreinterpretq_u8_s32(both),
                            vreinterpretq_s8_u64(vmovl_u32(vget_low_u32(w))));
@@ -116,12 +116,12 @@ private:
         unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             int8x16_t low, high;
             base::template load_two<Offset + v * 32>(panel, low, high);
-            unroll<Pairs>([&](auto pair)
+            repeat<Pairs>([&](int pair)
                               __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].low, a[pair], low); });
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].low); });
-            unroll<Pairs>([&](auto pair)
+            repeat<Pairs>([&](int pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].low); });
+            repeat<Pairs>([&](int pair)
                               __attribute__((always_inline)) { add_matrix(tile[2 * pair][v].high, a[pair], high); });
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].high); });
+            repeat<Pairs>([&](int pair) __attribute__((always_inline)) { base::pin(tile[2 * pair][v].high); });
         });
     }
 };

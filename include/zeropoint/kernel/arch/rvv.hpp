@@ -87,7 +87,7 @@ public:
                                                       const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const Weight* panel) {
         constexpr int pair_weights = 2 * static_cast<int>(channels);
-        unroll<4>([&](auto pair) __attribute__((always_inline)) {
+        repeat<4>([&](int pair) __attribute__((always_inline)) {
             multiply_step(tile, rows, k + 2 * pair, panel + pair * pair_weights);
             base::memory_fence();  // or g++ loads the weights of several pairs ahead and spills them
         });
@@ -95,7 +95,7 @@ public:
     template <int Rows, int Vectors>
     [[gnu::always_inline]] static void add_blocks(int32 (&tile)[Rows][Vectors],
                                                   const row_sums (&blocks)[Rows][Vectors]) {
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+        repeat<Rows>([&](int row) __attribute__((always_inline)) {
             const vint32m4_t values = blocks[row][0].values;
             tile[row][0] += int32(__riscv_vget_v_i32m4_i32m1(values, 0));
             tile[row][1] += int32(__riscv_vget_v_i32m4_i32m1(values, 1));
@@ -166,7 +166,7 @@ private:
     [[gnu::always_inline]] static void multiply_weights(row_sums (&tile)[Rows][Vectors],
                                                         const std::int16_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                         vint16m2_t weights) {
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+        repeat<Rows>([&](int row) __attribute__((always_inline)) {
             row_sums& sums = tile[row][0];
             sums.values = __riscv_vwmacc_vx_i32m4(sums.values, rows[row][k], weights, channels);
         });

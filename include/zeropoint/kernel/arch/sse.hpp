@@ -65,11 +65,11 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
     [[gnu::always_inline]] static void multiply_block(int32 (&tile)[Rows][Vectors],
                                                       const Activation* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const Weight* panel) {
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+        repeat<Rows>([&](int row) __attribute__((always_inline)) {
             const __m128i four = _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[row] + k));
             unroll<4>([&](auto i) __attribute__((always_inline)) {
                 const __m128i a = splat<i>(four);
-                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                repeat<Vectors>([&](int v) __attribute__((always_inline)) {
                     Derived::add_products(tile[row][v].data, a, panel + (i * vectors + v) * (16 / sizeof(Weight)));
                 });
             });

@@ -89,7 +89,7 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
     template <int Rows, int Vectors>
     [[gnu::always_inline]] static void add_blocks(int32 (&tile)[Rows][Vectors],
                                                   const long_sums (&blocks)[Rows][Vectors]) {
-        unroll<Rows * Vectors>([&](auto i) __attribute__((always_inline)) {
+        repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
             const long_sums& block = blocks[i / Vectors][i % Vectors];
             tile[i / Vectors][i % Vectors] +=
                 int32(svuzp1_s32(svreinterpret_s32_s64(block.low), svreinterpret_s32_s64(block.high)));
@@ -147,7 +147,7 @@ private:
         constexpr int halves = (Pairs + 1) / 2;
         const svbool_t loaded = Pairs == 4 ? svptrue_b16() : svptrue_pat_b16(SV_VL2);
         int16 a[Rows];
-        unroll<Rows>([&](auto row)
+        repeat<Rows>([&](int row)
                          __attribute__((always_inline)) { a[row] = int16(svld1rq_s16(loaded, rows[row] + k)); });
         unroll<halves * Vectors>([&](auto i) __attribute__((always_inline)) {
             constexpr int half = i / Vectors, v = i % Vectors;
@@ -158,7 +158,7 @@ private:
             const int32 first = load_pair(2 * half), second = load_pair(2 * half + 1);
             const int16 low(svreinterpret_s16_s32(svzip1_s32(first, second))),
                 high(svreinterpret_s16_s32(svzip2_s32(first, second)));
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            repeat<Rows>([&](int row) __attribute__((always_inline)) {
                 long_sums& sums = tile[row][v];
                 sums.low = int64(svdot_lane_s64(sums.low, low, a[row], half));
                 sums.high = int64(svdot_lane_s64(sums.high, high, a[row], half));
@@ -198,14 +198,14 @@ template <std::size_t Bits> struct sve_operations : sve_base<sve_operations<Bits
                                                       const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const std::int8_t* panel) {
         int8 a[Rows];
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+        repeat<Rows>([&](int row) __attribute__((always_inline)) {
             a[row] = int8(svreinterpret_s8_u8(svld1rq_u8(svptrue_b8(), rows[row] + k)));
         });
         unroll<4 * Vectors>([&](auto i) __attribute__((always_inline)) {
             constexpr int quad = i / Vectors, v = i % Vectors;
             const int8 w(svld1_s8(svptrue_b8(), panel + (quad * base::vectors + v) * 4 * lanes));
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) { keep_low(a[row]); });
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+            repeat<Rows>([&](int row) __attribute__((always_inline)) { keep_low(a[row]); });
+            repeat<Rows>([&](int row) __attribute__((always_inline)) {
                 tile[row][v] = int32(svdot_lane_s32(tile[row][v], w, a[row], quad));
             });
             base::keep(tile[Rows - 1][v]);

@@ -58,7 +58,7 @@ template <std::size_t Bits> struct sve_i8mm_operations : sve_base<sve_i8mm_opera
 #else
         constexpr int pairs = (Rows + 1) / 2;
         uint8 first[pairs], second[pairs];
-        unroll<pairs>([&](auto pair) __attribute__((always_inline)) {
+        repeat<pairs>([&](int pair) __attribute__((always_inline)) {
             const svuint64_t upper = load_row(svptrue_b8(), rows[2 * pair] + k),
                              lower = load_row(svptrue_b8(), rows[second_of<Rows>(pair)] + k);
             first[pair] = uint8(svreinterpret_u8_u64(svtrn1_u64(upper, lower)));
@@ -88,10 +88,10 @@ template <std::size_t Bits> struct sve_i8mm_operations : sve_base<sve_i8mm_opera
         uint8 a[pairs];
         load_pairs<4>(a, rows, k);
         const svint32_t zero = svdup_n_s32(0);
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
             const svint32_t w = svreinterpret_s32_s8(svld1_s8(svptrue_b8(), panel + v * 4 * lanes));
             const int8 low(svreinterpret_s8_s32(svzip1_s32(w, zero))), high(svreinterpret_s8_s32(svzip2_s32(w, zero)));
-            unroll<pairs>([&](auto pair) __attribute__((always_inline)) {
+            repeat<pairs>([&](int pair) __attribute__((always_inline)) {
                 matrix_sums& sums = tile[2 * pair][v];
                 sums.low = int32(svusmmla_s32(sums.low, a[pair], low));
                 sums.high = int32(svusmmla_s32(sums.high, a[pair], high));
@@ -123,7 +123,7 @@ private:
     [[gnu::always_inline]] static void load_pairs(uint8 (&a)[Pairs], const std::uint8_t* const (&rows)[Rows],
                                                   std::ptrdiff_t k) {
         const svbool_t loaded = svptrue_pat_b8(Count == 8 ? SV_VL8 : SV_VL4);
-        unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
+        repeat<Pairs>([&](int pair) __attribute__((always_inline)) {
             a[pair] = uint8(svreinterpret_u8_u64(
                 svtrn1_u64(load_row(loaded, rows[2 * pair] + k), load_row(loaded, rows[second_of<Rows>(pair)] + k))));
             base::pin(a[pair]);
@@ -133,13 +133,13 @@ private:
     template <int Rows, int Vectors, int Pairs>
     [[gnu::always_inline]] static void multiply_octets(matrix_sums (&tile)[Rows][Vectors], const uint8 (&a)[Pairs],
                                                        const std::int8_t* panel) {
-        unroll<2 * Vectors>([&](auto i) __attribute__((always_inline)) {
+        repeat<2 * Vectors>([&](int i) __attribute__((always_inline)) {
             const int8 w(svld1_s8(svptrue_b8(), panel + i * 4 * lanes));
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
+            repeat<Pairs>([&](int pair) __attribute__((always_inline)) {
                 int32& sums = i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high;
                 sums = int32(svusmmla_s32(sums, a[pair], w));
             });
-            unroll<Pairs>([&](auto pair) __attribute__((always_inline)) {
+            repeat<Pairs>([&](int pair) __attribute__((always_inline)) {
                 base::pin(i % 2 == 0 ? tile[2 * pair][i / 2].low : tile[2 * pair][i / 2].high);
             });
         });

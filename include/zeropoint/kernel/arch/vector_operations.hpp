@@ -124,7 +124,7 @@ template <class Derived, class Arch> struct vector_operations {
         for_each_cells(
             to, [&](int first, auto* out) __attribute__((always_inline)) {
                 bytes16 row[4];
-                unroll<4>([&](auto i)
+                repeat<4>([&](int i)
                               __attribute__((always_inline)) { row[i] = cell_bytes(rows[i] + at + first) ^ flip; });
                 const bytes16 low = zip<16, 0>(row[0], row[1]), low_other = zip<16, 0>(row[2], row[3]);
                 out[0] = bits<bytes16>(zip<8, 0>(bits<words8>(low), bits<words8>(low_other)));
@@ -207,7 +207,7 @@ template <class Derived, class Arch> struct vector_operations {
         using bytes = typename compiler_vector<std::uint8_t, 4 * lanes>::type;
         constexpr int lower = std::endian::native == std::endian::little ? 0 : 1;
         words codes[4], halves[2];
-        unroll<4>([&](auto i) __attribute__((always_inline)) {
+        repeat<4>([&](int i) __attribute__((always_inline)) {
             codes[i] = __builtin_bit_cast(words, xsimd::min(xsimd::max(v[i], low), high) + added);
         });
         select_elements<lower, 2>(codes[0], codes[1], halves[0]);
@@ -273,10 +273,10 @@ private:
     template <class Body> [[gnu::always_inline]] static void for_each_cells(std::byte* to, Body body) {
         constexpr int width = Derived::vectors * lanes, vectors = block_cells / 4;
         static_assert(width % block_cells == 0, "vector_operations: a panel has a multiple of 8 channels");
-        unroll<width / block_cells>([&](auto block) __attribute__((always_inline)) {
+        repeat<width / block_cells>([&](int block) __attribute__((always_inline)) {
             bytes16 out[vectors];
             body(block * block_cells, out);
-            unroll<vectors>([&](auto i)
+            repeat<vectors>([&](int i)
                                 __attribute__((always_inline)) { store16(to + (block * vectors + i) * 16, out[i]); });
         });
     }

@@ -62,10 +62,10 @@ public:
                                                       const std::uint8_t* const (&rows)[Rows], std::ptrdiff_t k,
                                                       const std::int8_t* panel) {
         int8 w[Vectors];
-        unroll<Vectors>([&](auto v) __attribute__((always_inline)) { w[v] = base::load<int8>(panel + v * 16); });
-        unroll<Rows>([&](auto row) __attribute__((always_inline)) {
+        repeat<Vectors>([&](int v) __attribute__((always_inline)) { w[v] = base::load<int8>(panel + v * 16); });
+        repeat<Rows>([&](int row) __attribute__((always_inline)) {
             const auto a = base::bits<signed_bytes>(base::broadcast(rows[row] + k));
-            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
                 dot2(tile[row][v], int16(vec_moadd(a, w[v].data, vec_mule(a, w[v].data))), int16(1));
             });
             base::fence(tile[row]);
