@@ -92,22 +92,22 @@ template <class Fitting, int Vectors, int Pixels, class Arch>
     using floats = xsimd::batch<float, Fitting>;
     const std::ptrdiff_t pixel = a.g.in.channels, next = a.g.stride_width * pixel;
     std::array<std::array<floats, Vectors>, Pixels> sums;
-    repeat<Vectors>([&](int v) __attribute__((always_inline)) {
+    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
         const floats bias = a.bias == nullptr ? floats(0.0f) : floats::load_unaligned(a.bias + c + v * floats::size);
-        repeat<Pixels>([&](int p) __attribute__((always_inline)) { sums[p][v] = bias; });
+        unroll<Pixels>([&](auto p) __attribute__((always_inline)) { sums[p][v] = bias; });
     });
     window.for_each_tap([&](const float* from, const float* tap) __attribute__((always_inline)) {
-        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             const std::size_t at = c + v * floats::size;
             const floats weight = floats::load_unaligned(tap + at);
-            repeat<Pixels>([&](int p) __attribute__((always_inline)) {
+            unroll<Pixels>([&](auto p) __attribute__((always_inline)) {
                 sums[p][v] = xsimd::fma(floats::load_unaligned(from + p * next + at), weight, sums[p][v]);
             });
         });
     });
     const floats low(a.clamp_min), high(a.clamp_max);
-    repeat<Pixels>([&](int p) __attribute__((always_inline)) {
-        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
+    unroll<Pixels>([&](auto p) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             xsimd::min(xsimd::max(sums[p][v], low), high).store_unaligned(y + p * pixel + c + v * floats::size);
         });
     });
@@ -204,7 +204,7 @@ void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, const wind
         for_each_run([&](const float* from, const float* weight) __attribute__((always_inline)) {
             for (std::size_t i = 0; i != vectorized; i += floats::size) {
                 const floats value = floats::load_unaligned(from + i);
-                repeat<Outputs>([&](int o) __attribute__((always_inline)) {
+                unroll<Outputs>([&](auto o) __attribute__((always_inline)) {
                     partial[o] = xsimd::fma(value, floats::load_unaligned(weight + o * depth + i), partial[o]);
                 });
             }
@@ -280,8 +280,8 @@ void conv2d_float_tile(const float_conv2d_arguments<Arch>& a, const float* panel
     std::array<float, tile::channels> bias{};
     for (int j = 0; j != channels; ++j) bias[static_cast<std::size_t>(j)] = a.bias_of(channel + j);
     std::array<std::array<floats, tile::vectors>, tile::pixels> sums;
-    repeat<tile::pixels>([&](int p) __attribute__((always_inline)) {
-        repeat<tile::vectors>([&](int v) __attribute__((always_inline)) {
+    unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
+        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
             sums[p][v] = floats::load_unaligned(bias.data() + v * size);
         });
     });
@@ -299,12 +299,12 @@ void conv2d_float_tile(const float_conv2d_arguments<Arch>& a, const float* panel
             }
             for (int i = 0; i != length; ++i, panel += tile::channels) {
                 std::array<floats, tile::vectors> weights;
-                repeat<tile::vectors>([&](int v) __attribute__((always_inline)) {
+                unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
                     weights[v] = floats::load_unaligned(panel + v * size);
                 });
-                repeat<tile::pixels>([&](int p) __attribute__((always_inline)) {
+                unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
                     const floats value(from[p][i]);
-                    repeat<tile::vectors>([&](int v) __attribute__((always_inline)) {
+                    unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
                         sums[p][v] = xsimd::fma(value, weights[v], sums[p][v]);
                     });
                 });
@@ -314,11 +314,11 @@ void conv2d_float_tile(const float_conv2d_arguments<Arch>& a, const float* panel
 
     const floats low(a.clamp_min), high(a.clamp_max);
     std::array<float, tile::channels> results;
-    repeat<tile::pixels>([&](int p) __attribute__((always_inline)) {
+    unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
         if (p >= count) return;
         float* y = a.y + std::ptrdiff_t{first + p} * g.out.channels + channel;
         float* to = channels == tile::channels ? y : results.data();
-        repeat<tile::vectors>([&](int v) __attribute__((always_inline)) {
+        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
             xsimd::min(xsimd::max(sums[p][v], low), high).store_unaligned(to + v * size);
         });
         if (to != y) std::copy_n(to, channels, y);

@@ -70,7 +70,7 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
             unroll<4>([&](auto i) __attribute__((always_inline)) {
                 const __m128i a = splat<i>(four);
                 repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-                    Derived::add_products(tile[row][v].data, a, panel + (i * vectors + v) * (16 / sizeof(Weight)));
+                    Derived::add_products(tile[row][v].data, a, panel + (i * vectors + v) * int{16 / sizeof(Weight)});
                 });
             });
         });
