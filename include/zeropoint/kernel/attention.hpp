@@ -24,14 +24,12 @@ constexpr int padded_rows(int rows) { return (rows + 15) / 16 * 16; }
 inline void transpose_keys(const float* k, std::ptrdiff_t pitch, int rows, int depth, float scale, float* to) noexcept {
     const std::ptrdiff_t padded = padded_rows(rows);
     constexpr int block = 8;  // rows that are read through while they are in the first-level cache
-    int row = 0;
-    for (; row + block <= rows; row += block, k += block * pitch)
+    for (int row = 0; row < rows; row += block, k += block * pitch) {
+        const int count = std::min(block, rows - row);
         for (int d = 0; d != depth; ++d)
-            for (int j = 0; j != block; ++j) to[d * padded + row + j] = scale * k[j * pitch + d];
-    for (int d = 0; d != depth; ++d) {
-        for (int j = row; j != rows; ++j) to[d * padded + j] = scale * k[(j - row) * pitch + d];
-        std::fill(to + d * padded + rows, to + (d + 1) * padded, 0.0f);
+            for (int j = 0; j < count; ++j) to[d * padded + row + j] = scale * k[j * pitch + d];
     }
+    for (int d = 0; d != depth; ++d) std::fill(to + d * padded + rows, to + (d + 1) * padded, 0.0f);
 }
 
 /// y[i] = (sum over j of e[i][j] * v[j]) * (1 / sum over j of e[i][j]), where e[i][j] = exp(s[i][j] - max over j of s[i][j])
