@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include <zeropoint/layer/embedding_geometry.hpp>
 #include <zeropoint/layer/operation.hpp>
 #include <zeropoint/layer/recurrent_geometry.hpp>
 #include <zeropoint/model/graph.hpp>
