@@ -7,8 +7,8 @@
 #include <zeropoint/kernel/float_rows.hpp>
 #include <zeropoint/kernel/ordered_product.hpp>
 
-// Scores and the product with values are a small part of a transformer's multiplications: 3 % for MiniLM at 64 tokens.
-// They stay float, in one order of sums: a row's result depends on no vector width, and on no row that is not there.
+// What policies of float activations take, and attention_products::float32 (integer_attention.hpp has the one in int8): one
+// order of sums, so that a row's result depends on no vector width, and on no row that is not there.
 
 namespace zp {
 inline namespace v0 {
