@@ -1,6 +1,7 @@
-// A model as a table for people: what each row does, which algorithm computes it and why, and the bytes it takes.
+// A model as a table for people: what each node does, which algorithm computes it and why, and the bytes it takes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -10,18 +11,18 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/algorithm.hpp>
 #include <zeropoint/model/budget.hpp>
 #include <zeropoint/model/network.hpp>
+#include <zeropoint/operators/filters.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// One row of a model. Texts are empty and counts 0 where they do not apply.
+/// One node of a model. Texts are empty and counts 0 where they do not apply.
 struct model_table_row {
     std::string operation;  // "conv2d + relu"
     std::string name;
-    std::vector<int> inputs;  // numbers of rows
+    std::vector<int> inputs;  // numbers of nodes
     shape out;
     scalar_type type = scalar_type::float32;
     std::string algorithm;  // of convolutions and linear layers in int8
@@ -63,14 +64,15 @@ inline std::string cost_text(const kernel::conv2d_cost& cost) {
     return time_text(cost.nanoseconds) + ", " + bytes_text(cost.packed_bytes);
 }
 
-/// Why a row has its algorithm: what it costs, and what those would that are faster or smaller. (Not the plain loops,
+/// Why a node has its algorithm: what it costs, and what those would that are faster or smaller. (Not the plain loops,
 /// which are always slower by far.)
-template <class Arch> std::string why_text(const node& row) {
-    const kernel::conv2d_cost own = cost_of<Arch>(row, row.algorithm);
-    std::string text = std::string(name_of(row.policy.goal)) + ": " + cost_text(own);
+template <class Arch> std::string why_text(const node_view& v) {
+    const algorithm_choice& by = v.n.by;
+    const kernel::conv2d_cost own = operators::cost_of<Arch>(v, by.algorithm);
+    std::string text = std::string(name_of(by.policy.goal)) + ": " + cost_text(own);
     for (const conv2d_algorithm other : kernel::conv2d_algorithms) {
-        if (other == row.algorithm || other == conv2d_algorithm::direct || !supports(row, other)) continue;
-        const kernel::conv2d_cost cost = cost_of<Arch>(row, other);
+        if (other == by.algorithm || other == conv2d_algorithm::direct || !operators::supports(v, other)) continue;
+        const kernel::conv2d_cost cost = operators::cost_of<Arch>(v, other);
         if (cost.nanoseconds >= own.nanoseconds && cost.packed_bytes >= own.packed_bytes) continue;
         text += std::string("; ") + kernel::name_of(other) + ": " + cost_text(cost);
     }
@@ -87,13 +89,13 @@ inline std::string panels_text(const kernel::conv2d_description& description) {
     return text;
 }
 
-/// "elu(1)", "clamp(-1, 1)": a function or clamp with its constants.
-inline std::string activation_text(const node& row, op kind) {
-    const float bounds[] = {row.lowest, row.highest};
+/// "elu(1)", "clamp(-1, 1)": an operator, a function or clamp with its constants.
+inline std::string operator_text(const operator_info& op, const epilogue& fused) {
+    const float bounds_of_clamp[] = {fused.lowest, fused.highest};
     std::span<const float> constants;
-    if (kind == op::activation) constants = row.function->constants;
-    if (kind == op::clamp) constants = bounds;
-    std::string text = kind == row.kind ? kind_of(row) : kind == op::activation ? row.function->kind : name_of(kind);
+    if (op.function != nullptr) constants = op.function->constants;
+    if (&op == fused.clamp && !op.option_names.empty()) constants = bounds_of_clamp;
+    std::string text = op.name;
     for (std::size_t i = 0; i != constants.size(); ++i) {
         char number[32];
         std::snprintf(number, sizeof number, "%s%g", i == 0 ? "(" : ", ", double{constants[i]});
@@ -101,25 +103,56 @@ inline std::string activation_text(const node& row, op kind) {
     }
     return constants.empty() ? text : text + ")";
 }
+/// What a node does, with all that is fused into it.
+inline std::string operation_text(const node_view& v) {
+    const node& n = v.n;
+    std::string text = (n.is_dynamic() ? "dynamic " : "") + operator_text(*n.op, n.fused);
+    const parameter_list list = parameters_of(v);
+    for (int i = 0; i != list.count; ++i)
+        if (const coded_array coding = coding_of(v, list.arrays[i]); coding.has_offsets)
+            text += " of " + std::to_string(coding.quant_max > 15 ? 8 : 4) + " bits";
+    if (n.fused.adds_input_1) text += " + add";
+    if (n.fused.lut != nullptr) text += " + " + operator_text(*n.fused.lut, n.fused);
+    else if (n.fused.clamp != nullptr && n.fused.clamp != n.op) text += " + " + operator_text(*n.fused.clamp, n.fused);
+    return text;
+}
+/// Whether the block of a node has codes alone, whose bytes then are all of it.
+constexpr bool holds_codes(const node& n) {
+    return n.is_float() ? n.weights.storage != scalar_type::float32 : n.op->keeps_codes;
+}
 
-inline model_table_row describe_row(std::span<const node> rows, int i) {
-    const node& row = rows[static_cast<std::size_t>(i)];
+inline model_table_row describe_node(const node_view& v) {
+    const node& n = v.n;
     model_table_row described;
-    described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
-    if (has_coded_table(row)) described.operation += " of " + std::to_string(table_value_bits(row)) + " bits";
-    if (has_residual(row)) described.operation += " + add";
-    if (row.activation != op::none) described.operation += " + " + activation_text(row, row.activation);
-    described.name = row.name;
-    described.inputs.assign(row.inputs, row.inputs + row.input_count);
-    described.out = row.out;
-    described.type = row.type;
-    described.parameter_bytes = row.parameter_bytes;
-    described.scratch_bytes = row.scratch_bytes;
-    described.output_bytes = std::int64_t{row.out.size()} * size_of(row.type);
-    described.macs = macs_of(row);
-    described.arena_offset = row.kind == op::input ? in_user_input : row.arena_offset;
+    described.operation = operation_text(v);
+    described.name = n.name;
+    described.inputs.assign(n.inputs, n.inputs + n.input_count);
+    described.out = n.out.extents;
+    described.type = n.out.storage;
+    described.parameter_bytes = n.at.parameter_bytes;
+    described.scratch_bytes = n.at.scratch_bytes;
+    described.output_bytes = std::int64_t{n.out.extents.size()} * size_of(n.out.storage);
+    described.arena_offset = n.op->is_input ? in_user_input : n.at.arena_offset;
+    if (holds_codes(n)) described.packed_bytes = n.at.parameter_bytes;
     return described;
 }
+/// Of each node, from the rules that the table of a program does not have.
+template <class Stage>
+inline constexpr auto macs_of_nodes = [] {
+    std::array<std::int64_t, static_cast<std::size_t>(Stage::table.size)> all{};
+    for (int i = 0; i != Stage::table.size; ++i) all[static_cast<std::size_t>(i)] = macs_of(Stage::loose.view(i));
+    return all;
+}();
+/// Why a node of a dynamically quantized network stays float32; null, or empty, where that is no question.
+template <class Stage>
+inline constexpr auto reasons_of_nodes = [] {
+    std::array<const char*, static_cast<std::size_t>(Stage::table.size)> all{};
+    if constexpr (requires { Stage::why_float(Stage::loose.view(0)); })
+        for (int i = 0; i != Stage::table.size; ++i)
+            if (!holds_codes(Stage::table.nodes[i]))
+                all[static_cast<std::size_t>(i)] = Stage::why_float(Stage::loose.view(i));
+    return all;
+}();
 
 /// Columns as wide as their widest cell, numbers to the right.
 inline std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
@@ -173,22 +206,22 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
     all.parameter_bytes = network<Stage>::parameter_bytes;
     all.arena_bytes = network<Stage>::arena_bytes;
     all.macs = budget_of<network<Stage>>.macs;
-    const std::span<const node> rows = model.rows();
-    for (int i = 0; i != static_cast<int>(rows.size()); ++i) {
-        const node& row = rows[static_cast<std::size_t>(i)];
-        model_table_row described = detail::describe_row(rows, i);
+    for (int i = 0; i != Stage::table.size; ++i) {
+        const node_view v = Stage::table.view(i);
+        const node& n = v.n;
+        model_table_row described = detail::describe_node(v);
         described.is_boundary = is_boundary(Stage::table, i);
-        const bool codes_table = keeps_table_codes(row);
-        if (row.dynamic || keeps_codes(row) || codes_table) described.packed_bytes = row.parameter_bytes;
-        if constexpr (requires { Stage::why_float(row); })
-            if (!row.dynamic && !codes_table) described.why = Stage::why_float(row);
-        if (row.type != scalar_type::float32 && !row.is_indices()) described.quantization = model.ranges()[row.slot];
-        if (row.algorithm != conv2d_algorithm::automatic) {
-            described.algorithm = kernel::name_of(row.algorithm);
-            described.why = detail::why_text<Arch>(row);
-            described.packed_bytes = static_cast<std::int64_t>(cost_of<Arch>(row, row.algorithm).packed_bytes);
+        described.macs = detail::macs_of_nodes<Stage>[static_cast<std::size_t>(i)];
+        if (const char* reason = detail::reasons_of_nodes<Stage>[static_cast<std::size_t>(i)]; reason != nullptr)
+            described.why = reason;
+        if (n.out.is_codes()) described.quantization = model.ranges()[n.out.qparams_id];
+        if (n.by.algorithm != conv2d_algorithm::automatic) {
+            described.algorithm = kernel::name_of(n.by.algorithm);
+            described.why = detail::why_text<Arch>(v);
+            described.packed_bytes =
+                static_cast<std::int64_t>(operators::cost_of<Arch>(v, n.by.algorithm).packed_bytes);
             described.panels =
-                detail::panels_text(describe_row_kernels<Arch>(row, model.parameters() + row.parameter_offset));
+                detail::panels_text(operators::describe_filters<Arch>(v, model.parameters() + n.at.parameter_offset));
         }
         all.rows.push_back(std::move(described));
     }

@@ -5,18 +5,24 @@
 #include <span>
 #include <string>
 
-#include <zeropoint/io/dynamic_model.hpp>
+#include <zeropoint/io/model_reader.hpp>
+#include <zeropoint/io/model_writer.hpp>
+#include <zeropoint/io/safetensors.hpp>
 
 namespace zp {
 inline namespace v0 {
 
+/// The float network from an open file. See zp::load for what is checked.
+template <class Net, class Arch = default_architecture>
+float_model<Net, Arch> read_float_model(const safetensors_file& file) {
+    return detail::read_network<float_model<Net, Arch>>(file);
+}
+
 namespace detail {
 template <class Model> auto read_model(const safetensors_file& file) {
-    if constexpr (requires { typename Model::stage::kernels; }) return read_int8_model<Model>(file);
-    else if constexpr (requires { typename Model::stage::dynamic_kernels; }) return read_dynamic_model<Model>(file);
-    else if constexpr (requires { typename Model::stage; })
-        return read_float_model<typename Model::net, typename Model::stage::architecture>(file);
-    else return read_float_model<Model>(file);
+    if constexpr (!requires { typename Model::stage; }) return read_float_model<Model>(file);
+    else if constexpr (int8_stage<typename Model::stage>) return read_network<Model>(file);
+    else return read_float_model<typename Model::net, typename Model::stage::architecture>(file);
 }
 }  // namespace detail
 

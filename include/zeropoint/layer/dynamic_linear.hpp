@@ -15,7 +15,7 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/dynamic_linear.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>
-#include <zeropoint/layer/quantize_filters.hpp>
+#include <zeropoint/operators/quantize_filters.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/qscheme.hpp>

@@ -12,7 +12,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/transposed_layout.hpp>
-#include <zeropoint/layer/conv_transpose_options.hpp>
+#include <zeropoint/operators/conv_transpose_options.hpp>
 #include <zeropoint/layer/static_checks.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 
@@ -25,10 +25,10 @@ inline namespace v0 {
 ///     using layer = zp::quantized_conv_transpose2d<zp::shape{8, 8, 32}, zp::conv_transpose{.out_channels = 16, .kernel = 2, .stride = 2}>;
 ///     const layer up(weights, bias, x.quantization, y.quantization);   // packs once
 ///     up(x, y, memory);                                                // layer::workspace memory; y is 16x16x16
-template <shape Input, conv_transpose Options, op Activation = op::none, class Policy = fused_policy<>,
+template <shape Input, conv_transpose Options, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
 class quantized_conv_transpose2d {
-    static_assert(Activation == op::none || Activation == op::relu || Activation == op::relu6,
+    static_assert(&Activation == &op::none || &Activation == &op::relu || &Activation == &op::relu6,
                   "quantized_conv_transpose2d<Input, Options, Activation, ...>: Activation must be zp::op::none, "
                   "zp::op::relu or zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
     static_assert(fits(Options, Input),
@@ -111,13 +111,17 @@ public:
     }
     /// The same over plain pointers, unchecked.
     void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept {
-        node row;
-        row.quant_min = Policy::output::quant_min;
-        row.quant_max = Policy::output::quant_max;
+        constexpr node y = [] {
+            node n;
+            n.out.quant_min = Policy::output::quant_min;
+            n.out.quant_max = Policy::output::quant_max;
+            operators::fuse_activation(n, Activation);
+            return n;
+        }();
         const auto epilogue =
             requantization_policy::epilogue(reinterpret_cast<const first_type*>(parameters_.data() + first_begin),
                                             reinterpret_cast<const second_type*>(parameters_.data() + second_begin),
-                                            clamped_codes(row, Activation, ranges_[1]));
+                                            clamped_codes(y, ranges_[1]));
         kernels::run(geometry, x, codes(), affine, parameters_.data(), epilogue, y, memory.bytes);
     }
 

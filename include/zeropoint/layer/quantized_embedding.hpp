@@ -10,7 +10,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/embedding.hpp>
-#include <zeropoint/layer/quantize_rows.hpp>
+#include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/layer/static_checks.hpp>
 
 namespace zp {

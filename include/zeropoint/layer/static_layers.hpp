@@ -12,11 +12,12 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/layer/algorithm.hpp>
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/layer/quantize_filters.hpp>
-#include <zeropoint/layer/quantized_conv2d.hpp>
-#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/operators/quantize_filters.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/clamp.hpp>
+#include <zeropoint/operators/conv2d.hpp>
+#include <zeropoint/operators/input.hpp>
+
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/tensor.hpp>
 
@@ -53,72 +54,79 @@ struct fused_policy {
 ///     using layer = zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1}, zp::op::relu>;
 ///     const layer conv(weights, bias, x.quantization, y.quantization);   // packs once
 ///     conv(x, y, memory);                                                // layer::workspace memory
-template <shape Input, conv Options, op Activation = op::none, class Policy = fused_policy<>,
+template <shape Input, conv Options, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
 class quantized_conv2d {
-    static_assert(Activation == op::none || Activation == op::relu || Activation == op::relu6,
+    static_assert(&Activation == &op::none || &Activation == &op::relu || &Activation == &op::relu6,
                   "quantized_conv2d<Input, Options, Activation, ...>: Activation must be zp::op::none, zp::op::relu or "
                   "zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
-    using kernels = quantized_conv2d_kernels<typename Policy::requantization_policy, Arch>;
     using input_storage = typename Policy::input::storage;
     using output_storage = typename Policy::output::storage;
 
-    struct table {
-        node rows[2];
-        diagnostic error;
+    /// A network of two nodes, whose form runs on its own.
+    struct stage {
+        using architecture = Arch;
+        using policies = stage_policies<typename Policy::requantization_policy, void>;
+        static constexpr graph<2> loose = [] {
+            graph<2> g;
+            builder b(g.nodes, 2);
+            b.conv2d(b.input(Input), "", Options);
+            g.error = b.error;
+            g.size = b.size;
+            node &x = g.nodes[0], &y = g.nodes[1];
+            x.out.storage = scalar_type_of<input_storage>;
+            x.out.quant_min = Policy::input::quant_min;
+            x.out.quant_max = Policy::input::quant_max;
+            x.out.qparams_id = 0;
+            y.out.storage = scalar_type_of<output_storage>;
+            y.out.quant_min = Policy::output::quant_min;
+            y.out.quant_max = Policy::output::quant_max;
+            y.out.qparams_id = 1;
+            y.weights.storage = scalar_type_of<typename Policy::weight::storage>;
+            y.weights.products = scalar_type::int8;
+            y.weights.quant_min = Policy::weight::quant_min;
+            y.weights.quant_max = Policy::weight::quant_max;
+            y.weights.affine = !Policy::weight::is_signed;
+            y.at.arena_offset = in_user_output;
+            operators::fuse_activation(y, Activation);
+            if (g.error.broken != rule::none) return g;
+            g = choose_algorithms<Arch>(g, [](const node&) { return Policy::algorithm; });
+            g.error = {};  // an algorithm that does not fit has a sentence of its own
+            return g;
+        }();
     };
-    static constexpr table lowered = [] {
-        table t;
-        builder b(t.rows, 2);
-        b.conv2d(b.input(Input), "", Options);
-        t.error = b.error;
-        node &x = t.rows[0], &y = t.rows[1];
-        x.type = scalar_type_of<input_storage>;
-        x.quant_min = Policy::input::quant_min;
-        x.quant_max = Policy::input::quant_max;
-        x.slot = 0;
-        y.type = scalar_type_of<output_storage>;
-        y.quant_min = Policy::output::quant_min;
-        y.quant_max = Policy::output::quant_max;
-        y.weight_type = scalar_type_of<typename Policy::weight::storage>;
-        y.weight_min = Policy::weight::quant_min;
-        y.weight_max = Policy::weight::quant_max;
-        y.affine_weights = !Policy::weight::is_signed;
-        y.activation = Activation;
-        y.slot = 1;
-        y.arena_offset = in_user_output;
-        y.policy = Policy::algorithm;
-        if (t.error.broken == rule::none) y.algorithm = choose_algorithm<Arch>(y);
-        y.word_weights = takes_words<Arch>(y, x);
-        if (y.algorithm != conv2d_algorithm::automatic) y.parameter_bytes = kernels::parameter_bytes(y);
-        return t;
+    using form = form_at<stage, 1>;
+    static constexpr graph<2> lowered = [] {
+        graph<2> g = stage::loose;
+        if (g.nodes[1].by.algorithm != conv2d_algorithm::automatic)
+            g.nodes[1].at.parameter_bytes = detail::parameter_bytes_of<form>(g.view(1));
+        for (node& n : g.nodes) n.rules = nullptr;
+        return g;
     }();
-    static constexpr const node& producer = lowered.rows[0];
-    static constexpr const node& row = lowered.rows[1];
+    static constexpr const node& row = lowered.nodes[1];
     static_assert(
         lowered.error.broken == rule::none,
         "quantized_conv2d<Input, Options, ...>: these options do not fit the input: check that out_channels is set, "
         "that groups divides both channel counts, and that the kernel is no larger than the padded input");
     static_assert(
-        lowered.error.broken != rule::none || row.algorithm != conv2d_algorithm::automatic,
+        lowered.error.broken != rule::none || row.by.algorithm != conv2d_algorithm::automatic,
         "quantized_conv2d<Input, Options, Activation, Policy>: the algorithm that Policy names cannot compute "
         "this window and these groups: name another in zp::fused_policy, or take zp::balanced, zp::fastest or "
         "zp::smallest, which choose among those that can");
-    static constexpr kernel_needs needs = needs_of(&row, 1);
     static constexpr std::int64_t largest_product =
         std::int64_t{Policy::input::quant_max - Policy::input::quant_min} *
         (Policy::weight::quant_max > -Policy::weight::quant_min ? Policy::weight::quant_max
                                                                 : -Policy::weight::quant_min);
-    static_assert(row.window.depth() * largest_product <= INT32_MAX / 2,
+    static_assert(row.op->geometry(lowered.view(1)).depth() * largest_product <= INT32_MAX / 2,
                   "quantized_conv2d<Input, Options, ...>: an int32 accumulator can overflow at this depth: split the "
                   "input channels, or take narrower dtypes");
 
 public:
     static constexpr shape input_shape = Input;
-    static constexpr shape output_shape = row.out;
-    static constexpr conv2d_algorithm algorithm = row.algorithm;
-    static constexpr int parameter_bytes = row.parameter_bytes;
-    static constexpr int scratch_bytes = kernels::scratch_bytes(row);
+    static constexpr shape output_shape = row.out.extents;
+    static constexpr conv2d_algorithm algorithm = row.by.algorithm;
+    static constexpr int parameter_bytes = row.at.parameter_bytes;
+    static constexpr int scratch_bytes = detail::scratch_bytes_of<form>(lowered.view(1));
     struct workspace {
         alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];
     };
@@ -128,15 +136,17 @@ public:
     quantized_conv2d(std::span<const float> weights, std::span<const float> bias, const qparams& input,
                      const qparams& output)
         : parameters_(static_cast<std::size_t>(parameter_bytes)), ranges_{input, output} {
-        check_count("weights", static_cast<std::size_t>(row.weights), weights.size());
-        if (!bias.empty()) check_count("bias", static_cast<std::size_t>(row.channels), bias.size());
+        check_count("weights", static_cast<std::size_t>(row.weights.count), weights.size());
+        if (!bias.empty()) check_count("bias", static_cast<std::size_t>(row.weights.channels), bias.size());
         std::vector<float> ordered(weights.size()), all_bias(bias.begin(), bias.end());
-        all_bias.resize(static_cast<std::size_t>(row.channels));
-        weights_from_file(row, weights.data(), ordered.data());
+        all_bias.resize(static_cast<std::size_t>(row.weights.channels));
+        array_from_file(parameters_of(lowered.view(1)).arrays[0], weights.data(), ordered.data());
         std::vector<std::string> raised;
-        const quantized_weights quantized = quantize_filters<typename Policy::weight_quantizer, Arch>(
-            ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, "quantized_conv2d", raised);
-        kernels::template write<needs>(row, producer, quantized, input, output, parameters_.data());
+        node_parameters quantized;
+        quantized.matrices.push_back(quantize_filters<typename Policy::weight_quantizer, Arch>(
+            ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, "quantized_conv2d", raised));
+        const refusal wrong = form::pack({lowered.view(1), ranges_.data(), parameters_.data()}, quantized);
+        if (wrong.rule != nullptr) raise<value_error>(std::string("quantized_conv2d: expected ") + wrong.rule);
     }
 
     const qparams& input_qparams() const noexcept { return ranges_[0]; }
@@ -152,17 +162,13 @@ public:
     }
     /// The same over plain pointers, unchecked.
     void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept {
-        const context c{lowered.rows,
+        const context c{lowered.nodes,
                         parameters_.data(),
                         ranges_.data(),
                         memory.bytes,
                         reinterpret_cast<const float*>(x),
                         reinterpret_cast<float*>(y)};
-        constexpr kernel::linear_extents extents = small_extents(row);
-        if constexpr (extents.rows != 0)
-            kernels::template run_small<input_storage, output_storage, extents.rows, extents.depth, extents.channels,
-                                        row.word_weights, false>(row, c);
-        else kernels::template run<input_storage, output_storage, row.algorithm>(row, c);
+        form::run(row, c);
     }
 
 private:
@@ -189,7 +195,7 @@ private:
 
 /// linear + bias + activation: `weights` are outputs x inputs floats. x is Rows x 1 x inputs, y Rows x 1 x outputs: with
 /// more than one row, a matrix product of fixed extents.
-template <int Inputs, int Outputs, op Activation = op::none, class Policy = fused_policy<>,
+template <int Inputs, int Outputs, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture, int Rows = 1>
 class quantized_linear
     : public quantized_conv2d<shape{Rows, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {

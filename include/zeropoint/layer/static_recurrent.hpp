@@ -14,8 +14,8 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
-#include <zeropoint/layer/integer_product.hpp>
-#include <zeropoint/layer/quantize_parameters.hpp>
+#include <zeropoint/operators/integer_product.hpp>
+#include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <zeropoint/core/number_text.hpp>
-#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
 #include <zeropoint/layer/svdf.hpp>
 

@@ -3,25 +3,23 @@
 
 #include <cstdint>
 
-#include <zeropoint/layer/operator_description.hpp>
-#include <zeropoint/model/graph.hpp>
+#include <zeropoint/graph/graph.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// Multiply-accumulates of one inference of a row: products of weights and activations, or of activations.
-constexpr std::int64_t macs_of(const node& row) {
-    if (row.kind == op::conv_transpose2d || row.kind == op::conv_transpose3d)
-        return std::int64_t{row.in.pixels()} * row.weights;
-    if (is_weighted(row.kind)) return std::int64_t{row.out.pixels()} * row.weights;
-    return row.described == nullptr ? 0 : row.described->macs(row);
-}
-
 /// A quantize or dequantize inside of a network: where codes meet floats, beside its input and its output.
 template <int N> constexpr bool is_boundary(const graph<N>& g, int i) {
-    const node& row = g.nodes[i];
-    if (row.kind == op::quantize) return g.nodes[row.inputs[0]].kind != op::input;
-    return row.kind == op::dequantize && i != g.size - 1;
+    const node& n = g.nodes[i];
+    if (!n.op->is_boundary) return false;
+    if (n.is_float()) return i != g.size - 1;
+    const node& value = g.nodes[n.inputs[0]];
+    return value.is_float() && !value.op->is_input;
+}
+/// Codes that are brought to another scale.
+template <int N> constexpr bool is_rescaling(const graph<N>& g, int i) {
+    const node& n = g.nodes[i];
+    return n.op->is_boundary && n.out.is_codes() && g.nodes[n.inputs[0]].out.is_codes();
 }
 
 /// `static_assert(zp::budget_of<zp::quantized<net, my_qconfig>>.boundaries == 0)`
@@ -29,19 +27,21 @@ struct model_budget {
     std::int64_t parameter_bytes = 0;  ///< packed weights, tables and factors
     std::int64_t arena_bytes = 0;      ///< working memory of one call
     std::int64_t macs = 0;             ///< multiply-accumulates of one call
-    int boundaries = 0;                ///< quantize and dequantize rows inside, beside those of input and output
-    int rescales = 0;                  ///< requantize rows: an input that is brought to the scale of a concat
+    int boundaries = 0;                ///< quantize and dequantize nodes inside, beside those of input and output
+    int rescales = 0;                  ///< requantize nodes: an input that is brought to the scale of a concat
 };
-template <int N> constexpr model_budget budget_of_graph(const graph<N>& g) {
-    model_budget b{g.parameter_bytes, g.arena_bytes};
-    for (int i = 0; i != g.size; ++i) {
-        b.macs += macs_of(g.nodes[i]);
-        b.boundaries += is_boundary(g, i);
-        b.rescales += g.nodes[i].kind == op::requantize;
+/// Of a planned table, and of the same graph with rules.
+template <int N> constexpr model_budget budget_of_graph(const graph<N>& table, const graph<N>& with_rules) {
+    model_budget b{table.parameter_bytes, table.arena_bytes};
+    for (int i = 0; i != table.size; ++i) {
+        b.macs += macs_of(with_rules.view(i));
+        b.boundaries += is_boundary(table, i);
+        b.rescales += is_rescaling(table, i);
     }
     return b;
 }
-template <class Network> inline constexpr model_budget budget_of = budget_of_graph(Network::stage::table);
+template <class Network>
+inline constexpr model_budget budget_of = budget_of_graph(Network::stage::table, Network::stage::loose);
 
 }  // namespace v0
 }  // namespace zp

@@ -1,38 +1,14 @@
-// How layers are put together: in sequence, in branches that are added or concatenated, and as a whole model.
+// A whole model: what goes in, and layers one after another.
 #pragma once
 
-#include <zeropoint/layer/operation.hpp>
-#include <zeropoint/layer/operators/mul_scalar.hpp>
-#include <zeropoint/layer/vocabulary.hpp>
+#include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/graph/sequential.hpp>
+#include <zeropoint/operators/common.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// A(x) + B(x).
-template <class A, class B> struct add {
-    static constexpr int nodes = nodes_of<A> + nodes_of<B> + 1;
-    static constexpr int lower(builder& b, int x) {
-        const int left = sequential<A>::lower(b, x);
-        return b.add(left, sequential<B>::lower(b, x));
-    }
-};
-/// relu(A(x) + B(x)).
-template <class A, class B> struct add_relu : sequential<add<A, B>, relu> {};
-
-/// Layers(x) + x.
-template <class... Layers> struct residual : add<sequential<Layers...>, identity> {};
-
-/// The outputs of all branches side by side along the channels.
-template <class... Branches> struct concat {
-    static_assert(sizeof...(Branches) >= 1, "concat<Branches...>: give it 1 to 8 branches; nest concats for more");
-    static constexpr int nodes = (1 + ... + nodes_of<Branches>);
-    static constexpr int lower(builder& b, int x) {
-        const int outputs[] = {sequential<Branches>::lower(b, x)...};
-        return b.concat(outputs);
-    }
-};
-
-/// Gives the last row of Layer a name, so that a qconfig or a report can speak of an add, a pool, an activation.
+/// Gives the last node of Layer a name, so that a qconfig or a report can speak of an add, a pool, an activation.
 template <fixed_string Name, class Layer> struct named {
     static constexpr int nodes = Layer::nodes;
     static constexpr int lower(builder& b, int x) {

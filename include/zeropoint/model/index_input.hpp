@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/layer/embedding_geometry.hpp>
+#include <zeropoint/graph/operator_info.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -30,16 +30,15 @@ namespace detail {
 template <class Range> inline constexpr bool is_unchecked = false;
 template <class Range> inline constexpr bool is_unchecked<unchecked_values<Range>> = true;
 
-/// Raises value_error, with the layer's name, for the first index that lies outside of the table of an embedding which reads it.
-template <index_value Index> void check_indices(std::span<const node> rows, const Index* indices) {
-    for (const node& row : rows) {
-        if (!is_embedding(row) || row.described->embedding->by_place) continue;
-        const embedding_layer& layer = *row.described->embedding;
-        const int end = layer.first + row.out.width;
-        for (int i = layer.first; i != end; ++i)
-            if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], layer.rows))
-                raise<value_error>(std::string(row.name) + ": index " + std::to_string(indices[i]) + " at position " +
-                                   std::to_string(i) + " is outside of the table's " + std::to_string(layer.rows) +
+/// Raises value_error, with the layer's name, for the first index that lies outside of the table of a node which reads it.
+template <index_value Index> void check_indices(std::span<const node> nodes, const Index* indices) {
+    for (const node& n : nodes) {
+        if (n.op->bound == nullptr) continue;
+        const index_bound bound = n.op->bound({nodes.data(), n});
+        for (int i = bound.first; i != bound.first + bound.count; ++i)
+            if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], bound.rows))
+                raise<value_error>(std::string(n.name) + ": index " + std::to_string(indices[i]) + " at position " +
+                                   std::to_string(i) + " is outside of the table's " + std::to_string(bound.rows) +
                                    " rows");
     }
 }

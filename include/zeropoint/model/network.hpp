@@ -12,8 +12,8 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/layout.hpp>
 #include <zeropoint/kernel/machine.hpp>
-#include <zeropoint/layer/context.hpp>
-#include <zeropoint/model/graph.hpp>
+#include <zeropoint/graph/context.hpp>
+#include <zeropoint/graph/graph.hpp>
 #include <zeropoint/model/index_input.hpp>
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/scheme/qparams.hpp>
@@ -28,10 +28,10 @@ template <class Range> nchw_values<Range> nchw(const Range& values) { return {va
 /// The largest workspace that a call without one may put on the stack.
 inline constexpr int stack_workspace_bytes = 128 * 1024;
 
-/// A row's name for people: its own, or its kind and number.
-inline std::string display_name(std::span<const node> rows, int i) {
-    const node& row = rows[static_cast<std::size_t>(i)];
-    return row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row)) + "_" + std::to_string(i);
+/// A node's name for people: its own, or its operator and number.
+inline std::string display_name(std::span<const node> nodes, int i) {
+    const node& n = nodes[static_cast<std::size_t>(i)];
+    return n.name[0] != 0 ? std::string(n.name) : std::string(n.op->name) + "_" + std::to_string(i);
 }
 
 namespace detail {
@@ -61,8 +61,8 @@ public:
     using stage = Stage;
     using net = typename Stage::net;
 
-    static constexpr shape input_shape = Stage::table.nodes[0].out;
-    static constexpr shape output_shape = Stage::table.output().out;
+    static constexpr shape input_shape = Stage::table.nodes[0].out.extents;
+    static constexpr shape output_shape = Stage::table.output().out.extents;
     static constexpr bool takes_indices = Stage::table.size != 0 && Stage::table.nodes[0].is_indices();
     using input_value = std::conditional_t<takes_indices, std::int32_t, float>;
     static constexpr int arena_bytes = Stage::table.arena_bytes;
@@ -105,10 +105,9 @@ public:
     template <class AfterRow> void run(const input_value* x, float* y, std::byte* arena, AfterRow after) const {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
         for (int i = 0; i != Stage::table.size; ++i) {
-            const node& row = Stage::table.nodes[i];
-            Stage::steps[static_cast<std::size_t>(i)](row, c);
-            after(i, row.kind == op::input ? static_cast<const void*>(x)
-                                           : static_cast<const void*>(c.template out<std::byte>(row)));
+            const node& n = Stage::table.nodes[i];
+            Stage::steps[static_cast<std::size_t>(i)](n, c);
+            after(i, n.op->is_input ? static_cast<const void*>(x) : static_cast<const void*>(c.template out<std::byte>(n)));
         }
     }
     void run(const input_value* x, float* y, std::byte* arena) const noexcept {
@@ -182,7 +181,7 @@ private:
             if constexpr (std::is_same_v<element, std::int32_t>) {
                 return values;
             } else {
-                auto* copies = reinterpret_cast<std::int32_t*>(memory.bytes + Stage::table.nodes[0].arena_offset);
+                auto* copies = reinterpret_cast<std::int32_t*>(memory.bytes + Stage::table.nodes[0].at.arena_offset);
                 for (int i = 0; i != input_shape.size(); ++i) copies[i] = static_cast<std::int32_t>(values[i]);
                 return copies;
             }
@@ -214,7 +213,7 @@ private:
     static const float* checked_planes(const nchw_values<Range>& x,
                                        workspace& memory) noexcept(noexcept(checked_values(x.values))) {
         const float* planes = checked_values(x.values);
-        auto* pixels = reinterpret_cast<float*>(memory.bytes + Stage::table.nodes[0].arena_offset);
+        auto* pixels = reinterpret_cast<float*>(memory.bytes + Stage::table.nodes[0].at.arena_offset);
         kernel::nchw_to_nhwc(planes, input_shape, pixels);
         return pixels;
     }
@@ -240,7 +239,7 @@ private:
     }
 
     aligned_buffer parameters_;
-    std::array<qparams, static_cast<std::size_t>(Stage::table.slots) + 1> ranges_{};
+    std::array<qparams, static_cast<std::size_t>(Stage::table.qparams_count) + 1> ranges_{};
 };
 
 }  // namespace v0

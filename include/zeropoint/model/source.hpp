@@ -1,8 +1,7 @@
 // The first stage: what the user wrote, lowered once to a table.
 #pragma once
 
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/model/graph.hpp>
+#include <zeropoint/graph/builder.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -20,21 +19,21 @@ template <int N> constexpr void check_names(graph<N>& g) {
             const char *a = g.nodes[i].name, *b = g.nodes[j].name;
             while (*a != 0 && *a == *b) ++a, ++b;
             if (*a == *b) {
-                g.error = {rule::duplicate_name, i, g.nodes[i].out, g.nodes[j].out};
+                g.error = {rule::duplicate_name, i, g.nodes[i].out.extents, g.nodes[j].out.extents};
                 return;
             }
         }
     }
 }
 
-/// The last row is the output; whatever does not lead to it would run for nothing, and hide a mistake.
+/// The last node is the output; whatever does not lead to it would run for nothing, and hide a mistake.
 template <int N> constexpr void check_uses(graph<N>& g) {
     bool used[N] = {};
     for (int i = 0; i != g.size; ++i)
         for (int k = 0; k != g.nodes[i].input_count; ++k) used[g.nodes[i].inputs[k]] = true;
     for (int i = 0; i != g.size - 1; ++i) {
         if (used[i]) continue;
-        g.error = {rule::unused_value, i, g.nodes[i].out, {}};
+        g.error = {rule::unused_value, i, g.nodes[i].out.extents, {}};
         return;
     }
 }
@@ -52,8 +51,8 @@ template <class Net> consteval auto lower() {
     Net::lower(b);
     g.size = b.size;
     g.error = b.error;
-    for (int i = 0; i != g.size; ++i) g.nodes[i].origin = static_cast<short>(i);
-    if (g.error.broken == rule::none && (g.size == 0 || g.nodes[0].kind != op::input))
+    for (int i = 0; i != g.size; ++i) g.nodes[i].from.self = static_cast<short>(i);
+    if (g.error.broken == rule::none && (g.size == 0 || !g.nodes[0].op->is_input))
         g.error = {rule::no_input, 0, {}, {}};
     if (g.error.broken == rule::none && g.size == 1) g.error = {rule::no_layers, 0, {}, {}};
     if (g.error.broken == rule::none) check_names(g);

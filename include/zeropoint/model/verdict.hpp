@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include <zeropoint/core/fixed_string.hpp>
-#include <zeropoint/model/graph.hpp>
+#include <zeropoint/graph/graph.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -80,7 +80,7 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "(see Layer in error_in_layer<rule, Layer, ...>): give it, and the layers in front of it, qconfigs "
         "with the same activation dtype");
     static_assert(
-        Broken != rule::no_wide_form,
+        Broken != rule::no_int16_form,
         "this layer has no form over activations of 16 bits, which the layer in front of it gives (see Layer "
         "in error_in_layer<rule, Layer, ...>): leave it in float with zp::keep_float<\"name\"> in the qconfig, "
         "or give it a qconfig with zp::qint16 activations, under which it stays in float by itself");

@@ -65,24 +65,25 @@ template <class Net, class Config, class Arch> calibration_report report(const c
                                std::to_string(enough_samples) +
                                ", better some hundreds, of the kind that the model will meet");
     for (int i = 0; i != stage::table.size; ++i) {
-        const node& row = stage::table.nodes[i];
-        if (row.is_indices() || source.observers().reporter(row.slot) != i) continue;
-        source.observers().visit(row.slot, [&](const auto& slot) {
-            using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
+        const node& n = stage::table.nodes[i];
+        if (n.is_indices() || source.observers().reporter(n.out.qparams_id) != i) continue;
+        source.observers().visit(n.out.qparams_id, [&](const auto& watched) {
+            using quantizer_type = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
             using dtype = typename quantizer_type::dtype;
             activation_report seen;
             seen.name = display_name(source.rows(), i);
-            seen.range = choose_slot_qparams<quantizer_type>(slot.observer, row, seen.name);
-            seen.samples = slot.statistics.samples();
-            seen.count = slot.statistics.count();
-            seen.min = slot.statistics.min();
-            seen.max = slot.statistics.max();
+            seen.range = choose_slot_qparams<quantizer_type>(watched.observer, n, seen.name);
+            seen.samples = watched.statistics.samples();
+            seen.count = watched.statistics.count();
+            seen.min = watched.statistics.min();
+            seen.max = watched.statistics.max();
             seen.quantized_min = dequantize(dtype::quant_min, seen.range);
             seen.quantized_max = dequantize(dtype::quant_max, seen.range);
-            seen.clipped_share = slot.statistics.clipped_share(seen.range, dtype::quant_min, dtype::quant_max);
-            seen.channels = row.out.channels;
-            seen.dead_channels = static_cast<int>(slot.statistics.dead_channels().size());
-            seen.constant_channels = seen.dead_channels + static_cast<int>(slot.statistics.constant_channels().size());
+            seen.clipped_share = watched.statistics.clipped_share(seen.range, dtype::quant_min, dtype::quant_max);
+            seen.channels = n.out.extents.channels;
+            seen.dead_channels = static_cast<int>(watched.statistics.dead_channels().size());
+            seen.constant_channels =
+                seen.dead_channels + static_cast<int>(watched.statistics.constant_channels().size());
             detail::add_warnings(seen, all.warnings);
             all.activations.push_back(std::move(seen));
         });

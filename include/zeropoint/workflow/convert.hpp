@@ -10,8 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/embedding_table.hpp>
-#include <zeropoint/layer/quantize_parameters.hpp>
+#include <zeropoint/graph/lookup_tables.hpp>
+#include <zeropoint/operators/quantize_parameters.hpp>
+#include <zeropoint/operators/quantize_table.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 
 namespace zp {
@@ -22,19 +23,17 @@ struct conversion_notes {
     std::vector<std::string> raised_weight_scales;  // "conv1: 2 of 16 channels": nearly no weights, but a large bias
 };
 
-/// The table of a row: entry i belongs to the i-th code of the input's storage type, from its lowest; with `bits` above 8,
+/// The table of a function: entry i belongs to the i-th code of the input's storage type, from its lowest; with `bits` above 8,
 /// entry i belongs to the i-th of that code's 2^(bits - 8) parts.
-inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_type input_type, const qparams& input,
-                                                       const qparams& output, int bits = 8) {
+template <class Function>
+std::vector<std::uint8_t> make_lut(Function&& function, scalar_type in, const qparams& input, const value_type& y,
+                                   const qparams& output, int bits = 8) {
     std::vector<std::uint8_t> table(std::size_t{1} << bits);
-    const auto function = [&](double x) {
-        return row.function == nullptr ? x : row.function->value(x, row.parameter);  // a requantize has none
-    };
     const auto fill = [&]<class In, class Out>(In, Out) {
         kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point,
-                                      row.quant_min, row.quant_max, bits, reinterpret_cast<Out*>(table.data()));
+                                      y.quant_min, y.quant_max, bits, reinterpret_cast<Out*>(table.data()));
     };
-    const bool in_unsigned = input_type == scalar_type::uint8, out_unsigned = row.type == scalar_type::uint8;
+    const bool in_unsigned = in == scalar_type::uint8, out_unsigned = y.storage == scalar_type::uint8;
     if (in_unsigned && out_unsigned) fill(std::uint8_t{}, std::uint8_t{});
     else if (in_unsigned) fill(std::uint8_t{}, std::int8_t{});
     else if (out_unsigned) fill(std::int8_t{}, std::uint8_t{});
@@ -42,13 +41,11 @@ inline std::vector<std::uint8_t> make_activation_table(const node& row, scalar_t
     return table;
 }
 
-/// Scale and zero point of a function with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
+/// Scale and zero point of an operator with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
 /// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams). Codes of 16 bits are
 /// symmetric: 1/32768 for both.
-constexpr qparams fixed_qparams_of(const node& row, std::int32_t quant_min, std::int32_t quant_max) {
-    const bool described = row.described != nullptr;
-    const double low = described ? row.described->output_min : row.function->output_min;
-    const double width = (described ? row.described->output_max : row.function->output_max) - low;
+constexpr qparams known_qparams(const operator_info& op, std::int32_t quant_min, std::int32_t quant_max) {
+    const double low = op.output_min, width = double{op.output_max} - low;
     const auto codes = static_cast<double>(quant_max - quant_min + 1);
     if (codes > 256) return {static_cast<float>(std::max(-low, low + width) * 2 / codes), 0};  // symmetric
     const auto zero_point = quant_min + static_cast<std::int32_t>(codes * -low / width);
@@ -57,9 +54,9 @@ constexpr qparams fixed_qparams_of(const node& row, std::int32_t quant_min, std:
 
 /// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw.
 template <class Quantizer, class Observer>
-qparams choose_slot_qparams(const Observer& observer, const node& row, std::string_view where) {
+qparams choose_activation_qparams(const Observer& observer, const node& n, std::string_view where) {
     using dtype = typename Quantizer::dtype;
-    if (has_fixed_qparams(row)) return fixed_qparams_of(row, dtype::quant_min, dtype::quant_max);
+    if (has_known_range(n)) return known_qparams(*n.op, dtype::quant_min, dtype::quant_max);
     return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where)
         .front();
 }
@@ -69,130 +66,90 @@ template <class Calibrated, class Quantized> class converter {
     using source_stage = typename Calibrated::stage;
     using target_stage = typename Quantized::stage;
     using entries = typename source_stage::entries;
-    using kernels = typename target_stage::kernels;
-    // What no row needs is not linked.
-    static constexpr bool has_tables = any_keeps_table_codes(target_stage::table.nodes, target_stage::table.size);
+    using arch = typename target_stage::architecture;
+    static constexpr const auto& nodes = target_stage::table;
+    static constexpr bool has_tables = any_coded_table(nodes.nodes, nodes.size);
 
 public:
     converter(const Calibrated& source, Quantized& target, conversion_notes& notes)
         : source_(source), target_(target), notes_(notes) {}
 
     void run() {
-        for (const node& row : Quantized::rows()) {
-            if (row.type == scalar_type::float32 || row.is_indices()) continue;
-            choose_range(row.sum_origin >= 0 ? row.sum_origin : row.origin);
-            if (row.table_origin >= 0) choose_range(row.table_origin);
+        for (const node& n : Quantized::rows()) {
+            if (!n.out.is_codes()) continue;
+            choose_range(n.from.sum >= 0 ? n.from.sum : n.from.self);
+            if (n.from.lut >= 0) choose_range(n.from.lut);
         }
-        for (const node& row : Quantized::rows()) write_parameters(row);
+        for (int i = 0; i != nodes.size; ++i)
+            if (nodes.nodes[i].at.parameter_bytes != 0) pack(i);
     }
 
 private:
-    /// The range of the slot that a row of the prepared network writes. The first row of a slot is the one that made it.
-    void choose_range(int origin) {
-        const node& row = source_stage::table.nodes[origin];
-        if (std::exchange(chosen_[static_cast<std::size_t>(row.slot)], true)) return;
-        if (derives_qparams(row) && !row.observed) {
-            choose_range(row.inputs[0]);
-            const qparams& input = range(source_stage::table.nodes[row.inputs[0]].slot);
-            target_.ranges()[row.slot] = row.described->derive(row, input);
+    static std::string name_of(const node& n) { return display_name(Calibrated::rows(), n.from.self); }
+    const qparams& range(int id) const { return target_.ranges()[id]; }
+
+    /// The range that a node of the prepared network writes. The first node of a qparams_id is the one that made it.
+    void choose_range(int i) {
+        const node& n = source_stage::loose.nodes[i];
+        if (std::exchange(chosen_[static_cast<std::size_t>(n.out.qparams_id)], true)) return;
+        if (derives_qparams(n) && !n.flags.observed) {
+            choose_range(n.inputs[0]);
+            const node_view v = source_stage::loose.view(i);
+            target_.ranges()[n.out.qparams_id] = n.rules->derive(v, range(v.x_type().qparams_id));
             return;
         }
-        const std::string where = display_name(Calibrated::rows(), origin);
-        source_.observers().visit(row.slot, [&](const auto& slot) {
+        const std::string where = display_name(Calibrated::rows(), i);
+        source_.observers().visit(n.out.qparams_id, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
-            target_.ranges()[row.slot] = choose_slot_qparams<quantizer_type>(slot.observer, row, where);
+            target_.ranges()[n.out.qparams_id] = choose_activation_qparams<quantizer_type>(slot.observer, n, where);
         });
     }
-    const qparams& range(int slot) const { return target_.ranges()[slot]; }
 
-    void write_parameters(const node& row) {
-        if (row.parameter_bytes == 0) return;
-        std::byte* block = target_.parameters() + row.parameter_offset;
-        const node& old = source_stage::table.nodes[row.origin];
-        const std::byte* floats = source_.parameters() + old.parameter_offset;
-        if (keeps_table_codes(row)) {
-            if constexpr (has_tables)
-                write_table(row, {reinterpret_cast<const float*>(floats), static_cast<std::size_t>(old.weights)},
-                            row.type == scalar_type::float32 ? qparams{} : range(row.slot),
-                            display_name(Calibrated::rows(), row.origin), block);
-            return;
-        }
-        if (row.type == scalar_type::float32) {
-            std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
-            return;
-        }
-        if (keeps_codes(row)) {
-            const std::string where = display_name(Calibrated::rows(), row.origin);
-            const char* problem = row.described->quantized->pack(
-                kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block),
-                quantize_parameters<recurrent_weight_quantizer, typename target_stage::architecture>(
-                    row.described->parameters(row), reinterpret_cast<const float*>(floats), where));
-            fail_for(problem, row);
-            return;
-        }
-        const node& producer = target_stage::table.nodes[row.inputs[0]];
-        if (is_weighted(row.kind)) {
-            quantized_weights weights =
-                filters(row, old, reinterpret_cast<const float*>(floats), range(producer.slot).scale);
-            if (is_table(row.activation))
-                weights.table =
-                    make_activation_table(row, row.type, range(row.table_slot), range(row.slot), row.table_bits);
-            check_residual(row, weights);
-            kernels::write_weighted(row, target_stage::table.nodes, weights, target_.ranges(), block);
-        } else if (is_wide_table_row(row)) {
-            kernel::make_wide_table([&](double x) { return row.function->value(x, row.parameter); },
-                                    range(producer.slot).scale, range(row.slot).scale,
-                                    reinterpret_cast<std::int32_t*>(block));
-        } else if (is_table_row(row)) {
-            kernels::write_table(row, make_activation_table(row, producer.type, range(producer.slot), range(row.slot)),
-                                 block);
-        } else {
-            if (row.described != nullptr && row.weights != 0)
-                std::memcpy(block, floats, sizeof(float) * static_cast<std::size_t>(row.weights));
-            check_scales(row, block);
-            kernels::write_derived(row, target_stage::table.nodes, target_.ranges(), block);
-        }
+    void pack(int i) {
+        const node& n = nodes.nodes[i];
+        const preparation p{nodes.view(i), target_.ranges(), target_.parameters() + n.at.parameter_offset};
+        node_parameters parameters = quantized(i);
+        add_luts(i, parameters);
+        const refusal wrong = target_stage::packs[static_cast<std::size_t>(i)](p, parameters);
+        if (wrong.rule == nullptr) return;
+        std::string text = "convert: " + name_of(n) + " (" + n.op->name + "): ";
+        if (wrong.found == 0) text += wrong.rule;
+        else
+            text += "expected " + std::string(wrong.rule) + ", found scales 2^" +
+                    std::to_string(std::ilogb(wrong.found / wrong.beside)) + " apart";
+        if (wrong.advice != nullptr) text += std::string(": ") + wrong.advice;
+        raise<value_error>(text);
     }
-    void check_residual(const node& row, const quantized_weights& weights) const {
-        if (!has_residual(row)) return;
-        const node* rows = target_stage::table.nodes;
-        const double residual{range(rows[row.inputs[1]].slot).scale}, x{range(rows[row.inputs[0]].slot).scale};
-        for (const float scale : weights.scales) {
-            const double ratio = residual / (x * double{scale});
-            if (!kernel::is_residual_ratio(ratio))
-                raise<value_error>(
-                    "convert: " + display_name(Calibrated::rows(), row.origin) + " adds a residual whose scale is 2^" +
-                    std::to_string(std::ilogb(ratio)) +
-                    " times that of its sums, and must be between 2^-100 and 2^100 times: calibrate both "
-                    "on real data, or take zp::separate_sums");
+    /// From the prepared network's floats.
+    node_parameters quantized(int i) {
+        const node_view v = nodes.view(i);
+        const node& n = v.n;
+        node_parameters result;
+        if (parameters_of(v).count == 0) return result;
+        const node_view from = source_stage::table.view(n.from.self);
+        const auto* floats = reinterpret_cast<const float*>(source_.parameters() + from.n.at.parameter_offset);
+        const std::string where = name_of(n);
+        filter_quantization how;
+        if (n.op->multiplies && n.out.is_codes()) {
+            how.x_scale = range(v.x_type().qparams_id).scale;
+            how.keeps_float_bias = target_stage::requantization::has_float_bias;
+            how.int16_inputs = v.x_type().storage == scalar_type::int16;
         }
-    }
-    void check_scales(const node& row, std::byte* block) const {
-        if (row.described == nullptr) return;
-        fail_for(row.described->problem(kernels::prepare(row, target_stage::table.nodes, target_.ranges(), block)),
-                 row);
-    }
-    void fail_for(const char* problem, const node& row) const {
-        if (problem != nullptr)
-            raise<value_error>("convert: " + display_name(Calibrated::rows(), row.origin) + " (" + kind_of(row) +
-                               "): " + problem);
-    }
-    quantized_weights filters(const node& row, const node& old, const float* floats, float x_scale) {
-        const std::span weights(floats, static_cast<std::size_t>(old.weights)),
-            bias(floats + bias_offset(old), static_cast<std::size_t>(old.channels));
-        const std::string where = display_name(Calibrated::rows(), row.origin);
-        quantized_weights result;
         [[maybe_unused]] mean_inputs means;
-        const mean_inputs* corrected_by = nullptr;
-        if constexpr (entries::corrects_biases) {
-            means = source_.inputs().means_of(row.origin, source_.samples());
-            corrected_by = &means;
-        }
+        if constexpr (entries::corrects_biases)
+            if (n.op->multiplies && n.out.is_codes()) {
+                means = source_.inputs().means_of(n.from.self, source_.samples());
+                how.means = &means;
+            }
+        const auto table = [&](const parameter_array& array, std::span<const float> values) {
+            if constexpr (has_tables)
+                return quantize_table(v, array, values, n.is_float() ? qparams{} : range(n.out.qparams_id), where);
+            else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
+        };
         const auto one = [&]<class Entry>(std::type_identity<Entry>, int entry) {
-            if (entry == row.config)
-                result = quantize_filters<typename Entry::weight, typename target_stage::architecture>(
-                    weights, bias, x_scale, kernels::requantization_policy::has_float_bias, where,
-                    notes_.raised_weight_scales, row.wide_input, corrected_by);
+            if (entry == n.config)
+                result = quantize_parameters<typename Entry::weight, arch>(v, from, floats, how, where,
+                                                                           notes_.raised_weight_scales, table);
         };
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)),
@@ -201,11 +158,31 @@ private:
         (std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
         return result;
     }
+    /// The table of the function that a node is, or that is fused into it.
+    void add_luts(int i, node_parameters& parameters) const {
+        const node_view v = nodes.view(i);
+        const node& n = v.n;
+        const bool is_fused = n.fused.lut != nullptr;
+        if (!is_fused && n.op->function == nullptr) return;
+        // Rules are with the stages' loose nodes: of a function that was fused, with the node it was.
+        const operator_rules& rules =
+            is_fused ? *source_stage::loose.nodes[n.from.lut].rules : *target_stage::loose.nodes[i].rules;
+        const float parameter = is_fused ? n.fused.lut_parameter : n.parameter;
+        const auto function = [&](double x) { return rules.value == nullptr ? x : rules.value(x, parameter); };
+        const scalar_type in = is_fused ? n.out.storage : v.x_type().storage;
+        const qparams &x = range(is_fused ? n.fused.lut_qparams_id : v.x_type().qparams_id),
+                      &y = range(n.out.qparams_id);
+        if (lut_size(v) != 0) parameters.lut = make_lut(function, in, x, n.out, y, is_fused ? n.fused.lut_bits : 8);
+        if (lut_node_count(v) != 0) {
+            parameters.lut_nodes.resize(kernel::wide_table_nodes);
+            kernel::make_wide_table(function, x.scale, y.scale, parameters.lut_nodes.data());
+        }
+    }
 
     const Calibrated& source_;
     Quantized& target_;
     conversion_notes& notes_;
-    std::array<bool, static_cast<std::size_t>(source_stage::table.slots) + 1> chosen_{};
+    std::array<bool, static_cast<std::size_t>(source_stage::table.qparams_count) + 1> chosen_{};
 };
 }  // namespace detail
 

@@ -4,38 +4,50 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <vector>
+#include <span>
 
 #include <zeropoint/workflow/stages.hpp>
 
 namespace zp {
 inline namespace v0 {
 
+namespace detail {
+
+/// The floats of a node that has filters, and how many of what there are.
+struct filter_block {
+    float *weights, *bias;
+    std::size_t channels, depth;
+
+    filter_block(const node_view& v, std::byte* block)
+        : weights(reinterpret_cast<float*>(block)),
+          bias(weights + parameters_of(v).offset_of(1)),
+          channels(static_cast<std::size_t>(v.n.weights.channels)),
+          depth(static_cast<std::size_t>(v.n.weights.count) / channels) {}
+};
+
 /// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, in double:
-/// w' = w * f and b' = (b - mean) * f + beta with f = gamma / sqrt(var + epsilon), per output channel.
-inline void fold_batch_norm(const node& row, const float* weights, const float* bias, const node& norm,
-                            const float* norm_block, float* folded_weights, float* folded_bias) {
-    const batch_norm_view bn = view_of_batch_norm(norm, norm_block);
-    const auto channels = static_cast<std::size_t>(row.channels),
-               depth = static_cast<std::size_t>(row.weights) / channels;
+/// w' = w * f and b' = (b - mean) * f + beta with f = gamma / sqrt(var + epsilon), per output channel. `arrays` are gamma,
+/// beta, mean and var.
+inline void fold_batch_norm(const filter_block& filters, const float* arrays, float epsilon) {
+    const std::size_t channels = filters.channels;
+    const float *gamma = arrays, *beta = arrays + channels, *mean = beta + channels, *variance = mean + channels;
     for (std::size_t c = 0; c != channels; ++c) {
-        const double factor = double{bn.weight[c]} / std::sqrt(double{bn.running_var[c]} + double{norm.parameter});
-        for (std::size_t k = 0; k != depth; ++k)
-            folded_weights[c * depth + k] = static_cast<float>(double{weights[c * depth + k]} * factor);
-        folded_bias[c] =
-            static_cast<float>((double{bias[c]} - double{bn.running_mean[c]}) * factor + double{bn.bias[c]});
+        const double factor = double{gamma[c]} / std::sqrt(double{variance[c]} + double{epsilon});
+        float* weights = filters.weights + c * filters.depth;
+        for (std::size_t k = 0; k != filters.depth; ++k) weights[k] = static_cast<float>(double{weights[k]} * factor);
+        filters.bias[c] =
+            static_cast<float>((double{filters.bias[c]} - double{mean[c]}) * factor + double{beta[c]});
     }
 }
 
 /// Folds y = conv((x - mean) / deviation) + b into weights and bias, in double: w' = w / deviation[k] and b' = b - sum of
 /// w * mean[k] / deviation[k], k the channel of the input.
-inline void fold_channel_map(const node& row, const channel_map& map, float* weights, float* bias) {
-    const int taps = row.window.taps(), group_out = row.window.group_out();
-    const auto group_in = static_cast<std::size_t>(row.window.group_in());
-    for (int c = 0; c != row.channels; ++c) {
-        const std::size_t first = static_cast<std::size_t>(c / group_out) * group_in;
+inline void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map_of& map, float* weights, float* bias) {
+    const auto group_in = static_cast<std::size_t>(g.group_in());
+    for (int c = 0; c != g.out.channels; ++c) {
+        const std::size_t first = static_cast<std::size_t>(c / g.group_out()) * group_in;
         double sum = 0;
-        for (int tap = 0; tap != taps; ++tap)
+        for (int tap = 0; tap != g.taps(); ++tap)
             for (std::size_t k = first; k != first + group_in; ++k) {
                 const double weight = double{*weights} / double{map.deviation[k]};
                 sum += weight * double{map.mean[k]};
@@ -45,25 +57,25 @@ inline void fold_channel_map(const node& row, const channel_map& map, float* wei
     }
 }
 
+}  // namespace detail
+
 /// The run-time half for all models: parameters of `from` become those of `to`.
 inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
                             std::byte* target) {
-    for (const node& row : to) {
-        if (row.parameter_bytes == 0) continue;
-        const node& old = from[static_cast<std::size_t>(row.origin)];
-        const auto* block = reinterpret_cast<const float*>(source + old.parameter_offset);
-        auto* fused_block = reinterpret_cast<float*>(target + row.parameter_offset);
-        std::memcpy(fused_block, block, static_cast<std::size_t>(row.parameter_bytes));
-        if (row.normalized >= 0)
-            fold_channel_map(row, *from[static_cast<std::size_t>(row.normalized)].described->map, fused_block,
-                             fused_block + bias_offset(row));
-        if (row.folded < 0) continue;
-        const node& norm = from[static_cast<std::size_t>(row.folded)];
-        const std::vector<float> weights(fused_block, fused_block + row.weights),
-            bias(fused_block + bias_offset(row), fused_block + bias_offset(row) + row.channels);
-        fold_batch_norm(row, weights.data(), bias.data(), norm,
-                        reinterpret_cast<const float*>(source + norm.parameter_offset), fused_block,
-                        fused_block + bias_offset(row));
+    for (const node& n : to) {
+        if (n.at.parameter_bytes == 0) continue;
+        const auto at = [&](short i) -> const node& { return from[static_cast<std::size_t>(i)]; };
+        std::byte* block = target + n.at.parameter_offset;
+        std::memcpy(block, source + at(n.from.self).at.parameter_offset, static_cast<std::size_t>(n.at.parameter_bytes));
+        if (n.from.normalized < 0 && n.from.folded < 0) continue;
+        const node_view v{to.data(), n};
+        const detail::filter_block filters(v, block);
+        if (n.from.normalized >= 0)
+            detail::fold_channel_map(n.op->geometry(v), *at(n.from.normalized).op->map, filters.weights, filters.bias);
+        if (n.from.folded < 0) continue;
+        const node& norm = at(n.from.folded);
+        detail::fold_batch_norm(filters, reinterpret_cast<const float*>(source + norm.at.parameter_offset),
+                                norm.parameter);
     }
 }
 

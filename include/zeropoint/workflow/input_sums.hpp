@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <zeropoint/kernel/tap_sums.hpp>
-#include <zeropoint/layer/node.hpp>
-#include <zeropoint/layer/quantize_filters.hpp>
+#include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/operators/quantize_filters.hpp>
 
 // Quantized weights w' differ from w, and so do mean outputs: E[y'] - E[y] = sum (w' - w) * E[x], over the products of one
 // output. convert takes this off the bias (Nagel, van Baalen, Blankevoort, Welling, "Data-Free Quantization Through Weight
@@ -18,60 +17,56 @@
 namespace zp {
 inline namespace v0 {
 
-/// The sums of the inputs that each weight of the weighted rows of a prepared stage was multiplied with. A stage whose qconfig
+/// The sums of the inputs that each weight of the filters of a prepared stage was multiplied with. A stage whose qconfig
 /// corrects no biases has none.
 template <class Stage, bool Wanted = Stage::entries::corrects_biases> class input_sums {
-    static constexpr const auto& table = Stage::table;
+    static constexpr int size = Stage::table.size;
 
-    static constexpr bool is_counted(const node& row) { return is_weighted(row.kind) && !row.keep_float; }
-    static constexpr kernel::conv3d_geometry window_of(const node& row) {
-        if (row.kind == op::conv3d) return volume_window(row);
-        kernel::conv3d_geometry g;
-        g.plane = row.window;
-        if (row.kind == op::conv_transpose3d) {  // as many taps and outputs
-            g.kernel_depth = row.depth.kernel;
-            g.out_depth = row.out.depth;
+    /// Filters that will be codes.
+    static constexpr std::array<const tap_sums_rule*, static_cast<std::size_t>(size)> rules = [] {
+        std::array<const tap_sums_rule*, static_cast<std::size_t>(size)> all{};
+        for (int i = 0; i != size; ++i) {
+            const node& n = Stage::loose.nodes[i];
+            if (n.rules != nullptr && !n.flags.keep_float) all[static_cast<std::size_t>(i)] = n.rules->tap_sums;
         }
-        return g;
-    }
-    /// Where the sums of each row begin, and behind the last where they end.
-    using offset_array = std::array<std::size_t, static_cast<std::size_t>(Stage::table.size) + 1>;
+        return all;
+    }();
+    /// Where the sums of each node begin, and behind the last where they end.
+    using offset_array = std::array<std::size_t, static_cast<std::size_t>(size) + 1>;
     static constexpr offset_array offsets = [] {
         offset_array begins{};
         std::size_t end = 0;
-        for (int i = 0; i != table.size; ++i) {
-            begins[static_cast<std::size_t>(i)] = end;
-            const kernel::conv3d_geometry g = window_of(table.nodes[i]);
-            if (is_counted(table.nodes[i])) end += static_cast<std::size_t>(g.taps() * g.plane.in.channels);
+        for (std::size_t i = 0; i != rules.size(); ++i) {
+            begins[i] = end;
+            if (rules[i] == nullptr) continue;
+            const node_view v = Stage::loose.view(static_cast<int>(i));
+            end += static_cast<std::size_t>(v.n.weights.count / v.n.weights.channels * rules[i]->groups(v));
         }
-        begins[static_cast<std::size_t>(table.size)] = end;
+        begins.back() = end;
         return begins;
     }();
 
 public:
-    /// Adds the values of row `producer` to the sums of all layers that read them.
+    /// Adds the values of node `producer` to the sums of all nodes that read them.
     void observe(int producer, const float* values) {
-        for (int i = 0; i != table.size; ++i) {
-            const node& row = table.nodes[i];
-            if (!is_counted(row) || row.inputs[0] != producer) continue;
-            double* sums = sums_.data() + offsets[static_cast<std::size_t>(i)];
-            if (row.kind == op::conv_transpose2d) kernel::add_tap_sums(transposed_window(row), values, sums);
-            else if (row.kind == op::conv_transpose3d)
-                kernel::add_tap_sums(transposed_volume_window(row), values, sums);
-            else kernel::add_tap_sums(window_of(row), values, sums);
+        for (std::size_t i = 0; i != rules.size(); ++i) {
+            const node_view v = Stage::table.view(static_cast<int>(i));
+            if (rules[i] != nullptr && v.n.inputs[0] == producer) rules[i]->add(v, values, sums_.data() + offsets[i]);
         }
     }
     void merge(const input_sums& other) {
         for (std::size_t i = 0; i != sums_.size(); ++i) sums_[i] += other.sums_[i];
     }
-    /// The means of a weighted row after so many inputs of the network.
+    /// The means of a node with filters after so many inputs of the network.
     mean_inputs means_of(int i, std::uint64_t samples) const {
-        const node& row = table.nodes[i];
-        const kernel::conv3d_geometry g = window_of(row);
-        const auto begin = sums_.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(i)]),
-                   end = sums_.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(i) + 1]);
-        mean_inputs result{{begin, end}, g.plane.in.channels, g.plane.group_in(), g.plane.group_out()};
-        const double count = static_cast<double>(samples) * g.plane.out.pixels() * g.out_depth;
+        const auto at = static_cast<std::size_t>(i);
+        const node_view v = Stage::table.view(i);
+        const int channels = v.n.weights.channels, groups = rules[at]->groups(v),
+                  group_in = v.n.weights.count / (channels * rules[at]->taps(v));
+        const auto begin = sums_.begin() + static_cast<std::ptrdiff_t>(offsets[at]),
+                   end = sums_.begin() + static_cast<std::ptrdiff_t>(offsets[at + 1]);
+        mean_inputs result{{begin, end}, group_in * groups, group_in, channels / groups};
+        const double count = static_cast<double>(samples) * v.y_shape().pixels();
         for (double& mean : result.values) mean /= count;
         return result;
     }

@@ -16,55 +16,56 @@ namespace zp {
 inline namespace v0 {
 
 /// What watches one activation: the observer that the qconfig names, and the statistics that reports are made of.
-template <class Quantizer> struct slot_observer {
+template <class Quantizer> struct activation_observer {
     using quantizer_type = Quantizer;
     typename Quantizer::observer_type observer{};
     range_statistics statistics{};
 };
 
-/// One slot_observer a slot, of the type that the slot's entry of the qconfig asks for.
+/// One activation_observer a qparams_id, of the type that its rule of the qconfig asks for.
 template <class Stage> class observer_set {
     using entries = typename Stage::entries;
-    static constexpr int slots = Stage::table.slots;
+    static constexpr int count = Stage::table.qparams_count;
     struct place {
         int entry = 0, index = 0;
     };
     struct plan {
-        place places[slots == 0 ? 1 : slots]{};
+        place places[count == 0 ? 1 : count]{};
         int counts[entries::count]{};
-        int reporters[slots == 0 ? 1 : slots]{};
+        int reporters[count == 0 ? 1 : count]{};
     };
     static constexpr plan layout = [] {
         plan p;
-        bool seen[slots == 0 ? 1 : slots]{};
+        bool seen[count == 0 ? 1 : count]{};
         for (int i = 0; i != Stage::table.size; ++i) {
-            const node& row = Stage::table.nodes[i];
-            if (row.is_indices()) continue;
-            if (row.observed) p.reporters[row.slot] = i;
-            if (seen[row.slot]) continue;
-            seen[row.slot] = true;
-            p.places[row.slot] = {row.config, p.counts[row.config]++};
+            const node& n = Stage::table.nodes[i];
+            if (n.is_indices()) continue;
+            const int id = n.out.qparams_id;
+            if (n.flags.observed) p.reporters[id] = i;
+            if (seen[id]) continue;
+            seen[id] = true;
+            p.places[id] = {n.config, p.counts[n.config]++};
         }
         return p;
     }();
     template <std::size_t... I>
     static auto storage(std::index_sequence<I...>)
-        -> std::tuple<std::array<slot_observer<typename entries::template entry<static_cast<int>(I)>::activation>,
+        -> std::tuple<std::array<activation_observer<typename entries::template entry<static_cast<int>(I)>::activation>,
                                  static_cast<std::size_t>(layout.counts[I])>...>;
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
-    /// The row whose values the statistics of a slot are about. Where a concat has pulled in the scale of a branch that
-    /// goes on through a pool, several rows feed the observer; the last one, the concat, holds what they lead to.
-    static constexpr int reporter(int slot) { return layout.reporters[slot]; }
-    /// Calls f with the slot_observer of a slot.
-    template <class F> void visit(int slot, F&& f) { visit(*this, slot, f, sequence{}); }
-    template <class F> void visit(int slot, F&& f) const { visit(*this, slot, f, sequence{}); }
+    /// The node whose values the statistics of a qparams_id are about. Where a concat has pulled in the scale of a branch
+    /// that goes on through a pool, several nodes feed the observer; the last one, the concat, holds what they lead to.
+    static constexpr int reporter(int qparams_id) { return layout.reporters[qparams_id]; }
+    /// Calls f with the activation_observer of a qparams_id.
+    template <class F> void visit(int qparams_id, F&& f) { visit(*this, qparams_id, f, sequence{}); }
+    template <class F> void visit(int qparams_id, F&& f) const { visit(*this, qparams_id, f, sequence{}); }
 
 private:
     template <class Self, class F, std::size_t... I>
-    static void visit(Self& self, int slot, F& f, std::index_sequence<I...>) {
-        const place at = layout.places[slot];
+    static void visit(Self& self, int qparams_id, F& f, std::index_sequence<I...>) {
+        const place at = layout.places[qparams_id];
         const auto one = [&](auto& observers, int entry) {
             if (entry == at.entry)
                 if constexpr (std::tuple_size_v<std::remove_cvref_t<decltype(observers)>> != 0)
@@ -87,7 +88,7 @@ public:
         if (memory_.size() == 0) memory_ = aligned_buffer(static_cast<std::size_t>(base::arena_bytes) + output_bytes);
         base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(),
                   [&](int i, const void* values) {
-                      observe_row(i, static_cast<const float*>(values));
+                      observe_node(i, static_cast<const float*>(values));
                       input_sums_.observe(i, static_cast<const float*>(values));
                   });
         ++samples_;
@@ -100,9 +101,9 @@ public:
 
     /// Adds what another copy of this network has observed: calibrate copies in several threads or processes, then merge.
     void merge(const prepared& other) {
-        for (int slot = 0; slot != base::stage::table.slots; ++slot)
-            observers_.visit(slot, [&](auto& mine) {
-                other.observers_.visit(slot, [&](const auto& theirs) {
+        for (int id = 0; id != base::stage::table.qparams_count; ++id)
+            observers_.visit(id, [&](auto& mine) {
+                other.observers_.visit(id, [&](const auto& theirs) {
                     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(mine)>,
                                                  std::remove_cvref_t<decltype(theirs)>>) {
                         mine.observer.merge(theirs.observer);
@@ -117,14 +118,16 @@ public:
 private:
     static constexpr std::size_t output_bytes = sizeof(float) * static_cast<std::size_t>(base::output_shape.size());
 
-    void observe_row(int i, const float* values) {
-        const node& row = base::stage::table.nodes[i];
-        if (!row.observed) return;
+    void observe_node(int i, const float* values) {
+        const node& n = base::stage::table.nodes[i];
+        if (!n.flags.observed) return;
         const std::string where = display_name(base::rows(), i);
-        const observation seen{{values, static_cast<std::size_t>(row.out.size())}, row.out.channels, 1, where};
-        observers_.visit(row.slot, [&](auto& slot) {
-            if (i == observers_.reporter(row.slot)) observe_with<Arch>(slot.statistics, seen);
-            observe_with<Arch>(slot.observer, seen);
+        const shape& extents = n.out.extents;
+        const observation seen{{values, static_cast<std::size_t>(extents.size())}, extents.channels, 1, where};
+        const int id = n.out.qparams_id;
+        observers_.visit(id, [&](auto& watched) {
+            if (i == observers_.reporter(id)) observe_with<Arch>(watched.statistics, seen);
+            observe_with<Arch>(watched.observer, seen);
         });
     }
 

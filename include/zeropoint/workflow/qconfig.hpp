@@ -9,8 +9,8 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
-#include <zeropoint/layer/operator_description.hpp>
-#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
@@ -59,9 +59,9 @@ template <class Q> inline constexpr bool quantizes_to_one_byte = true;
 template <class D, class S, class O, class R>
 inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
 /// 16 bits, of which a qconfig takes symmetric ones alone.
-template <class Q> inline constexpr bool quantizes_to_words = false;
+template <class Q> inline constexpr bool quantizes_to_int16 = false;
 template <class D, class S, class O, class R>
-inline constexpr bool quantizes_to_words<quantizer<D, S, O, R>> =
+inline constexpr bool quantizes_to_int16<quantizer<D, S, O, R>> =
     std::is_same_v<typename D::storage, std::int16_t>&& S::is_symmetric;
 
 constexpr bool same_text(const char* a, const char* b) {
@@ -76,7 +76,7 @@ struct qconfig_option {
     static constexpr bool is_default = false;  // says something about every layer
     static constexpr algorithm_policy policy{};
     static constexpr bool selects_name(const char*) { return false; }
-    static constexpr bool selects_type(op) { return false; }
+    static constexpr bool selects_type(const operator_kind&) { return false; }
     static constexpr const char* name = "";  // a layer that must exist
 };
 struct qconfig_tag {};
@@ -140,9 +140,9 @@ template <fixed_string Name> struct keep_float : qconfig_option {
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type stay in float32.
-template <op Kind> struct keep_float_type : qconfig_option {
+template <const operator_kind& Kind> struct keep_float_type : qconfig_option {
     static constexpr bool floats = true;
-    static constexpr bool selects_type(op kind) { return kind == Kind; }
+    static constexpr bool selects_type(const operator_kind& kind) { return &kind == &Kind; }
 };
 /// How the algorithm of convolutions and linear layers is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name,
 /// such as zp::algorithm<zp::conv2d_algorithm::implicit_gemm>. On its own for the whole model, inside of for_layer or
@@ -171,11 +171,11 @@ template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type are quantized in another way; a name goes before a type.
-template <op Kind, class QConfig> struct for_type : qconfig_option {
+template <const operator_kind& Kind, class QConfig> struct for_type : qconfig_option {
     static_assert(std::is_base_of_v<qconfig_tag, QConfig> || is_algorithm<QConfig>,
                   "for_type<Kind, QConfig>: the second argument must be a zp::qconfig<activation quantizer, weight "
                   "quantizer>, or a zp::algorithm<policy>");
-    static_assert(is_weighted(Kind) || !is_algorithm<QConfig>,
+    static_assert(Kind.has_algorithms || !is_algorithm<QConfig>,
                   "for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, "
                   "zp::op::conv_transpose3d and zp::op::linear "
                   "layers have algorithms to choose from");
@@ -185,7 +185,7 @@ template <op Kind, class QConfig> struct for_type : qconfig_option {
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
-    static constexpr bool selects_type(op kind) { return kind == Kind; }
+    static constexpr bool selects_type(const operator_kind& kind) { return &kind == &Kind; }
 };
 /// How accumulators become codes, for the whole model: zp::nearest_even (the default), zp::float_bias,
 /// zp::fixed_point_double_rounding, zp::fixed_point_single_rounding.
@@ -196,7 +196,7 @@ template <class Policy> struct requantize_with : qconfig_option {
     using requantization_policy = Policy;
 };
 
-/// Every sum of two values is a row of its own, over 8-bit operands, as in other systems. Without it, and under
+/// Every sum of two values is a node of its own, over 8-bit operands, as in other systems. Without it, and under
 /// zp::nearest_even, an add of a conv2d's or linear's output, which nothing else reads, and of a value that is computed before
 /// it becomes a part of that layer: the residual is added to the int32 sums, and the result is rounded once. For the
 /// whole model.
@@ -228,7 +228,7 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
                   "qconfig<Activation, Weight, ...>: weights have one scale a tensor or one an output channel, which "
                   "is axis 0: take zp::per_tensor_symmetric, zp::per_channel_symmetric or an affine one of these "
                   "(per_group is for weight-only layers)");
-    static_assert(quantizes_to_one_byte<Activation> || quantizes_to_words<Activation>,
+    static_assert(quantizes_to_one_byte<Activation> || quantizes_to_int16<Activation>,
                   "qconfig<Activation, Weight, ...>: activations must have an 8-bit dtype such as zp::quint8, "
                   "zp::qint8 or a reduced range of one, or zp::qint16 with zp::per_tensor_symmetric");
     static_assert(quantizes_to_one_byte<Weight>,
@@ -254,7 +254,7 @@ template <fixed_string Name, class C, class Default>
 struct entry_of<for_layer<Name, C>, Default> {
     using type = C;
 };
-template <op Kind, class C, class Default>
+template <const operator_kind& Kind, class C, class Default>
     requires(!is_algorithm<C>)
 struct entry_of<for_type<Kind, C>, Default> {
     using type = C;
@@ -271,37 +271,37 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// Whether biases are corrected by what calibration sees.
     static constexpr bool corrects_biases = (std::is_same_v<Options, correct_biases> || ...);
     static constexpr int float_entry = -1;
-    /// Which entry applies to a row: -1 for float32, 0 for the qconfig itself, i for its i-th option.
-    static constexpr int choose(const node& row) {
+    /// Which entry applies to a node: -1 for float32, 0 for the qconfig itself, i for its i-th option.
+    static constexpr int choose(const node& n) {
         int chosen = 0, i = 0;
-        ((++i, chosen == 0 && row.name[0] != 0 && Options::quantizes && Options::selects_name(row.name)
+        ((++i, chosen == 0 && n.name[0] != 0 && Options::quantizes && Options::selects_name(n.name)
                    ? chosen = Options::floats ? -1 : i
                    : 0),
          ...);
         i = 0;
         ((++i,
-          chosen == 0 && Options::quantizes && Options::selects_type(row.kind) ? chosen = Options::floats ? -1 : i : 0),
+          chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind) ? chosen = Options::floats ? -1 : i : 0),
          ...);
-        return chosen >= 0 && has_words(chosen) && !has_wide_form(row) ? -1 : chosen;
+        return chosen >= 0 && has_int16(chosen) && !n.op->has_int16 ? -1 : chosen;
     }
     /// Entries of a dynamic_qconfig have no quantizer for activations.
-    template <class Entry> static constexpr bool is_wide() {
-        if constexpr (requires { typename Entry::activation; }) return quantizes_to_words<typename Entry::activation>;
+    template <class Entry> static constexpr bool is_int16() {
+        if constexpr (requires { typename Entry::activation; }) return quantizes_to_int16<typename Entry::activation>;
         else return false;
     }
     /// Whether an entry has activations of 16 bits. What has no form over those stays in float32.
-    static constexpr bool has_words(int index) {
+    static constexpr bool has_int16(int index) {
         return [&]<std::size_t... I>(std::index_sequence<I...>) {
-            return ((static_cast<int>(I) == index && is_wide<entry<I>>()) || ...);
+            return ((static_cast<int>(I) == index && is_int16<entry<I>>()) || ...);
         }
         (std::make_index_sequence<static_cast<std::size_t>(count)>{});
     }
-    /// How the algorithm of a row is chosen: as the first algorithm option for its name says, else for its type, else for all.
-    static constexpr algorithm_policy algorithm_of(const node& row) {
+    /// How the algorithm of a node is chosen: as the first algorithm option for its name says, else for its type, else for all.
+    static constexpr algorithm_policy algorithm_of(const node& n) {
         algorithm_policy policies[] = {{}, Options::policy...};
         const int rank[] = {1, (Options::quantizes                                    ? 0
-                                : row.name[0] != 0 && Options::selects_name(row.name) ? 4
-                                : Options::selects_type(row.kind)                     ? 3
+                                : n.name[0] != 0 && Options::selects_name(n.name) ? 4
+                                : Options::selects_type(*n.op->kind)                     ? 3
                                 : Options::is_default                                 ? 2
                                                                                       : 0)...};
         int best = 0;
@@ -310,7 +310,7 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         return policies[best];
     }
     /// Whether option i (from 1) selects layers of this type.
-    static constexpr bool selects_type([[maybe_unused]] int option, [[maybe_unused]] op kind) {
+    static constexpr bool selects_type([[maybe_unused]] int option, [[maybe_unused]] const operator_kind& kind) {
         bool selected = false;
         int i = 0;
         ((selected = selected || (++i == option && Options::selects_type(kind))), ...);

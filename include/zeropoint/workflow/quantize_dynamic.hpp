@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/dynamic_steps.hpp>
-#include <zeropoint/layer/quantize_parameters.hpp>
-#include <zeropoint/layer/recurrent_geometry.hpp>
-#include <zeropoint/model/budget.hpp>
+#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/operators/quantize_parameters.hpp>
+#include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/quantize_table.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -23,20 +23,17 @@ inline namespace v0 {
 ///
 /// A rule of the user's has the same member: null for a layer to take, else a sentence for tables.
 struct default_cost_rule {
-    static constexpr const char* why_float(const node& row) {
-        if (is_embedding(row)) return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
-        if (is_recurrent(row)) {
-            if (row.described->recurrent->outputs() < 32) return "stays float32: fewer than 32 values of state";
-            return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
-        }
-        if (macs_of(row) / row.out.size() < 32) return "stays float32: fewer than 32 products an output";
-        if (row.out.channels < 16) return "stays float32: fewer than 16 outputs";
-        return row.weights < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
+    static constexpr const char* why_float(const node_view& v) {
+        const operator_info& op = *v.n.op;
+        if (op.state_values != 0 && op.state_values < 32) return "stays float32: fewer than 32 values of state";
+        if (op.multiplies && macs_of(v) / v.y_shape().size() < 32) return "stays float32: fewer than 32 products an output";
+        if (op.multiplies && v.y_shape().channels < 16) return "stays float32: fewer than 16 outputs";
+        return v.n.weights.count < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
 };
 /// Takes whatever has a dynamic form.
 struct quantize_every_layer {
-    static constexpr const char* why_float(const node&) { return nullptr; }
+    static constexpr const char* why_float(const node_view&) { return nullptr; }
 };
 
 /// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name">, keep_float_type<op> or
@@ -47,9 +44,9 @@ struct dynamic_qconfig {
         requires { typename Policy::input_storage; },
         "dynamic_qconfig<Policy, CostRule, Options...>: the first argument must be a zp::dynamic_policy<...>");
     static_assert(
-        requires(const node& row) { CostRule::why_float(row); },
+        requires(const node_view& v) { CostRule::why_float(v); },
         "dynamic_qconfig<Policy, CostRule, Options...>: CostRule must have `static constexpr const char* "
-        "why_float(const zp::node&)`, as zp::default_cost_rule has");
+        "why_float(const zp::node_view&)`, as zp::default_cost_rule has");
     static_assert((... && (std::is_base_of_v<qconfig_option, Options> &&
                            (Options::floats || embedding_bits_in<Options> != 0))),
                   "dynamic_qconfig<Policy, CostRule, Options...>: options are zp::keep_float<\"name\">, "
@@ -60,51 +57,46 @@ struct dynamic_qconfig {
 };
 
 /// Of what is quantized dynamically, and why the rest stays float.
-template <class Config> constexpr const char* why_float(const node& row) {
+template <class Config> constexpr const char* why_float(const node_view& v) {
     using entries = detail::entries_of<Config, typename Config::options>;
-    if (!is_weighted(row.kind) && !is_recurrent(row) && !is_embedding(row)) return "";
-    if (row.outside_stubs) return "stays float32: outside of the stubs";
-    if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
-    if (is_recurrent(row) || is_embedding(row)) return Config::cost_rule::why_float(row);
-    if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
-    // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
-    constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
-    if (row.weights / row.channels > most) return "stays float32: int32 sums could overflow";
-    return Config::cost_rule::why_float(row);
+    const node& n = v.n;
+    const bool has_table = reads_no_values(n) && n.op->keeps_codes;
+    if (!n.op->has_dynamic && !has_table) return "";
+    if (n.flags.outside_stubs) return "stays float32: outside of the stubs";
+    if (entries::choose(n) < 0) return "stays float32: as the qconfig says";
+    if (n.op->multiplies) {
+        if (operators::groups_of_filters(v) != 1) return "stays float32: groups have no dynamic form";
+        // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
+        constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
+        if (n.weights.count / n.weights.channels > most) return "stays float32: int32 sums could overflow";
+    }
+    return Config::cost_rule::why_float(v);
 }
 
-template <class Net, class Config, class Arch = default_architecture> struct dynamic_stage {
+template <class Net, class Config, class Arch = default_architecture>
+struct dynamic_stage : stage_base<dynamic_stage<Net, Config, Arch>> {
     using net = Net;
     using config = Config;
     using architecture = Arch;
-    using dynamic_kernels = dynamic_row_kernels<typename Config::policy, Arch>;
+    using policies = stage_policies<void, typename Config::policy>;
     static_assert(sizeof(verdict<source<Net>>) != 0 &&
                   sizeof(names_of_qconfig<Net, Config, Arch, detail::entries_of<Config, typename Config::options>>) !=
                       0);
     static constexpr const char* arithmetic = Config::policy::is_per_row ? "dynamic per row" : "dynamic per tensor";
-    static constexpr const char* why_float(const node& row) { return zp::why_float<Config>(row); }
-    static constexpr auto planned = [] {
-        auto g = fused_stage<Net, Arch>::table;
+    static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
+    static constexpr auto loose = [] {
+        auto g = fused_stage<Net, Arch>::loose;
         for (int i = 0; i != g.size; ++i) {
-            node& row = g.nodes[i];
-            row.origin = static_cast<short>(i);
-            row.folded = -1;
-            if (why_float(row) == nullptr) {
-                if (is_embedding(row)) code_table(row, embedding_bits_of<Config>);
-                else dynamic_kernels::mark(row);
-            }
-            row.parameter_bytes = row.dynamic ? dynamic_kernels::parameter_bytes(row) : float_parameter_bytes(row);
-            row.scratch_bytes = row.dynamic ? dynamic_kernels::scratch_bytes(row) : float_scratch_bytes<Arch>(row);
+            node& n = g.nodes[i];
+            const bool is_quantized = why_float(g.view(i)) == nullptr;
+            n.from = {};
+            n.from.self = static_cast<short>(i);
+            if (!is_quantized) continue;
+            if (reads_no_values(n)) make_coded_table(n, embedding_bits_of<Config>);
+            else operators::make_dynamic<typename Config::policy, Arch>(g.nodes, n);
         }
-        place_parameters(g);
-        place_activations(g);
         return g;
     }();
-    static constexpr auto table = without_steps(planned);
-    static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
-        return std::array<step_function, sizeof...(Row)>{dynamic_kernels::template step_of<dynamic_stage, Row>()...};
-    }
-    (std::make_integer_sequence<int, planned.size>{});
 };
 
 /// The dynamically quantized type of a float model.
@@ -118,38 +110,24 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 /// calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
+    using stage = dynamic_stage<Net, Config, Arch>;
     dynamically_quantized<Net, Config, Arch> result;
-    using kernels = typename dynamic_stage<Net, Config, Arch>::dynamic_kernels;
-    for (const node& row : result.rows()) {
-        const node& old = model.rows()[static_cast<std::size_t>(row.origin)];
-        const std::byte* floats = model.parameters() + old.parameter_offset;
-        std::byte* block = result.parameters() + row.parameter_offset;
-        if (has_coded_table(row)) {
-            if constexpr (any_keeps_table_codes(dynamic_stage<Net, Config, Arch>::table.nodes,
-                                                dynamic_stage<Net, Config, Arch>::table.size))
-                write_table(row, {reinterpret_cast<const float*>(floats), static_cast<std::size_t>(old.weights)}, {},
-                            display_name(model.rows(), row.origin), block);
-            continue;
-        }
-        if (!row.dynamic) {
-            if (row.parameter_bytes != 0) std::memcpy(block, floats, static_cast<std::size_t>(row.parameter_bytes));
-            continue;
-        }
-        const auto* weights = reinterpret_cast<const float*>(floats);
-        if (is_recurrent(row)) {
-            kernels::write(row,
-                           quantize_parameters<typename Config::policy::weight_quantizer, Arch>(
-                               row.described->parameters(row), weights, row.name),
-                           block);
-            continue;
-        }
-        std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-        kernels::write(row,
-                       quantize_filters<typename Config::policy::weight_quantizer, Arch>(
-                           {weights, static_cast<std::size_t>(old.weights)},
-                           {weights + bias_offset(old), static_cast<std::size_t>(old.channels)}, 1.0f, true,
-                           display_name(model.rows(), row.origin), raised),
-                       block);
+    std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
+    for (int i = 0; i != stage::table.size; ++i) {
+        const node_view v = stage::table.view(i);
+        if (v.n.at.parameter_bytes == 0) continue;
+        const node_view from = fused_stage<Net, Arch>::table.view(v.n.from.self);
+        const std::string where = display_name(model.rows(), v.n.from.self);
+        const auto* floats = reinterpret_cast<const float*>(model.parameters() + from.n.at.parameter_offset);
+        const preparation p{v, result.ranges(), result.parameters() + v.n.at.parameter_offset};
+        const auto table = [&](const parameter_array& array, std::span<const float> values) {
+            if constexpr (any_coded_table(stage::table.nodes, stage::table.size))
+                return quantize_table(v, array, values, {}, where);
+            else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
+        };
+        stage::packs[static_cast<std::size_t>(i)](
+            p, quantize_parameters<typename Config::policy::weight_quantizer, Arch>(v, from, floats, {}, where, raised,
+                                                                                    table));
     }
     return result;
 }

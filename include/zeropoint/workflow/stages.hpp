@@ -7,27 +7,24 @@
 #include <type_traits>
 #include <utility>
 
-#include <zeropoint/layer/algorithm.hpp>
-#include <zeropoint/layer/quantized_steps.hpp>
 #include <zeropoint/model/float_stage.hpp>
-#include <zeropoint/model/network.hpp>
-#include <zeropoint/model/plan.hpp>
-#include <zeropoint/model/source.hpp>
-#include <zeropoint/workflow/fuse_pass.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/boundary.hpp>
+#include <zeropoint/pass/fuse.hpp>
+#include <zeropoint/pass/qparams.hpp>
+#include <zeropoint/pass/quantize.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
-#include <zeropoint/workflow/quantize_passes.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-template <class Net, class Arch = default_architecture> struct fused_stage {
+template <class Net, class Arch = default_architecture> struct fused_stage : stage_base<fused_stage<Net, Arch>> {
     using net = Net;
     using architecture = Arch;
+    using policies = stage_policies<void, void>;
     static_assert(sizeof(verdict<source<Net>>) != 0);
-    static constexpr auto loose = fuse_rows(source<Net>::table);
-    static constexpr auto table = plan_float<Arch>(shrink<loose.size>(loose));
-    static constexpr std::array<step_function, static_cast<std::size_t>(table.size)> steps =
-        plan_float_steps<Arch>(table);
+    static constexpr auto wide = fuse_nodes(source<Net>::table);
+    static constexpr auto loose = shrink<wide.size>(wide);
 };
 
 /// Every layer that a qconfig names must exist, and be there after fusing: a misspelt keep_float, or that of a batch norm
@@ -38,14 +35,14 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
         if (source<Net>::table.error.broken != rule::none) return -1;
         for (int i = 1; i != entries::count; ++i)
             if (entries::names[static_cast<std::size_t>(i)][0] != 0 &&
-                row_named(fused_stage<Net, Arch>::table, entries::names[static_cast<std::size_t>(i)]) < 0)
+                node_named(fused_stage<Net, Arch>::loose, entries::names[static_cast<std::size_t>(i)]) < 0)
                 return i;
         return -1;
     }();
     static constexpr auto check() {
         if constexpr (missing >= 0) {
             constexpr std::string_view name = entries::names[static_cast<std::size_t>(missing)];
-            if constexpr (row_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0)
+            if constexpr (node_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0)
                 return sizeof(layer_fused_away<exact<name.size()>(name.data()), Net>);
             else return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
         } else {
@@ -59,10 +56,10 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
         if (source<Net>::table.error.broken != rule::none) return true;
         for (int i = 1; i != entries::count; ++i) {
             bool written = false, left = false;
-            for (int row = 0; row != source<Net>::table.size; ++row)
-                written = written || entries::selects_type(i, source<Net>::table.nodes[row].kind);
-            for (int row = 0; row != fused_stage<Net, Arch>::table.size; ++row)
-                left = left || entries::selects_type(i, fused_stage<Net, Arch>::table.nodes[row].kind);
+            for (int k = 0; k != source<Net>::table.size; ++k)
+                written = written || entries::selects_type(i, *source<Net>::table.nodes[k].op->kind);
+            for (int k = 0; k != fused_stage<Net, Arch>::loose.size; ++k)
+                left = left || entries::selects_type(i, *fused_stage<Net, Arch>::loose.nodes[k].op->kind);
             if (written && !left) return false;
         }
         return true;
@@ -74,23 +71,23 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
 };
 
 /// Float, fused, with an observer for every activation.
-template <class Net, class Config, class Arch = default_architecture> struct prepared_stage {
+template <class Net, class Config, class Arch = default_architecture>
+struct prepared_stage : stage_base<prepared_stage<Net, Config, Arch>> {
     using net = Net;
     using config = Config;
     using architecture = Arch;
+    using policies = stage_policies<void, void>;
     using entries = qconfig_entries<Config>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto table = plan_float<Arch>(
-        assign_slots(fused_stage<Net, Arch>::table, [](const node& row) { return entries::choose(row); }));
-    static constexpr std::array<step_function, static_cast<std::size_t>(table.size)> steps =
-        plan_float_steps<Arch>(table);
+    static constexpr auto loose =
+        assign_qparams(fused_stage<Net, Arch>::loose, [](const node& n) { return entries::choose(n); });
 };
 
-template <class Config> constexpr entry_description describe_entry(int index) {
+template <class Config> constexpr quantization_rule rule_of_entry(int index) {
     using entries = qconfig_entries<Config>;
-    entry_description all[entries::count];
+    quantization_rule all[entries::count];
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-        const auto fill = [&]<class Entry>(entry_description& d, std::type_identity<Entry>) {
+        const auto fill = [&]<class Entry>(quantization_rule& d, std::type_identity<Entry>) {
             using activation = typename Entry::activation::dtype;
             using weight = typename Entry::weight::dtype;
             d = {scalar_type_of<typename activation::storage>,
@@ -109,20 +106,6 @@ template <class Config> constexpr entry_description describe_entry(int index) {
     return all[index];
 }
 
-/// The algorithm of every weighted row in int8, under the policy that `policy_of(row)` gives.
-template <class Arch, int N, class PolicyOf> constexpr graph<N> choose_algorithms(graph<N> g, PolicyOf policy_of) {
-    for (int i = 0; i != g.size; ++i) {
-        node& row = g.nodes[i];
-        if (!is_weighted(row.kind) || row.type == scalar_type::float32) continue;
-        row.policy = policy_of(row);
-        row.algorithm = choose_algorithm<Arch>(row);
-        row.word_weights = takes_words<Arch>(row, g.nodes[row.inputs[0]]);
-        if (row.algorithm == conv2d_algorithm::automatic && g.error.broken == rule::none)
-            g.error = {rule::algorithm_does_not_fit, i, row.in, row.out};
-    }
-    return g;
-}
-
 /// An algorithm can be chosen for a layer that int8 kernels compute: the option would do nothing for another, silently.
 template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
     using entries = qconfig_entries<Config>;
@@ -131,8 +114,8 @@ template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
         for (int i = 1; i != entries::count; ++i) {
             const auto option = static_cast<std::size_t>(i);
             if (!entries::chooses_algorithm[option] || entries::names[option][0] == 0) continue;
-            const int row = row_named(Rows::table, entries::names[option]);
-            if (row >= 0 && Rows::table.nodes[row].algorithm == conv2d_algorithm::automatic) return i;
+            const int named = node_named(Rows::table, entries::names[option]);
+            if (named >= 0 && Rows::table.nodes[named].by.algorithm == conv2d_algorithm::automatic) return i;
         }
         return -1;
     }();
@@ -147,47 +130,30 @@ template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
     static_assert(check() != 0);
 };
 
-/// A plan without pointers to functions, so that a program has those alone that its steps call.
-template <int N> constexpr graph<N> without_steps(graph<N> planned) {
-    for (int i = 0; i != planned.size; ++i) planned.nodes[i].steps = nullptr;
-    return planned;
-}
+inline constexpr boundary_operators boundaries{&operators::quantize_info, &operators::dequantize_info,
+                                               &operators::requantize_info, &operators::boundary_rules};
 
 /// The int8 model. Its type follows from the float model and the qconfig alone.
-template <class Net, class Config, class Arch = default_architecture> struct quantized_stage {
+template <class Net, class Config, class Arch = default_architecture>
+struct quantized_stage : stage_base<quantized_stage<Net, Config, Arch>> {
     using net = Net;
     using config = Config;
     using architecture = Arch;
+    using requantization = typename qconfig_entries<Config>::requantization;
+    using policies = stage_policies<requantization, void>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto prepared = assign_slots(fused_stage<Net, Arch>::table,
-                                                  [](const node& row) { return qconfig_entries<Config>::choose(row); });
-    static constexpr auto loose =
-        choose_algorithms<Arch>(quantize_rows<most_quantized_rows(prepared)>(prepared, describe_entry<Config>,
-                                                                             qconfig_entries<Config>::merges_sums),
-                                [](const node& row) { return qconfig_entries<Config>::algorithm_of(row); });
+    static constexpr auto prepared = assign_qparams(
+        fused_stage<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
+    static constexpr auto wide = choose_algorithms<Arch>(
+        quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
+                                                       qconfig_entries<Config>::merges_sums, boundaries),
+        [](const node& n) { return qconfig_entries<Config>::algorithm_of(n); });
+    static constexpr auto loose = shrink<wide.size>(wide);
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };
     static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
-    using kernels =
-        quantized_kernels<typename qconfig_entries<Config>::requantization, Arch, needs_of(loose.nodes, loose.size)>;
-    static constexpr const char* arithmetic = kernels::requantization_policy::name;  // for the signature of files
-    static constexpr auto planned = [] {
-        auto g = shrink<loose.size>(loose);
-        if (g.error.broken != rule::none || prepared.error.broken != rule::none) return g;
-        for (int i = 0; i != g.size; ++i) {
-            g.nodes[i].parameter_bytes = kernels::parameter_bytes(g.nodes[i]);
-            g.nodes[i].scratch_bytes = kernels::scratch_bytes(g.nodes[i]);
-        }
-        place_parameters(g);
-        place_activations(g);
-        return g;
-    }();
-    static constexpr auto table = without_steps(planned);
-    static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
-        return std::array<step_function, sizeof...(Row)>{kernels::template step_of<quantized_stage, Row>()...};
-    }
-    (std::make_integer_sequence<int, loose.size>{});
+    static constexpr const char* arithmetic = requantization::name;  // for the signature of files
 };
 
 template <class Net, class Arch = default_architecture> using fused = network<fused_stage<Net, Arch>>;

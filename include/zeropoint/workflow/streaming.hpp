@@ -10,76 +10,54 @@
 
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/stages.hpp>
-#include <zeropoint/workflow/stream_pass.hpp>
+#include <zeropoint/pass/stream.hpp>
 
 namespace zp {
 inline namespace v0 {
-namespace detail {
+namespace operators {
 
-/// The table of a stage with pointers to the functions of described operators.
-template <class Stage> constexpr const auto& table_with_steps() {
-    if constexpr (requires { Stage::planned; }) return Stage::planned;
-    else return Stage::table;
-}
-template <class Stage> struct streamed_rows {
-    static constexpr auto wide = stream_rows<2 * table_with_steps<Stage>().size>(table_with_steps<Stage>());
+/// The last steps of a value, as many as the convolution behind it reads: its output stays where it is from call to call.
+struct stream_window {
+    static constexpr const char* kind = "window";
+    static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool takes_int16 = true;
+
+    static constexpr shape output_shape(shape x) { return x; }
+    template <class T> static void forward(const operands<T>& o) noexcept {
+        const auto column = static_cast<std::size_t>(o.x_shape().size()),
+                   kept = static_cast<std::size_t>(o.y_shape().size()) - column;
+        std::memmove(o.y(), o.y() + column, kept * sizeof(T));
+        std::memcpy(o.y() + kept, o.x(), column * sizeof(T));
+    }
+};
+
+}  // namespace operators
+
+namespace detail {
+inline constexpr window_operator stream_window{&info_of<operators::stream_window, op::custom>,
+                                               &rules_of<operators::stream_window>};
+/// A node of stream_nodes() that keeps its output.
+constexpr bool is_stream_window(const node& n) { return n.op == stream_window.op; }
+
+template <class Stage> struct streamed_nodes {
+    static constexpr auto wide = stream_nodes<2 * Stage::loose.size>(Stage::loose, stream_window);
     static constexpr auto loose = [] {
         auto g = shrink<wide.size>(wide);
-        if constexpr (requires { typename Stage::kernels; }) {
-            if (g.error.broken == rule::none)
-                return choose_algorithms<typename Stage::architecture>(g, [](const node& row) { return row.policy; });
-        }
-        return g;
+        if (g.error.broken != rule::none) return g;
+        return choose_algorithms<typename Stage::architecture>(g, [](const node& n) { return n.by.policy; });
     }();
     static constexpr const auto& table = loose;  // what the verdict looks at
 };
-template <class Stage> constexpr auto kernels_of_stream() {
-    using Arch = typename Stage::architecture;
-    constexpr const auto& rows = streamed_rows<Stage>::loose;
-    if constexpr (requires { typename Stage::kernels; })
-        return quantized_kernels<typename Stage::kernels::requantization_policy, Arch,
-                                 needs_of(rows.nodes, rows.size)>();
-    else if constexpr (requires { typename Stage::dynamic_kernels; }) return typename Stage::dynamic_kernels();
-    else return float_steps<Arch>();
-}
-
 }  // namespace detail
 
 /// One step of a float, dynamically quantized or int8 stage.
-template <class Stage> struct streaming_stage {
+template <class Stage> struct streaming_stage : stage_base<streaming_stage<Stage>> {
     using net = typename Stage::net;
     using architecture = typename Stage::architecture;
-    static_assert(sizeof(verdict<detail::streamed_rows<Stage>>) != 0);
-    using row_kernels = decltype(detail::kernels_of_stream<Stage>());
-    static constexpr bool has_codes = requires { typename Stage::kernels; };
-    static constexpr bool is_dynamic = requires { typename Stage::dynamic_kernels; };
-    static constexpr auto planned = [] {
-        auto g = detail::streamed_rows<Stage>::loose;
-        if (g.error.broken != rule::none) return g;
-        for (int i = 0; i != g.size; ++i) {
-            node& row = g.nodes[i];
-            bool is_float = !has_codes;
-            if constexpr (is_dynamic) is_float = !row.dynamic;
-            if (is_float) {
-                row.parameter_bytes = float_parameter_bytes(row);
-                row.scratch_bytes = float_scratch_bytes<architecture>(row);
-            } else if constexpr (has_codes || is_dynamic) {
-                row.parameter_bytes = row_kernels::parameter_bytes(row);
-                row.scratch_bytes = row_kernels::scratch_bytes(row);
-            }
-        }
-        place_parameters(g);
-        place_activations(g);
-        place_kept(g);
-        return g;
-    }();
-    static constexpr auto table = without_steps(planned);
-    static constexpr auto steps = []<int... Row>(std::integer_sequence<int, Row...>) {
-        if constexpr (has_codes || is_dynamic)
-            return std::array<step_function, sizeof...(Row)>{row_kernels::template step_of<streaming_stage, Row>()...};
-        else return std::array<step_function, sizeof...(Row)>{float_step<architecture>(planned.nodes[Row])...};
-    }
-    (std::make_integer_sequence<int, planned.size>{});
+    using policies = typename Stage::policies;
+    static_assert(sizeof(verdict<detail::streamed_nodes<Stage>>) != 0);
+    static constexpr auto loose = detail::streamed_nodes<Stage>::loose;
+    template <int N> static constexpr void place(graph<N>& g) { place_kept(g, detail::is_stream_window); }
 };
 
 /// A model over a sequence of 1 x steps x features, one step at a time: `Network` is a float_model, a fused, a
@@ -101,22 +79,21 @@ public:
     static constexpr shape input_shape = network_type::input_shape, output_shape = network_type::output_shape;
 
     explicit streaming(const Network& model) {
-        for (int slot = 0; slot != stage_type::table.slots; ++slot) network_.ranges()[slot] = model.ranges()[slot];
-        for (const node& row : network_type::rows())
-            if (row.parameter_bytes != 0) copy_parameters(model, row);
+        for (int id = 0; id != stage_type::table.qparams_count; ++id) network_.ranges()[id] = model.ranges()[id];
+        for (int i = 0; i != stage_type::table.size; ++i)
+            if (stage_type::table.nodes[i].at.parameter_bytes != 0) copy_parameters(model, i);
         reset();
     }
 
     /// Begins a sequence anew.
     void reset() noexcept {
-        for (int i = 0; i != stage_type::planned.size; ++i) {
-            const node& row = stage_type::planned.nodes[i];
-            if (row.keeps_state)
-                std::memset(memory_.bytes + row.scratch_offset, 0, static_cast<std::size_t>(row.scratch_bytes));
-            if (!is_stream_window(row)) continue;
-            std::byte* values = memory_.bytes + row.arena_offset;
-            const int zero = row.type == scalar_type::float32 ? 0 : network_.ranges()[row.slot].zero_point;
-            std::memset(values, zero, static_cast<std::size_t>(row.out.size() * size_of(row.type)));
+        for (const node& n : network_type::rows()) {
+            if (n.flags.keeps_state)
+                std::memset(memory_.bytes + n.at.scratch_offset, 0, static_cast<std::size_t>(n.at.scratch_bytes));
+            if (!detail::is_stream_window(n)) continue;
+            std::byte* values = memory_.bytes + n.at.arena_offset;
+            const int zero = n.is_float() ? 0 : network_.ranges()[n.out.qparams_id].zero_point;
+            std::memset(values, zero, static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage)));
         }
     }
 
@@ -131,25 +108,15 @@ public:
     const network_type& step_network() const noexcept { return network_; }
 
 private:
-    void copy_parameters(const Network& model, const node& row) {
-        const node& old = Network::rows()[static_cast<std::size_t>(row.origin)];
-        const std::byte* from = model.parameters() + old.parameter_offset;
-        std::byte* to = network_.parameters() + row.parameter_offset;
-        const node* rows = stage_type::table.nodes;
-        if constexpr (stage_type::is_dynamic) {
-            using kernels = typename stage_type::row_kernels;
-            if (row.dynamic && !is_recurrent(row)) return kernels::write(row, kernels::read(old, from), to);
-        }
-        if constexpr (stage_type::has_codes) {
-            using kernels = typename stage_type::row_kernels;
-            if (row.type != scalar_type::float32 && is_weighted(row.kind)) {
-                const node& producer = Network::rows()[static_cast<std::size_t>(old.inputs[0])];
-                return kernels::write_weighted(
-                    row, rows, source_stage::kernels::read_weighted(old, producer, model.ranges(), from),
-                    network_.ranges(), to);
-            }
-        }
-        std::memcpy(to, from, static_cast<std::size_t>(row.parameter_bytes));
+    /// Packed anew: other extents may take another algorithm.
+    void copy_parameters(const Network& model, int i) {
+        const node_view v = stage_type::table.view(i), from = source_stage::table.view(v.n.from.self);
+        const auto at = static_cast<std::size_t>(v.n.from.self);
+        // Only read: a preparation is for both ways.
+        auto* block = const_cast<std::byte*>(model.parameters()) + from.n.at.parameter_offset;
+        const node_parameters parameters = source_stage::unpacks[at]({from, model.ranges(), block});
+        stage_type::packs[static_cast<std::size_t>(i)](
+            {v, network_.ranges(), network_.parameters() + v.n.at.parameter_offset}, parameters);
     }
 
     network_type network_;

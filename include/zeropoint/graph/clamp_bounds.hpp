@@ -1,0 +1,21 @@
+// The codes that a clamp leaves: of its own, or fused into another operator.
+#pragma once
+
+#include <zeropoint/graph/node.hpp>
+#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/scheme/quantize.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Codes of the output: relu cuts at real 0, relu6 at real 6 as well.
+constexpr kernel::output_codes clamped_codes(const node& n, const qparams& range) {
+    const std::int32_t quant_min = n.out.quant_min, quant_max = n.out.quant_max;
+    kernel::output_codes codes{range.zero_point, quant_min, quant_max, nullptr};
+    if (n.fused.lowest > -infinity) codes.min = quantize(n.fused.lowest, range, quant_min, quant_max);
+    if (n.fused.highest < infinity) codes.max = quantize(n.fused.highest, range, quant_min, quant_max);
+    return codes;
+}
+
+}  // namespace v0
+}  // namespace zp

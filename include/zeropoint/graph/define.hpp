@@ -1,0 +1,264 @@
+// Operators as types: static members say what an operator is, and its record, its forms and its layer follow.
+#pragma once
+
+#include <concepts>
+#include <span>
+#include <type_traits>
+
+#include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/graph/form.hpp>
+#include <zeropoint/graph/operands.hpp>
+#include <zeropoint/graph/sequential.hpp>
+#include <zeropoint/kernel/architecture.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+namespace detail {
+
+template <class Operator, class Arch, class T> concept has_architectures = requires(const operands<T>& o) {
+    Operator::template forward<Arch>(o);
+};
+template <class Operator, class Arch, class T>
+concept has_form = has_architectures<Operator, Arch, T> || requires(const operands<T>& o) {
+    Operator::forward(o);
+};
+template <class Operator>
+inline constexpr bool takes_int16 = [] {
+    if constexpr (requires { Operator::takes_int16; }) return Operator::takes_int16;
+    else return false;
+}();
+
+template <class Operator, class Arch, class T> void run_operator(const node& n, const context& c) noexcept {
+    const operands<T> o(n, c);
+    if constexpr (has_architectures<Operator, Arch, T>) Operator::template forward<Arch>(o);
+    else Operator::forward(o);
+}
+template <class Operator, class Arch, class T> constexpr run_function run_of_operator() {
+    if constexpr (std::is_same_v<T, std::int16_t> && !takes_int16<Operator>) return nullptr;
+    else if constexpr (has_form<Operator, Arch, T>) return &run_operator<Operator, Arch, T>;
+    else return nullptr;
+}
+
+// Members that an operator may leave out.
+
+template <class Operator> constexpr parameter_list parameters_over([[maybe_unused]] const node_view& v) {
+    if constexpr (requires { Operator::parameters(v); }) return Operator::parameters(v);
+    else if constexpr (requires { Operator::parameters(v.x_shape()); }) return Operator::parameters(v.x_shape());
+    else return {};
+}
+template <class Operator> constexpr shape output_shape_of(std::span<const shape> xs) {
+    if constexpr (requires { Operator::output_shape(xs); }) return Operator::output_shape(xs);
+    else return Operator::output_shape(xs[0]);
+}
+template <class Operator> constexpr bool accepts(std::span<const shape> xs) {
+    if constexpr (requires { Operator::accepts(xs); }) return Operator::accepts(xs);
+    else if constexpr (requires { Operator::accepts(xs[0]); }) return Operator::accepts(xs[0]);
+    else return true;
+}
+template <class Operator, class Arch> constexpr int prepared_bytes_of([[maybe_unused]] const node_view& v) {
+    if constexpr (requires { Operator::template prepared_bytes<Arch>(v); })
+        return Operator::template prepared_bytes<Arch>(v);
+    else if constexpr (requires { Operator::prepared_bytes(v); }) return Operator::prepared_bytes(v);
+    else return 0;
+}
+
+/// The forms of an operator but for their bodies: a block of its floats and what it prepares, or of codes that it packs.
+template <class Operator, class Arch> struct operator_block {
+    static constexpr bool packs_codes = requires(const preparation& p, const node_parameters& from) {
+        Operator::template pack<Arch>(p, from);
+    };
+    static constexpr int parameter_bytes(const node_view& v) {
+        if (v.n.is_float()) return parameters_over<Operator>(v).bytes();
+        return prepared_offset(v.n) + prepared_bytes_of<Operator, Arch>(v);
+    }
+    static constexpr int scratch_bytes([[maybe_unused]] const node_view& v) {
+        if constexpr (requires { Operator::template scratch_bytes<Arch>(v); })
+            return Operator::template scratch_bytes<Arch>(v);
+        else if constexpr (requires { Operator::scratch_bytes(v); }) return Operator::scratch_bytes(v);
+        else return 0;
+    }
+    static refusal pack(const preparation& p, const node_parameters& from) {
+        if constexpr (packs_codes)
+            if (!p.at.n.is_float()) return {Operator::template pack<Arch>(p, from)};
+        write_floats(p.at, from, p.block);
+        if (p.at.n.is_float()) return {};
+        if constexpr (requires { Operator::problem(p); })
+            if (const refusal wrong{Operator::problem(p)}; wrong.rule != nullptr) return wrong;
+        if constexpr (requires { Operator::prepare(p); }) Operator::prepare(p);
+        return {};
+    }
+    static node_parameters unpack(const preparation& p) {
+        if constexpr (packs_codes)
+            if (!p.at.n.is_float()) return Operator::template unpack<Arch>(p);
+        node_parameters to;
+        read_floats(p.at, p.block, to);
+        return to;
+    }
+};
+
+template <class Operator> constexpr operator_info make_info(const operator_kind& kind) {
+    operator_info info{};
+    info.kind = &kind;
+    if constexpr (requires { Operator::kind; }) info.name = Operator::kind;
+    else info.name = kind.name;
+    if constexpr (requires { Operator::options; }) info.options = Operator::options;
+    if constexpr (requires { Operator::option_names; }) info.option_names = Operator::option_names;
+    if constexpr (requires { Operator::range; }) info.range = Operator::range;
+    if constexpr (requires { Operator::output_min; }) {
+        info.output_min = Operator::output_min;
+        info.output_max = Operator::output_max;
+        if (info.output_min < info.output_max) info.range = qparams_source::known;
+    }
+    if constexpr (requires { Operator::inputs; }) info.inputs = Operator::inputs;
+    if constexpr (requires { Operator::stream; }) info.stream = Operator::stream;
+    if constexpr (requires { Operator::gives; }) info.gives = Operator::gives;
+    if constexpr (requires { Operator::takes; }) info.takes = Operator::takes;
+    if constexpr (requires { Operator::elementwise; }) info.elementwise = Operator::elementwise;
+    if (info.elementwise && info.stream == stream_rule::whole) info.stream = stream_rule::pointwise;
+    if constexpr (requires { Operator::moves_nothing; }) info.moves_nothing = Operator::moves_nothing;
+    if constexpr (requires { Operator::is_view; }) info.is_view = Operator::is_view;
+    if constexpr (requires { Operator::is_identity; }) info.is_identity = Operator::is_identity;
+    if constexpr (requires { Operator::takes_volumes; }) info.takes_volumes = Operator::takes_volumes;
+    if constexpr (requires { Operator::state_values; }) info.state_values = Operator::state_values;
+    if constexpr (requires { Operator::has_dynamic; }) info.has_dynamic = Operator::has_dynamic;
+    if constexpr (requires { Operator::keeps_codes; }) info.keeps_codes = Operator::keeps_codes;
+    if constexpr (requires { Operator::signed_by_kind; }) info.signed_by_kind = Operator::signed_by_kind;
+    if constexpr (requires { Operator::map; }) info.map = &Operator::map;
+    if constexpr (requires { Operator::zeros; }) info.zeros = Operator::zeros;
+    if (info.map != nullptr) info.gives |= channel_map;
+    if (info.zeros != nullptr) info.gives |= zeros;
+    info.has_codes = has_form<Operator, default_architecture, std::uint8_t> &&
+                     has_form<Operator, default_architecture, std::int8_t>;
+    info.has_int16 = takes_int16<Operator>;
+    info.parameters = [](const node_view& v) { return parameters_over<Operator>(v); };
+    if constexpr (requires(const node_view& v) { Operator::bound(v); }) info.bound = &Operator::bound;
+    return info;
+}
+template <class Operator> constexpr operator_rules make_rules(const operator_forms* forms) {
+    operator_rules rules{};
+    rules.forms = forms;
+    if constexpr (requires { &Operator::merge; }) rules.merge = &Operator::merge;
+    if constexpr (requires(const node_view& v, const qparams& x) { Operator::derive(v, x); })
+        rules.derive = [](const node_view& v, const qparams& x) { return Operator::derive(v, x); };
+    else if constexpr (requires(const qparams& x) { Operator::derive(x); })
+        rules.derive = [](const node_view&, const qparams& x) { return Operator::derive(x); };
+    if constexpr (requires(const node_view& v) { Operator::macs(v); })
+        rules.macs = [](const node_view& v) -> std::int64_t { return Operator::macs(v); };
+    return rules;
+}
+
+}  // namespace detail
+
+/// The record of an operator.
+template <class Operator, const operator_kind& Kind>
+inline constexpr operator_info info_of = detail::make_info<Operator>(Kind);
+/// Its forms, where its kind has none of its own.
+template <class Operator, class Arch = default_architecture>
+inline constexpr operator_forms forms_of_operator{
+    {detail::run_of_operator<Operator, Arch, float>(), detail::run_of_operator<Operator, Arch, std::uint8_t>(),
+     detail::run_of_operator<Operator, Arch, std::int8_t>(), detail::run_of_operator<Operator, Arch, std::int16_t>()},
+    &detail::operator_block<Operator, Arch>::parameter_bytes,
+    &detail::operator_block<Operator, Arch>::scratch_bytes,
+    &detail::operator_block<Operator, Arch>::pack,
+    &detail::operator_block<Operator, Arch>::unpack};
+template <class Operator, class Arch = default_architecture>
+inline constexpr operator_rules rules_of = detail::make_rules<Operator>(&forms_of_operator<Operator, Arch>);
+
+/// `template <> struct forms_of<op::relu> : forms_by_storage<operators::clamp> {};`: of an operator without template arguments,
+/// whose forms are then those of the stage's architecture, and of the storages alone that a network has.
+template <class Operator> struct forms_by_storage {
+    static constexpr bool is_keyed = true;
+    static constexpr scalar_type key(const node_view& v) { return computing_storage(v); }
+    template <scalar_type Storage, class Arch, class> struct form : detail::operator_block<Operator, Arch> {
+        static constexpr run_function run_pointer = detail::run_of_operator<Operator, Arch, storage_of<Storage>>();
+    };
+};
+
+/// What makes a type an operator: `kind`, its name; an output_shape; and a float form, `forward(const operands<float>&)`.
+template <class Operator> concept describes_operator = requires(shape x) {
+    { Operator::kind } -> std::convertible_to<const char*>;
+    requires requires {
+        { Operator::output_shape(x) } -> std::same_as<shape>;
+    } || requires(std::span<const shape> xs) {
+        { Operator::output_shape(xs) } -> std::same_as<shape>;
+    };
+    requires detail::has_form<Operator, default_architecture, float>;
+};
+
+/// Appends an operator over nodes that are there already; for free-form graphs, and for the layers below. Returns its node.
+template <const operator_kind& Kind, class Operator>
+constexpr int append_operator(builder& b, std::span<const int> xs, const char* name = "") {
+    shape shapes[max_inputs];
+    if (xs.size() > max_inputs) {
+        b.fail(rule::too_many_inputs, b.nodes[xs[0]].out.extents);
+        return xs[0];
+    }
+    for (std::size_t k = 0; k != xs.size(); ++k) shapes[k] = b.nodes[xs[k]].out.extents;
+    const std::span<const shape> in(shapes, xs.size());
+    if (!detail::accepts<Operator>(in)) b.fail(rule::operand_shapes, in.front(), in.back());
+    constexpr const operator_info& info = info_of<Operator, Kind>;
+    node n = b.unary(info, rules_of<Operator>, xs[0], name);
+    n.out.extents = detail::output_shape_of<Operator>(in);
+    n.input_count = static_cast<std::int8_t>(xs.size());
+    for (std::size_t k = 0; k != xs.size(); ++k) n.inputs[k] = static_cast<short>(xs[k]);
+    n.weights.count = detail::parameters_over<Operator>({b.nodes, n}).size();
+    n.flags.keep_float = !info.has_codes;
+    // Values of a flattened image may be read where each is done the same to, and must then have one order.
+    const bool keeps_order = info.elementwise && n.weights.count <= 1;
+    for (const int x : xs) {
+        const value_type& value = b.nodes[x].out;
+        const bool another_order = value.flattened != b.nodes[xs[0]].out.flattened;
+        if (value.is_flattened_image() && (!keeps_order || another_order))
+            b.fail(rule::flattened_image, value.flattened);
+    }
+    n.out.flattened = keeps_order ? b.nodes[xs[0]].out.flattened : shape{0, 0, 0};
+    if (n.weights.count != 0 && name[0] == 0) b.fail(rule::name_missing, in.front());
+    return b.append(n);
+}
+
+/// An operator as a layer: over what goes in, or over the outputs of branches that all read what goes in.
+template <const operator_kind& Kind, fixed_string Name, class Operator, class... Branches> struct operator_layer {
+    static constexpr int nodes = (1 + ... + nodes_of<Branches>);
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (sizeof...(Branches) == 0) {
+            return append_operator<Kind, Operator>(b, {&x, 1}, Name.text);
+        } else {
+            const int outputs[] = {sequential<Branches>::lower(b, x)...};
+            return append_operator<Kind, Operator>(b, outputs, Name.text);
+        }
+    }
+};
+
+namespace op {
+inline constexpr operator_kind custom{"custom"};
+}
+
+/// A layer of the user's, `zp::custom<"name", Operator>`, or of several inputs, `zp::custom<"name", Operator, Branches...>`.
+///
+/// Operator has static members: `kind`, its name for people and files; `output_shape(shape x)`, or of a span of shapes;
+/// `forward(const zp::operands<float>&)`. Without more it runs in float32, between a dequantize and a quantize. With
+/// `forward(const zp::operands<T>&)` for std::uint8_t and std::int8_t it has an int8 form. All other members are optional:
+///
+/// - `takes_int16`: true where `forward` takes std::int16_t as well, the codes of 16-bit activations. Else it is computed in
+///   float32 among those.
+/// - `parameters(shape x)` of the first input: how many floats it owns, "name.weight" in a file; or a zp::parameter_list.
+/// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead.
+/// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.
+/// - `range`: a zp::qparams_source; or `output_min`, `output_max`, its known range, which must hold 0.
+/// - `prepared_bytes(const node_view&)`, `prepare(const preparation&)`: tables and factors that follow from scales and parameters.
+/// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.
+/// - `pack<Arch>(const preparation&, const node_parameters&)`, which returns such a sentence or null, and `unpack<Arch>`, its
+///   inverse, with `keeps_codes = true`: int8 nodes keep matrices as codes (parameter_role::matrix), not floats.
+/// - `scratch_bytes(const node_view&)`; y_type().storage tells the float form from that of codes.
+/// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `inputs`, `stream`, `takes` (of fusion), `derive`: see operator_info.
+template <fixed_string Name, class Operator, class... Branches>
+struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
+    static_assert(describes_operator<Operator>,
+                  "custom<Name, Operator, ...>: Operator must have static members `kind`, `output_shape(shape)` and "
+                  "`forward(const zp::operands<float>&)`: see graph/define.hpp");
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,48 @@
+// The table a model is: nodes in execution order and the totals that planning found.
+#pragma once
+
+#include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/graph/rule.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// N nodes as plain arrays: constant evaluation is an interpreter, and every operator[] of a class is a call to it.
+template <int N> struct graph {
+    node nodes[N]{};
+    int size = 0;
+    int qparams_count = 0;  // pairs of scale and zero point
+    int arena_bytes = 0;    // activations and scratch
+    int parameter_bytes = 0;
+    diagnostic error{};
+
+    constexpr const node* begin() const { return nodes; }
+    constexpr const node* end() const { return nodes + size; }
+    constexpr const node& output() const { return nodes[size - 1]; }
+    constexpr node_view view(int i) const { return {nodes, nodes[i]}; }
+};
+
+/// The same graph in a table of exactly its size: what is stored in the program.
+template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
+    graph<M> tight;
+    for (int i = 0; i != wide.size; ++i) tight.nodes[i] = wide.nodes[i];
+    tight.size = wide.size;
+    tight.qparams_count = wide.qparams_count;
+    tight.arena_bytes = wide.arena_bytes;
+    tight.parameter_bytes = wide.parameter_bytes;
+    tight.error = wide.error;
+    return tight;
+}
+
+/// The node of a name, or -1.
+template <int N> constexpr int node_named(const graph<N>& g, const char* name) {
+    for (int i = 0; i != g.size; ++i) {
+        const char *a = g.nodes[i].name, *b = name;
+        while (*a != 0 && *a == *b) ++a, ++b;
+        if (*a == 0 && *b == 0) return i;
+    }
+    return -1;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,146 @@
+// A node says what (an operator), on what (values with types) and where (placement). The operator says everything else.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <zeropoint/core/dtype.hpp>
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/core/shape.hpp>
+#include <zeropoint/graph/algorithm_policy.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+struct operator_info;
+struct operator_rules;
+
+inline constexpr int max_inputs = 8, most_options = 16;
+inline constexpr int in_user_input = -1, in_user_output = -2;  // values of placement::arena_offset
+
+/// What a node leaves for those that read it.
+struct value_type {
+    shape extents;
+    shape flattened{0, 0, 0};  // height x width x channels of the image that a flatten made a vector of
+    scalar_type storage = scalar_type::float32;
+    std::int32_t quant_min = 0, quant_max = 0;  // of its codes; of a dynamic node, of the codes of its input
+    short qparams_id = -1;                      // its scale and zero point, and its observer
+
+    constexpr bool is_float() const { return storage == scalar_type::float32; }
+    /// The input of a model of indices: integers that choose rows of tables. It has no scale.
+    constexpr bool is_indices() const { return storage == scalar_type::int32; }
+    constexpr bool is_codes() const { return !is_float() && !is_indices(); }
+    /// Its values stand pixel by pixel, where PyTorch's flatten has them channel by channel.
+    constexpr bool is_flattened_image() const {
+        return flattened.size() == extents.size() && flattened.pixels() > 1 && flattened.channels > 1;
+    }
+};
+
+/// The weights of a node, and what they are multiplied as.
+struct weight_type {
+    scalar_type storage = scalar_type::float32;
+    scalar_type products = scalar_type::float32;  // int8: inputs that are floats are quantized in each call
+    bool has_bias = false;                        // the state dict has one
+    bool affine = false;                          // codes have zero points
+    bool packed_int16 = false;                    // codes are packed in 16 bits each: see takes_int16_panels
+    std::int32_t quant_min = 0, quant_max = 0;
+    int count = 0, channels = 0;  // how many weights, how many output channels
+};
+
+/// Done to the output before it is written.
+struct epilogue {
+    const operator_info* clamp = nullptr;           // which operator gave the bounds
+    float lowest = -infinity, highest = infinity;   // of a clamp, its own or a fused one
+    const operator_info* lut = nullptr;             // the function of a fused table,
+    float lut_parameter = 0;                        // its parameter,
+    short lut_qparams_id = -1;                      // the range in front of it,
+    std::int8_t lut_bits = 8;                       // and how many bits choose its entry: see operators/fused_table.hpp
+    bool adds_input_1 = false;                      // a residual
+
+    constexpr bool is_empty() const { return clamp == nullptr && lut == nullptr && !adds_input_1; }
+};
+
+/// Parameters that are a part of tensors "name_weight" and "name_bias": which, and of how many. See linear_part.
+struct packed_tensor {
+    const char* name = nullptr;
+    std::int8_t part = 0, parts = 1;
+};
+/// What the user asked for, and what computes the node.
+struct algorithm_choice {
+    algorithm_policy policy;
+    conv2d_algorithm algorithm = conv2d_algorithm::automatic;
+};
+/// In bytes.
+struct placement {
+    int parameter_offset = 0, parameter_bytes = 0;  // in the parameter block
+    int arena_offset = 0;                           // of the output; or in_user_input, in_user_output
+    int scratch_offset = 0, scratch_bytes = 0;      // working memory of this node alone, in the same arena
+};
+/// Of which nodes of the stage before it is made: of itself, of the batch norm and the channel map folded into it, of the sum
+/// with a residual and of the function that it computes as well.
+struct provenance {
+    short self = -1, folded = -1, normalized = -1, sum = -1, lut = -1;
+
+    /// The node whose values it has as codes.
+    constexpr short value() const { return lut >= 0 ? lut : sum >= 0 ? sum : self; }
+};
+struct node_flags {
+    bool keep_float = false;     // stays float32 through convert
+    bool outside_stubs = false;  // not between a quant_stub and a dequant_stub of a model that has such
+    bool keeps_state = false;    // of a stream: goes on from where the call before ended
+    bool observed = false;       // prepared: its output feeds the observer of its qparams_id
+};
+
+/// A row of the table that every stage of a model owns as a static constexpr member. Nodes stand in execution order.
+struct node {
+    const operator_info* op = nullptr;      // facts about what it computes
+    const operator_rules* rules = nullptr;  // what passes ask beside them; not in the table that a program stores
+    int options[most_options] = {};         // its own numbers, in the order of op->option_names: see options_of
+    float parameter = 0;                    // negative_slope of leaky_relu, epsilon of batch_norm
+    const char* name = "";
+    packed_tensor part;
+    short inputs[max_inputs] = {};
+    std::int8_t input_count = 0;
+    std::int8_t config = 0;  // which rule of the qconfig applies
+    value_type out;
+    weight_type weights;
+    epilogue fused;
+    algorithm_choice by;
+    placement at;
+    provenance from;
+    node_flags flags;
+
+    constexpr bool is_float() const { return out.is_float(); }
+    constexpr bool is_indices() const { return out.is_indices(); }
+    /// int8 weights, and inputs that are floats and quantized in each call.
+    constexpr bool is_dynamic() const { return is_float() && weights.products == scalar_type::int8; }
+};
+
+/// A node among those that it reads.
+struct node_view {
+    const node* nodes;
+    const node& n;
+
+    constexpr const value_type& x_type(int k = 0) const { return nodes[n.inputs[k]].out; }
+    constexpr const value_type& y_type() const { return n.out; }
+    constexpr const shape& x_shape(int k = 0) const { return x_type(k).extents; }
+    constexpr const shape& y_shape() const { return n.out.extents; }
+};
+
+/// The options of a node as a struct of the operator's own, which has ints alone.
+template <class Options> constexpr Options options_of(const node& n) {
+    static_assert(sizeof(Options) <= sizeof n.options);
+    std::array<int, sizeof(Options) / sizeof(int)> values;
+    for (std::size_t i = 0; i != values.size(); ++i) values[i] = n.options[i];
+    return std::bit_cast<Options>(values);
+}
+template <class Options> constexpr void set_options(node& n, const Options& options) {
+    static_assert(sizeof(Options) <= sizeof n.options);
+    const auto values = std::bit_cast<std::array<int, sizeof(Options) / sizeof(int)>>(options);
+    for (std::size_t i = 0; i != values.size(); ++i) n.options[i] = values[i];
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,50 @@
+// What the body of an operator sees of its node, in one storage.
+#pragma once
+
+#include <zeropoint/graph/clamp_bounds.hpp>
+#include <zeropoint/graph/context.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What an operator's form works on: T is float, or the storage type of codes: std::uint8_t, std::int8_t or std::int16_t.
+template <class T> class operands {
+public:
+    operands(const node& n, const context& c) : at_{c.nodes, n}, context_(c) {}
+
+    /// The k-th input: height x width x channels values, depth times. May be y() where the operator is `elementwise`.
+    const T* x(int k = 0) const { return context_.in<T>(at_.n, k); }
+    /// The same of a model's input of indices.
+    const std::int32_t* indices() const { return context_.in<std::int32_t>(at_.n); }
+    T* y() const { return context_.out<T>(at_.n); }
+    int inputs() const { return at_.n.input_count; }
+    const shape& x_shape(int k = 0) const { return at_.x_shape(k); }
+    const shape& y_shape() const { return at_.y_shape(); }
+    const value_type& x_type(int k = 0) const { return at_.x_type(k); }
+    const value_type& y_type() const { return at_.y_type(); }
+
+    /// Of codes.
+    const qparams& x_qparams(int k = 0) const { return context_.range_in(at_.n, k); }
+    const qparams& y_qparams() const { return context_.range(at_.n); }
+    /// The output's zero point and the codes that it may have, fused clamps included.
+    kernel::output_codes y_codes() const { return clamped_codes(at_.n, y_qparams()); }
+
+    /// The bounds of a clamp, its own or one that is fused into a float node; infinite without.
+    float lowest() const { return at_.n.fused.lowest; }
+    float highest() const { return at_.n.fused.highest; }
+
+    const float* parameters() const { return context_.block<float>(at_.n); }
+    template <class Prepared = std::byte> const Prepared* prepared() const {
+        return context_.block<Prepared>(at_.n, prepared_offset(at_.n));
+    }
+    template <class Scratch = std::byte> Scratch* scratch() const { return context_.scratch<Scratch>(at_.n); }
+    /// The node among those that it reads.
+    const node_view& at() const { return at_; }
+
+private:
+    node_view at_;
+    const context& context_;
+};
+
+}  // namespace v0
+}  // namespace zp

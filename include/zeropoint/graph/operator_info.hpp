@@ -1,0 +1,218 @@
+// What an operator is: facts that programs keep, and rules that passes ask. No pass, planner, reader or printer knows more of an
+// operator than this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <zeropoint/graph/node.hpp>
+#include <zeropoint/graph/parameters.hpp>
+#include <zeropoint/scheme/qparams.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+struct context;
+struct preparation;
+/// One node's work. Which function it is, is decided at compile time.
+using run_function = void (*)(const node&, const context&) noexcept;
+
+/// What qconfigs select by type: zp::op::conv2d, zp::op::lstm. Compared by address.
+struct operator_kind {
+    const char* name;
+    bool has_algorithms = false;  // several compute it, of which one is chosen: it has filters
+};
+
+namespace op {
+inline constexpr operator_kind none{"none"};
+}
+
+/// Where the scale and zero point of an operator's output come from.
+enum class qparams_source : std::uint8_t {
+    observed,  ///< from an observer, as a convolution's
+    of_input,  ///< they are those of the first input, as a max_pool2d's
+    derived,   ///< they follow from those of the first input, by a function: as mul_scalar's
+    known      ///< from bounds that are known beforehand, as a sigmoid's
+};
+
+/// What the inputs of an operator must have in common in int8.
+enum class input_rule : std::uint8_t {
+    any,           ///< the dtype of the output, where the operator neither multiplies nor is a function
+    same_qparams,  ///< the output's scale and zero point, as a concat's: see docs/decisions/0007-shared-scales.md
+    indices,       ///< the first input is integers, whatever the rest of the network computes with
+    extents        ///< only the extents of the first input are read
+};
+
+/// How an operator runs a step of a sequence at a time.
+enum class stream_rule : std::uint8_t {
+    whole,          ///< not at all: it needs the whole sequence
+    pointwise,      ///< a step of the output depends on that step of the inputs alone
+    windowed,       ///< on the steps that its window2d covers
+    stateful,       ///< on a state that is kept from step to step
+    zeros_in_front  ///< it puts steps of zeros in front of the sequence
+};
+
+/// What operators give to neighbours and take from them when nodes are fused.
+enum fusion : unsigned {
+    bounds = 1,          ///< a clamp behind another operator becomes its bounds
+    channel_affine = 2,  ///< factors and offsets of channels go into weights and bias
+    function = 4,        ///< a function of one value becomes a table behind the sums
+    addend = 8,          ///< another value is added to the sums
+    channel_map = 16,    ///< means and deviations of the input's channels go into the weights behind them
+    zeros = 32           ///< zeros around an image become padding
+};
+
+/// Which kernels multiply filters: a linear layer is a conv2d of one pixel.
+enum class filter_kernels : std::uint8_t { none, conv2d, conv3d, conv_transpose2d, conv_transpose3d };
+
+/// A function of one value: of sigmoid, tanh, hardswish and leaky_relu nodes, and of any that the user gives. Made from a
+/// callable type: see operators/function.hpp.
+struct scalar_function {
+    std::span<const float> constants;  // what tells it from others of its name
+};
+
+/// y = (x - mean[channel]) / deviation[channel], which a convolution behind it can take into its weights. Where the
+/// convolution pads, `border` puts the means around the image before.
+struct channel_map_of {
+    std::span<const float> mean, deviation;
+    const operator_info* border;
+    const operator_rules* border_rules;
+};
+
+/// Indices [first, first + count) of the input are below `rows`.
+struct index_bound {
+    int first = 0, count = 0, rows = 0;
+};
+
+/// Facts. Nothing reachable from here names a kernel, so that a program which stores a table links nothing with it.
+struct operator_info {
+    const operator_kind* kind = nullptr;
+    const char* name = "";              // for people, and for the signature of files
+    std::span<const int> options{};     // what tells it from others of that name, beside a node's own options
+    std::span<const char* const> option_names{};  // of node::options
+    bool signed_by_kind = false;  // files of format 1 sign its kind alone, and no name and options beside it
+
+    qparams_source range = qparams_source::observed;
+    float output_min = 0, output_max = 0;  // where the range is known
+    input_rule inputs = input_rule::any;
+    stream_rule stream = stream_rule::whole;
+    unsigned gives = 0, takes = 0;  // of fusion
+    bool has_codes = false;         // has a form over codes of 8 bits; a node without one stays float32
+    bool refuses_codes = false;     // must not be left in an int8 network: an error where fusing has not removed it
+    bool has_int16 = false;         // has a form over codes of 16 bits
+    bool elementwise = false;       // an output depends on the inputs at its place alone: it may be written over one of them
+    bool keeps_order = false;       // and whatever that place means: values of a flattened image too
+    bool moves_nothing = false;     // codes of the output are those of the input, at their places: a view in int8
+    bool is_view = false;           // the same of floats: where input and output have one place, nothing is done
+    bool is_identity = false;       // does nothing at inference: the fuse pass removes it
+    bool takes_volumes = false;     // inputs may have a depth
+    bool is_input = false;
+    bool is_boundary = false;       // between floats and codes, or codes of two kinds
+    bool to_float = false;          // reads codes and writes floats
+    bool opens_quantized = false, closes_quantized = false;  // the stubs
+    bool multiplies = false;        // has filters, whose algorithm is chosen:
+    filter_kernels filters = filter_kernels::none;
+    bool is_connected = false;      // over whole vectors, as a linear layer
+    bool has_dynamic = false;       // a form with int8 weights over floats
+    bool keeps_codes = false;       // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
+                                    // with a scale a row whatever the qconfig says of weights, tables in the output's codes
+    int state_values = 0;           // of a recurrent operator: what a step gives, in one direction
+    const scalar_function* function = nullptr;
+    const channel_map_of* map = nullptr;
+    const kernel::pad_sides* zeros = nullptr;
+
+    parameter_list (*parameters)(const node_view&) = nullptr;
+    kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of what kernels of conv2d compute
+    index_bound (*bound)(const node_view&) = nullptr;
+};
+
+/// What a form refuses of the scales that it is packed with: null `rule` where it takes them.
+struct refusal {
+    const char* rule = nullptr;
+    double found = 0, beside = 0;      // two scales that are too far apart; 0 where the rule says all
+    const char* advice = nullptr;      // for who calibrates
+};
+
+/// The forms of an operator that has the same functions for all its nodes, one a storage: float32, uint8, int8, int16.
+struct operator_forms {
+    run_function run[4] = {};
+    int (*parameter_bytes)(const node_view&) = nullptr;
+    int (*scratch_bytes)(const node_view&) = nullptr;
+    refusal (*pack)(const preparation&, const node_parameters&) = nullptr;
+    node_parameters (*unpack)(const preparation&) = nullptr;
+};
+
+/// What the weights of filters are multiplied with, for the correction of biases: see workflow/input_sums.hpp.
+struct tap_sums_rule {
+    int (*taps)(const node_view&);  // of a filter
+    int (*groups)(const node_view&);
+    /// sums[tap][channel] += the values of the input that each tap of the window meets: see kernel/tap_sums.hpp.
+    void (*add)(const node_view&, const float* x, double* sums);
+};
+
+/// Rules: what passes ask, and conversions. A table that a program stores has none.
+struct operator_rules {
+    void (*merge)(node& into, const node& self) = nullptr;  // how what it gives gets there
+    qparams (*derive)(const node_view&, const qparams& input) = nullptr;  // where the range is derived
+    std::int64_t (*macs)(const node_view&) = nullptr;  // multiply-accumulates, for tables and budgets
+    double (*value)(double x, float parameter) = nullptr;  // of a function, for tables; null: the identity
+    const tap_sums_rule* tap_sums = nullptr;               // of filters
+    const operator_forms* forms = nullptr;                 // where forms_of has none for its kind
+};
+
+constexpr bool keeps_qparams(const node& n) { return n.op->range == qparams_source::of_input; }
+constexpr bool derives_qparams(const node& n) { return n.op->range == qparams_source::derived; }
+constexpr bool has_known_range(const node& n) { return n.op->range == qparams_source::known; }
+
+/// Multiply-accumulates of one inference of a node: products of weights and activations, or of activations.
+constexpr std::int64_t macs_of(const node_view& v) {
+    return v.n.rules == nullptr || v.n.rules->macs == nullptr ? 0 : v.n.rules->macs(v);
+}
+constexpr parameter_list parameters_of(const node_view& v) {
+    return v.n.op->parameters == nullptr ? parameter_list() : v.n.op->parameters(v);
+}
+
+/// How an array of a node is kept: as floats, or as these codes.
+struct coded_array {
+    scalar_type storage = scalar_type::float32;
+    std::int32_t quant_min = 0, quant_max = 0;
+    bool has_scales = false;   // one a channel or row
+    bool affine = false;       // and zero points
+    bool has_offsets = false;  // scales and offsets of rows; two codes of 4 bits share a byte
+
+    constexpr bool is_float() const { return storage == scalar_type::float32; }
+};
+constexpr coded_array coding_of(const node_view& v, const parameter_array& array) {
+    const bool is_table = array.role == parameter_role::table;
+    if (!is_table && array.role != parameter_role::filters && array.role != parameter_role::matrix) return {};
+    const value_type& y = v.y_type();
+    if (v.n.op->keeps_codes && y.is_codes()) {
+        if (is_table) return {y.storage, y.quant_min, y.quant_max};
+        return {scalar_type::int8, -128, 127, true};
+    }
+    const weight_type& w = v.n.weights;
+    if (w.storage == scalar_type::float32) return {};
+    return {w.storage, w.quant_min, w.quant_max, true, w.affine, is_table};
+}
+
+/// Whether a node reads no values of its first input, which may then be of any type.
+constexpr bool reads_no_values(const node& n) {
+    return n.op->inputs == input_rule::indices || n.op->inputs == input_rule::extents;
+}
+/// The storage that an operator with one body for all storages computes in.
+constexpr scalar_type computing_storage(const node_view& v) {
+    return v.n.input_count == 0 || reads_no_values(v.n) ? v.y_type().storage : v.x_type().storage;
+}
+/// Whether any of these nodes reads rows of a table of codes.
+constexpr bool any_coded_table(const node* nodes, int size) {
+    for (int i = 0; i != size; ++i) {
+        const node& n = nodes[i];
+        const bool is_coded = n.out.is_codes() || n.weights.storage != scalar_type::float32;
+        if (reads_no_values(n) && n.op->keeps_codes && is_coded) return true;
+    }
+    return false;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,62 @@
+// What a layer is, and layers one after another: what every composition of layers is made of.
+#pragma once
+
+#include <concepts>
+
+#include <zeropoint/graph/builder.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What makes a type a layer, the user's own included: a number of rows and a function that appends them.
+template <class L> concept layer = requires(builder& b, int x) {
+    { L::nodes } -> std::convertible_to<int>;
+    { L::lower(b, x) } -> std::same_as<int>;
+};
+
+// Loops over arrays and no folds: clang stops a fold at 256 operands.
+
+/// The place, counted from 1, of the first of these types that is no layer; 0 where all are.
+template <class... Layers>
+inline constexpr int first_that_is_no_layer = [] {
+    const bool are[] = {true, layer<Layers>...};
+    int place = 0;
+    for (const bool is : are) {
+        if (!is) return place;
+        ++place;
+    }
+    return 0;
+}();
+
+/// Rows of all these layers; 0 where one is none.
+template <class... Layers>
+inline constexpr int nodes_of = [] {
+    int sum = 0;
+    if constexpr (first_that_is_no_layer<Layers...> == 0) {
+        const int counts[] = {0, Layers::nodes...};
+        for (const int count : counts) sum += count;
+    }
+    return sum;
+}();
+
+// That an argument is no layer is a broken rule like others, told by the verdict: a static_assert in the classes here would
+// make them invalid, and clang would add errors about everything that uses them.
+
+/// One after another.
+template <class... Layers> struct sequential {
+    static constexpr int nodes = nodes_of<Layers...>;
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (first_that_is_no_layer<Layers...> != 0) {
+            b.fail(rule::not_a_layer, {1, 1, first_that_is_no_layer<Layers...>});
+        } else if constexpr (sizeof...(Layers) != 0) {
+            using lower_function = int (*)(builder&, int);
+            const lower_function appends[] = {&Layers::lower...};
+            for (const lower_function append : appends) x = append(b, x);
+        }
+        return x;
+    }
+};
+struct identity : sequential<> {};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,273 @@
+// Networks from files, float, int8 and dynamic alike: node by node, and of a node array by array, as its role says. No layout of
+// any architecture is in a file: weights are packed when it is loaded.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <zeropoint/core/number_text.hpp>
+#include <zeropoint/io/model_tensors.hpp>
+#include <zeropoint/io/safetensors_reader.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// How a file has parameters that are parts of one tensor in PyTorch: whole in a state dict, else by the names of nodes.
+enum class parts_in_file : bool { apart, whole };
+
+/// Reads and checks the tensors of a network whose files have these Contents. The writing twin is model_writer.
+template <file_contents Contents> class model_reader {
+public:
+    model_reader(const safetensors_file& file, parts_in_file parts, bool has_float_bias)
+        : file_(file), parts_(parts), has_float_bias_(has_float_bias) {}
+
+    /// `signature(bits)` is the signature of the network, 0, or of the same with other fused tables.
+    void read_header(std::string (*signature_with)(int)) const {
+        if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
+            fail("metadata \"format\" of \"zeropoint.int8\"",
+                 joined({"\"", format, "\"; load a float state dict as the float model instead"}));
+        const std::string& version = file_.expect_metadata("format_version");
+        if (version != decimal(int8_format_version))
+            fail(joined({"format_version ", decimal(int8_format_version)}),
+                 joined({"\"", version, "\"; a newer zeropoint may have written it"}));
+        const std::string signature = signature_with(0);
+        if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
+            if constexpr (Contents.fused_luts)
+                for (int bits = 8; bits <= 12; ++bits)
+                    if (found == signature_with(bits))
+                        fail(joined({"signature ", signature}),
+                             joined({found, ": the tables of its fused activations have ", decimal(1 << bits),
+                                     " entries each, this network's have not; load it with zp::table_bits<",
+                                     decimal(bits), "> in the qconfig, or convert again"}));
+            fail(joined({"signature ", signature}),
+                 joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
+        }
+    }
+    void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
+        const file_shape shape{static_cast<std::int64_t>(ranges.size())};
+        const std::vector<float> scales = read<float>(scales_name, shape);
+        const std::vector<std::int32_t> zero_points = read<std::int32_t>(zero_points_name, shape);
+        for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {scales[i], zero_points[i]};
+        for (const node& n : nodes) {
+            if (!n.out.is_codes()) continue;
+            check_range(n.out, n.out.qparams_id, ranges);
+            if (n.fused.lut_qparams_id >= 0) check_range(n.out, n.fused.lut_qparams_id, ranges);
+        }
+    }
+    node_parameters read_parameters(std::span<const node> nodes, int i) {
+        const node_view v{nodes.data(), nodes[static_cast<std::size_t>(i)]};
+        const parameter_list list = parameters_of(v);
+        node_parameters all;
+        if (list.unread != nullptr) known_.push_back(tensor_name(v.n, list.unread));
+        bool is_coded = false;  // the array before, to which a bias belongs
+        for (int k = 0; k != list.count; ++k) {
+            const parameter_array& array = list.arrays[k];
+            if (array.role == parameter_role::bias && is_coded) {
+                read_bias(v, array, all.matrices.back());
+                continue;
+            }
+            const coded_array coding = coding_of(v, array);
+            is_coded = !coding.is_float();
+            if constexpr (Contents.floats)
+                if (!is_coded) all.vectors.push_back(read_floats(v.n, array));
+            if constexpr (Contents.codes)
+                if (is_coded) all.matrices.push_back(read_coded(v.n, array, coding));
+        }
+        if constexpr (Contents.luts)
+            if (const int size = lut_size(v); size != 0) all.lut = read_lut(v.n.out, table_name(nodes, i), size);
+        if constexpr (Contents.lut_nodes)
+            if (const int count = lut_node_count(v); count != 0)
+                all.lut_nodes = read_lut_nodes(table_name(nodes, i), count);
+        return all;
+    }
+    /// What a form says of the scales that it is packed with.
+    void accept(const refusal& refused, const node& n) const {
+        if (refused.rule == nullptr) return;
+        const std::string_view name = n.name[0] != 0 ? n.name : n.op->name;
+        if (refused.found == 0)
+            raise<file_error>(joined({file_.source_name(), ": ", name, " (", n.op->name, "): ", refused.rule}));
+        file_.fail(file_.expect(scales_name), joined({refused.rule, " at ", name}),
+                   joined({"scales 2^", decimal(std::ilogb(refused.found / refused.beside)), " apart"}));
+    }
+    void finish() const { file_.expect_no_other_than(known_); }
+
+private:
+    [[noreturn, gnu::cold]] void fail(std::string_view expected, std::string_view found) const {
+        raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
+    }
+    const file_tensor& expect(const std::string& name, file_dtype dtype, const file_shape& shape) {
+        known_.push_back(name);
+        return file_.expect(name, dtype, shape);
+    }
+    template <class T> std::vector<T> read(const std::string& name, const file_shape& shape) {
+        return file_.values<T>(expect(name, file_dtype_of<T>, shape));
+    }
+    static std::string text_of(std::integral auto value) { return decimal(value); }
+    static std::string text_of(float value) { return number_text(value); }
+    template <class Values, class Valid>
+    void check_each(const std::string& name, const Values& values, const std::string& expected, Valid valid) const {
+        for (const auto value : values)
+            if (!valid(value)) file_.fail(file_.expect(name), expected, text_of(value));
+    }
+    static std::string from_to(std::string_view what, std::int32_t least, std::int32_t most) {
+        return joined({what, " from ", decimal(least), " to ", decimal(most)});
+    }
+    template <class Values>
+    void check_limits(const std::string& name, const Values& values, std::string_view what, std::int32_t least,
+                      std::int32_t most) const {
+        check_each(name, values, from_to(what, least, most), [=](auto v) { return v >= least && v <= most; });
+    }
+    void check_range(const value_type& codes, int id, std::span<const qparams> ranges) const {
+        const qparams& range = ranges[static_cast<std::size_t>(id)];
+        if (!(range.scale > 0 && range.scale < infinity))
+            file_.fail(file_.expect(scales_name), "finite scales above 0",
+                       joined({number_text(range.scale), " at ", decimal(id)}));
+        if (range.zero_point < codes.quant_min || range.zero_point > codes.quant_max)
+            file_.fail(file_.expect(zero_points_name), from_to("zero points", codes.quant_min, codes.quant_max),
+                       joined({decimal(range.zero_point), " at ", decimal(id)}));
+    }
+
+    /// As they lie inside.
+    std::vector<float> read_floats(const node& n, const parameter_array& array) {
+        if (!array.in_state_dict) return std::vector<float>(static_cast<std::size_t>(array.size()), array.otherwise);
+        const bool is_part = n.part.name != nullptr && parts_ == parts_in_file::whole;
+        const std::string name = is_part ? whole_name(n, array.name) : tensor_name(n, array.name);
+        file_shape shape = shape_of(array);
+        if (is_part) shape.front() *= n.part.parts;
+        known_.push_back(name);
+        const std::vector<float> all = file_.finite_floats(name, shape);
+        const float* own = all.data() + std::ptrdiff_t{is_part ? n.part.part : 0} * array.size();
+        if (array.is_variance)
+            for (const float variance : all)
+                if (variance < 0) file_.fail(file_.expect(name), "variances of at least 0", std::to_string(variance));
+        std::vector<float> inside(static_cast<std::size_t>(array.size()));
+        array_from_file(array, own, inside.data());
+        return inside;
+    }
+    quantized_weights read_coded(const node& n, const parameter_array& array, const coded_array& coding) {
+        const std::string name = tensor_name(n, array.name);
+        const file_shape rows = shape_of_scales(n, array);
+        quantized_weights weights;
+        weights.codes = read_codes(name, array, coding);
+        if constexpr (Contents.offsets)
+            if (coding.has_offsets) {
+                weights.scales = read<float>(name + "_scale", rows);
+                check_each(name + "_scale", weights.scales, "finite scales of at least 0",
+                           [](float v) { return v >= 0 && v < infinity; });
+                known_.push_back(name + "_offset");
+                weights.offsets = file_.finite_floats(name + "_offset", rows);
+                return weights;
+            }
+        if (!coding.has_scales) return weights;
+        weights.scales = read<float>(name + "_scale", rows);
+        check_each(name + "_scale", weights.scales, "finite scales above 0",
+                   [](float v) { return v > 0 && v < infinity; });
+        if (!coding.affine) return weights;
+        weights.zero_points = read<std::int32_t>(name + "_zero_point", rows);
+        check_limits(name + "_zero_point", weights.zero_points, "zero points", coding.quant_min, coding.quant_max);
+        return weights;
+    }
+    /// Filters as they lie inside, rows of others as in files.
+    std::vector<std::byte> read_codes(const std::string& name, const parameter_array& array,
+                                      const coded_array& coding) {
+        const std::string_view what = array.role == parameter_role::table ? "codes" : "weights";
+        const std::int32_t least = coding.quant_min, most = coding.quant_max;
+        const file_shape shape = shape_of(array, coding);
+        if constexpr (Contents.codes_of_16_bits)
+            if (coding.storage == scalar_type::int16) {
+                const std::vector<std::int16_t> codes = read<std::int16_t>(name, shape);
+                check_limits(name, codes, what, least, most);
+                const auto bytes = std::as_bytes(std::span(codes));
+                return {bytes.begin(), bytes.end()};
+            }
+        const bool is_signed = coding.storage == scalar_type::int8;
+        const auto& file = expect(name, is_signed ? file_dtype::I8 : file_dtype::U8, shape).bytes;
+        if (coding.has_offsets) return {file.begin(), file.end()};  // each byte is two codes, or one
+        for (const std::byte byte : file) {
+            const auto code = std::to_integer<std::int32_t>(byte), value = is_signed && code > 127 ? code - 256 : code;
+            if (value < least || value > most)
+                file_.fail(file_.expect(name), from_to(what, least, most), decimal(value));
+        }
+        if (array.role != parameter_role::filters) return {file.begin(), file.end()};
+        std::vector<std::byte> inside(file.size());
+        array_from_file(array, file.data(), inside.data());
+        return inside;
+    }
+    void read_bias(const node_view& v, const parameter_array& array, quantized_weights& weights) {
+        const std::string name = tensor_name(v.n, array.name);
+        const file_shape shape = shape_of(array);
+        const bias_type type = bias_type_of(v, has_float_bias_);
+        if constexpr (Contents.has(bias_type::int64))
+            if (type == bias_type::int64) {
+                weights.wide_bias = read<std::int64_t>(name, shape);
+                check_each(name, weights.wide_bias, "values within 2^40", [](std::int64_t value) {
+                    return value >= -(std::int64_t{1} << 40) && value <= std::int64_t{1} << 40;
+                });
+            }
+        if constexpr (Contents.has(bias_type::float32))
+            if (type == bias_type::float32) {
+                weights.float_bias = read<float>(name, shape);
+                check_each(name, weights.float_bias, "finite values",
+                           [](float value) { return value > -infinity && value < infinity; });
+            }
+        if constexpr (Contents.has(bias_type::int32))
+            if (type == bias_type::int32) {
+                weights.bias = read<std::int32_t>(name, shape);
+                check_each(name, weights.bias, "values within half of int32",
+                           [](std::int32_t value) { return value >= -(1 << 30) && value <= 1 << 30; });
+            }
+    }
+    std::vector<std::uint8_t> read_lut(const value_type& y, const std::string& name, int size) {
+        std::vector<std::uint8_t> table = read<std::uint8_t>(name, {size});
+        check_each(name, table, from_to("codes", y.quant_min, y.quant_max), [&](std::uint8_t entry) {
+            const std::int32_t code =
+                y.storage == scalar_type::int8 ? static_cast<std::int8_t>(entry) : std::int32_t{entry};
+            return code >= y.quant_min && code <= y.quant_max;
+        });
+        return table;
+    }
+    std::vector<std::int32_t> read_lut_nodes(const std::string& name, int count) {
+        std::vector<std::int32_t> nodes = read<std::int32_t>(name, {count});
+        check_limits(name, nodes, "values", -(1 << 24), 1 << 24);
+        return nodes;
+    }
+
+    const safetensors_file& file_;
+    parts_in_file parts_;
+    bool has_float_bias_;
+    std::vector<std::string> known_;
+};
+
+/// The network of this type from an open file. See zp::load for what is checked.
+template <class Network> Network read_network(const safetensors_file& file) {
+    using stage = typename Network::stage;
+    Network model;
+    model_reader<contents_of<stage>> reader(file, int8_stage<stage> ? parts_in_file::apart : parts_in_file::whole,
+                                            has_float_bias<stage>);
+    const std::span<const node> nodes = Network::rows();
+    if constexpr (int8_stage<stage>) reader.read_header(&signature_of_stage<stage>);
+    if constexpr (has_ranges<stage>)
+        reader.read_ranges(nodes, {model.ranges(), static_cast<std::size_t>(stage::table.qparams_count)});
+    for (int i = 0; i != stage::table.size; ++i) {
+        const node& n = stage::table.nodes[i];
+        const pack_function pack = stage::packs[static_cast<std::size_t>(i)];
+        if (n.at.parameter_bytes == 0 || pack == nullptr) continue;
+        std::byte* block = model.parameters() + n.at.parameter_offset;
+        const node_parameters parameters = reader.read_parameters(nodes, i);
+        reader.accept(pack({stage::table.view(i), model.ranges(), block}, parameters), n);
+    }
+    reader.finish();
+    return model;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,104 @@
+// What the tensors of a network are called in files, and which of them a network has: for its reader and its writer.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include <zeropoint/graph/form.hpp>
+#include <zeropoint/graph/lookup_tables.hpp>
+#include <zeropoint/io/file_dtype.hpp>
+#include <zeropoint/io/signature_v1.hpp>
+#include <zeropoint/io/text.hpp>
+#include <zeropoint/model/network.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Of the int8 files that this version writes. A newer one is refused, an older one is read as it was meant.
+inline constexpr int int8_format_version = 1;
+
+namespace detail {
+
+inline constexpr const char *scales_name = "activation.scale", *zero_points_name = "activation.zero_point";
+
+inline std::string tensor_name(const node& n, const char* array) { return joined({n.name, ".", array}); }
+/// The same where parts of one tensor stay whole, as in state dicts.
+inline std::string whole_name(const node& n, const char* array) { return joined({n.part.name, "_", array}); }
+/// Of the table of a function, by the node's name or its operator and number.
+inline std::string table_name(std::span<const node> nodes, int i) { return joined({display_name(nodes, i), ".table"}); }
+
+inline file_shape shape_of(const parameter_array& array) { return {array.extents, array.extents + array.rank}; }
+/// As codes. Rows of codes with offsets are of whole bytes, in which two codes of 4 bits stand.
+inline file_shape shape_of(const parameter_array& array, const coded_array& coding) {
+    if (!coding.has_offsets) return shape_of(array);
+    const int bits = coding.quant_max > 15 ? 8 : 4;
+    return {array.extents[0], (array.extents[1] * bits + 7) / 8};
+}
+/// One value for each channel of filters, or row.
+inline file_shape shape_of_scales(const node& n, const parameter_array& array) {
+    return {array.role == parameter_role::filters ? n.weights.channels : array.extents[0]};
+}
+
+/// How biases of coded filters are kept. Other biases are floats like any array.
+enum class bias_type { int32, int64, float32 };
+/// Floats where sums become floats, or the requantization policy takes such; else int64 where inputs have 16 bits.
+constexpr bias_type bias_type_of(const node_view& v, bool has_float_bias) {
+    if (v.n.is_float()) return bias_type::float32;
+    if (v.x_type().storage == scalar_type::int16) return bias_type::int64;
+    return has_float_bias ? bias_type::float32 : bias_type::int32;
+}
+
+/// Stages whose files are int8 files, of calibrated and of dynamically quantized networks; others have state dicts.
+template <class Stage> concept int8_stage = requires { Stage::arithmetic; };
+/// Whether codes of its activations have calibrated ranges.
+template <class Stage> inline constexpr bool has_ranges = !std::is_void_v<typename Stage::policies::requantization>;
+template <class Stage>
+inline constexpr bool has_float_bias = [] {
+    if constexpr (has_ranges<Stage>) return Stage::policies::requantization::has_float_bias;
+    else return true;
+}();
+
+/// What is in the file of a network. A program links what reads and writes that, and nothing else.
+struct file_contents {
+    bool floats = false, codes = false, codes_of_16_bits = false, offsets = false;
+    bool biases[3] = {};  // by bias_type
+    bool luts = false, lut_nodes = false, fused_luts = false;
+
+    constexpr void add(const node_view& v, bool has_float_bias) {
+        if (v.n.at.parameter_bytes == 0) return;
+        luts = luts || lut_size(v) != 0;
+        lut_nodes = lut_nodes || lut_node_count(v) != 0;
+        fused_luts = fused_luts || v.n.fused.lut != nullptr;
+        const parameter_list list = parameters_of(v);
+        bool is_coded = false;
+        for (int i = 0; i != list.count; ++i) {
+            const parameter_array& array = list.arrays[i];
+            if (array.role == parameter_role::bias && is_coded) {
+                biases[static_cast<int>(bias_type_of(v, has_float_bias))] = true;
+                continue;
+            }
+            const coded_array coding = coding_of(v, array);
+            is_coded = !coding.is_float();
+            floats = floats || !is_coded;
+            codes = codes || is_coded;
+            codes_of_16_bits = codes_of_16_bits || coding.storage == scalar_type::int16;
+            offsets = offsets || coding.has_offsets;
+        }
+    }
+    constexpr bool has(bias_type type) const { return biases[static_cast<int>(type)]; }
+};
+template <class Stage>
+inline constexpr file_contents contents_of = [] {
+    file_contents all;
+    for (int i = 0; i != Stage::table.size; ++i) all.add(Stage::table.view(i), has_float_bias<Stage>);
+    return all;
+}();
+
+/// With `lut_bits`, what it would be with fused tables of 2^lut_bits entries.
+template <class Stage> std::string signature_of_stage(int lut_bits) {
+    return signature_text(signature_of(Stage::table, Stage::arithmetic, lut_bits));
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

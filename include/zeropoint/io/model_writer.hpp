@@ -1,0 +1,137 @@
+// Networks to files: integers in PyTorch's order, scales and zero points, tables, and floats for the rest.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/io/model_tensors.hpp>
+#include <zeropoint/io/safetensors_writer.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// Adds the tensors of a network whose files have these Contents. The reading twin is model_reader.
+template <file_contents Contents> class model_writer {
+public:
+    model_writer(safetensors_writer& file, bool keeps_parts_whole) : file_(file), whole_(keeps_parts_whole) {}
+
+    void add_ranges(std::span<const qparams> ranges) {
+        std::vector<float> scales;
+        std::vector<std::int32_t> zero_points;
+        for (const qparams& range : ranges) {
+            scales.push_back(range.scale);
+            zero_points.push_back(range.zero_point);
+        }
+        const file_shape shape{static_cast<std::int64_t>(ranges.size())};
+        file_.add(scales_name, shape, scales);
+        file_.add(zero_points_name, shape, zero_points);
+    }
+    void add_parameters(std::span<const node> nodes, int i, const node_parameters& all) {
+        const node_view v{nodes.data(), nodes[static_cast<std::size_t>(i)]};
+        const parameter_list list = parameters_of(v);
+        std::size_t matrices = 0, vectors = 0;
+        bool is_coded = false;  // the array before, to which a bias belongs
+        for (int k = 0; k != list.count; ++k) {
+            const parameter_array& array = list.arrays[k];
+            if (array.role == parameter_role::bias && is_coded) {
+                add_bias(tensor_name(v.n, array.name), shape_of(array), all.matrices[matrices - 1]);
+                continue;
+            }
+            const coded_array coding = coding_of(v, array);
+            is_coded = !coding.is_float();
+            if constexpr (Contents.floats)
+                if (!is_coded) add_floats(v.n, array, all.vectors[vectors++]);
+            if constexpr (Contents.codes)
+                if (is_coded) add_coded(v.n, array, coding, all.matrices[matrices++]);
+        }
+        if constexpr (Contents.luts)
+            if (const int size = lut_size(v); size != 0) file_.add(table_name(nodes, i), {size}, all.lut);
+        if constexpr (Contents.lut_nodes)
+            if (const int count = lut_node_count(v); count != 0)
+                file_.add(table_name(nodes, i), {count}, all.lut_nodes);
+    }
+
+private:
+    void add_floats(const node& n, const parameter_array& array, const std::vector<float>& inside) {
+        if (!array.in_state_dict) return;
+        std::vector<float> ordered(inside.size());
+        array_to_file(array, inside.data(), ordered.data());
+        if (n.part.name != nullptr && whole_)  // nodes of parts stand in order
+            file_.append(whole_name(n, array.name), shape_of(array), ordered);
+        else file_.add(tensor_name(n, array.name), shape_of(array), ordered);
+    }
+    void add_coded(const node& n, const parameter_array& array, const coded_array& coding,
+                   const quantized_weights& weights) {
+        const std::string name = tensor_name(n, array.name);
+        const file_shape rows = shape_of_scales(n, array);
+        add_codes(name, array, coding, weights.codes);
+        if (coding.has_scales) file_.add(name + "_scale", rows, weights.scales);
+        if constexpr (Contents.offsets)
+            if (coding.has_offsets) {
+                file_.add(name + "_offset", rows, weights.offsets);
+                return;
+            }
+        if (coding.affine) file_.add(name + "_zero_point", rows, weights.zero_points);
+    }
+    void add_codes(const std::string& name, const parameter_array& array, const coded_array& coding,
+                   const std::vector<std::byte>& codes) {
+        const file_shape shape = shape_of(array, coding);
+        if constexpr (Contents.codes_of_16_bits)
+            if (coding.storage == scalar_type::int16) {
+                const auto* values = reinterpret_cast<const std::int16_t*>(codes.data());
+                file_.add(name, shape, std::span(values, codes.size() / sizeof *values));
+                return;
+            }
+        std::vector<std::byte> ordered = codes;
+        if (array.role == parameter_role::filters) array_to_file(array, codes.data(), ordered.data());
+        file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
+    }
+    void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {
+        if constexpr (Contents.has(bias_type::int64))
+            if (!weights.wide_bias.empty()) return file_.add(name, shape, weights.wide_bias);
+        if constexpr (Contents.has(bias_type::float32))
+            if (!weights.float_bias.empty()) return file_.add(name, shape, weights.float_bias);
+        if constexpr (Contents.has(bias_type::int32)) file_.add(name, shape, weights.bias);
+    }
+
+    safetensors_writer& file_;
+    bool whole_;
+};
+
+/// Stages of which files are made: int8 and dynamic ones, and a model as the user wrote it.
+template <class Stage> inline constexpr bool is_saved = int8_stage<Stage>;
+template <class Net, class Arch> inline constexpr bool is_saved<float_stage<Net, Arch>> = true;
+
+}  // namespace detail
+
+/// The file of a float network, as PyTorch writes it, or of an int8 or dynamic one.
+template <class Stage>
+    requires detail::is_saved<Stage> safetensors_writer write_model(const network<Stage>& model) {
+        constexpr bool is_int8 = detail::int8_stage<Stage>;
+        safetensors_writer file;
+        file.metadata("format", is_int8 ? "zeropoint.int8" : "pt");
+        if constexpr (is_int8) {
+            file.metadata("format_version", std::to_string(int8_format_version));
+            file.metadata("signature", detail::signature_of_stage<Stage>(0));
+        }
+        detail::model_writer<detail::contents_of<Stage>> writer(file, !is_int8);
+        if constexpr (detail::has_ranges<Stage>)
+            writer.add_ranges({model.ranges(), static_cast<std::size_t>(Stage::table.qparams_count)});
+        for (int i = 0; i != Stage::table.size; ++i) {
+            const node& n = Stage::table.nodes[i];
+            const unpack_function unpack = Stage::unpacks[static_cast<std::size_t>(i)];
+            if (n.at.parameter_bytes == 0 || unpack == nullptr) continue;
+            // preparation is for packing as well; unpacking only reads.
+            auto* block = const_cast<std::byte*>(model.parameters() + n.at.parameter_offset);
+            writer.add_parameters(model.rows(), i, unpack({Stage::table.view(i), model.ranges(), block}));
+        }
+        return file;
+    }
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,126 @@
+// A number that two networks share only if their nodes are the same: what ties an int8 file of format 1 to its type.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <zeropoint/graph/graph.hpp>
+
+// Files of format 1 were first written when a node held other members than today's. What is hashed, and in which order, is
+// what those members held: so that the files stay readable, this file changes only together with the format.
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+constexpr bool same_text(const char* a, const char* b) {
+    while (*a != 0 && *a == *b) ++a, ++b;
+    return *a == *b;
+}
+/// A node's own number of that name; null where its operator has none.
+constexpr const int* find_option(const node& n, const char* name) {
+    const std::span<const char* const> names = n.op->option_names;
+    for (std::size_t i = 0; i != names.size(); ++i)
+        if (same_text(names[i], name)) return &n.options[i];
+    return nullptr;
+}
+constexpr int option_or(const node& n, const char* name, int otherwise) {
+    const int* option = find_option(n, name);
+    return option == nullptr ? otherwise : *option;
+}
+
+/// FNV-1a over words of 32 bits.
+class word_hash {
+public:
+    constexpr void mix(std::int64_t value) {
+        hash_ = (hash_ ^ (static_cast<std::uint64_t>(value) & 0xffffffffu)) * 1099511628211ull;
+    }
+    constexpr void mix(float value) { mix(std::int64_t{std::bit_cast<std::int32_t>(value)}); }
+    constexpr void mix_text(const char* text) {
+        for (; *text != 0; ++text) mix(std::int64_t{static_cast<unsigned char>(*text)});
+        mix(std::int64_t{-1});
+    }
+    constexpr void mix_function(const operator_info& op) {
+        mix_text(op.name);
+        if (op.function != nullptr)
+            for (const float value : op.function->constants) mix(value);
+    }
+    constexpr std::uint64_t value() const { return hash_; }
+
+private:
+    std::uint64_t hash_ = 14695981039346656037ull;
+};
+
+constexpr void mix_node(word_hash& hash, const node& n, int other_lut_bits) {
+    const auto mix = [&](int value) { hash.mix(std::int64_t{value}); };
+    const operator_info& op = *n.op;
+    const epilogue& fused = n.fused;
+    // The clamp of a node that is one is told by its kind.
+    const operator_info* behind = fused.lut != nullptr ? fused.lut : (op.gives & bounds) == 0 ? fused.clamp : nullptr;
+    hash.mix_text(op.kind->name);
+    hash.mix_text(behind == nullptr ? "none" : behind->kind->name);
+    hash.mix_text(n.name);
+    for (int k = 0; k != n.input_count; ++k) mix(n.inputs[k]);
+    const shape& y = n.out.extents;
+    for (const int extent : {y.height, y.width, y.channels}) mix(extent);
+    for (const char* name : {"kernel_height", "kernel_width", "stride_height", "stride_width"})
+        mix(option_or(n, name, 1));
+    for (const char* name : {"padding_top", "padding_left"}) mix(option_or(n, name, 0));
+    for (const char* name : {"dilation_height", "dilation_width", "groups"}) mix(option_or(n, name, 1));
+    const int numbers[] = {static_cast<int>(n.out.storage),
+                           static_cast<int>(n.weights.storage),
+                           n.weights.affine,
+                           option_or(n, "count_include_pad", 1),
+                           n.out.qparams_id,
+                           fused.lut_qparams_id,
+                           n.out.quant_min,
+                           n.out.quant_max,
+                           n.weights.quant_min,
+                           n.weights.quant_max};
+    for (const int number : numbers) mix(number);
+    if (y.is_volume()) mix(y.depth);
+    if (find_option(n, "kernel_depth") != nullptr)
+        for (const char* name : {"kernel_depth", "stride_depth", "padding_front", "dilation_depth"})
+            mix(option_or(n, name, 0));
+    const int lut_bits = other_lut_bits != 0 && fused.lut != nullptr ? other_lut_bits : int{fused.lut_bits};
+    if (lut_bits != 8) mix(lut_bits);
+    hash.mix(fused.lut != nullptr ? fused.lut_parameter : n.parameter);
+    if (fused.lut != nullptr && !fused.lut->signed_by_kind) hash.mix_function(*fused.lut);
+    if (!op.signed_by_kind) {
+        hash.mix_function(op);
+        for (const int option : op.options) mix(option);
+    }
+    if (fused.clamp != nullptr && !fused.clamp->option_names.empty()) {
+        hash.mix(fused.lowest);
+        hash.mix(fused.highest);
+    }
+}
+
+}  // namespace detail
+
+/// Hash of everything that gives a file's integers their meaning: operators with their parameter, names, extents, windows,
+/// dtypes with their ranges, who shares a scale, how many entries fused tables have, and `arithmetic`, the requantization
+/// policy's name. Not of the architecture, nor of where things lie in memory. With `other_lut_bits`, what it would be with
+/// fused tables of so many bits.
+constexpr std::uint64_t signature_of(std::span<const node> nodes, const char* arithmetic, int other_lut_bits = 0) {
+    detail::word_hash hash;
+    hash.mix_text(arithmetic);
+    for (const node& n : nodes) detail::mix_node(hash, n, other_lut_bits);
+    return hash.value();
+}
+template <int N>
+constexpr std::uint64_t signature_of(const graph<N>& g, const char* arithmetic, int other_lut_bits = 0) {
+    return signature_of(std::span(g.nodes, static_cast<std::size_t>(g.size)), arithmetic, other_lut_bits);
+}
+
+/// Sixteen hexadecimal digits.
+inline std::string signature_text(std::uint64_t signature) {
+    std::string text(16, '0');
+    for (std::size_t i = 0; i != 16; ++i) text[15 - i] = "0123456789abcdef"[signature >> (4 * i) & 15];
+    return text;
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,69 @@
+// Activations as layers: those of PyTorch and any that the user writes as a callable type.
+#pragma once
+
+#include <zeropoint/operators/clamp.hpp>
+#include <zeropoint/operators/function.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+// All others: in int8 a table, of 256 entries alone and of 1024 fused behind a conv2d or linear in front of them. Numbers
+// are given in thousandths, and have PyTorch's defaults.
+
+/// An activation of the user's: F is an activation_callable, a stateless type with `float operator()(float) const` and a
+/// name, `kind`. Which function it is enters the signature of a file by kind and constants.
+template <class F> struct activation {
+    static_assert(activation_callable<F>,
+                  "activation<F>: F must be a stateless type with `float operator()(float) const` and a name, `static "
+                  "constexpr const char* kind`");
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if constexpr (activation_callable<F>) return operators::append_function<F>(b, x);
+        else return relu::lower(b, x);  // a node in its place: one mistake is one message
+    }
+};
+
+struct sigmoid : operators::function_layer<kernel::functions::sigmoid, op::sigmoid> {};
+struct tanh : operators::function_layer<kernel::functions::tanh, op::tanh> {};
+struct hardswish : operators::function_layer<kernel::functions::hardswish, op::hardswish> {};
+/// x for x > 0, negative_slope * x otherwise.
+template <int SlopeThousandths = 10> struct leaky_relu {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return operators::append_function<kernel::functions::leaky_relu, op::leaky_relu>(
+            b, x, static_cast<float>(SlopeThousandths / 1e3));
+    }
+};
+struct hard_sigmoid : activation<kernel::functions::hard_sigmoid> {};
+struct silu : activation<kernel::functions::silu> {};
+/// By erf; gelu_tanh is PyTorch's approximate="tanh".
+struct gelu : activation<kernel::functions::gelu> {};
+struct gelu_tanh : activation<kernel::functions::gelu_tanh> {};
+struct mish : activation<kernel::functions::mish> {};
+template <int BetaThousandths = 1000, int ThresholdThousandths = 20000>
+struct softplus : activation<kernel::functions::softplus<BetaThousandths, ThresholdThousandths>> {
+    static_assert(BetaThousandths > 0, "softplus<Beta, Threshold>: Beta must be above 0");
+};
+template <int AlphaThousandths = 1000> struct elu : activation<kernel::functions::elu<AlphaThousandths>> {};
+template <int AlphaThousandths = 1000> struct celu : activation<kernel::functions::celu<AlphaThousandths>> {
+    static_assert(AlphaThousandths != 0, "celu<Alpha>: Alpha must not be 0");
+};
+struct selu : activation<kernel::functions::selu> {};
+/// x for x > Limit, Value otherwise.
+template <int LimitThousandths, int ValueThousandths>
+struct threshold : activation<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
+/// x + Addend, a std::ratio, which may be below 0. The sum has a scale of its own, as all tables have, so that the addend may
+/// be larger than any value; behind a conv2d or linear it costs nothing but the table.
+template <class Addend> struct add_scalar : activation<kernel::functions::add_scalar<Addend>> {};
+struct softsign : activation<kernel::functions::softsign> {};
+struct exp : activation<kernel::functions::exp> {};
+/// Of values above 0: in float another gives NaN or minus infinity, which stops calibration.
+struct log : activation<kernel::functions::log> {};
+struct sqrt : activation<kernel::functions::sqrt> {};
+struct rsqrt : activation<kernel::functions::rsqrt> {};
+struct abs : activation<kernel::functions::abs> {};
+struct neg : activation<kernel::functions::neg> {};
+struct square : activation<kernel::functions::square> {};
+
+}  // namespace v0
+}  // namespace zp

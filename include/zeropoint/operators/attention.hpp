@@ -1,0 +1,168 @@
+// Self-attention and transformer encoders as layers of a model, made of linear, matmul and softmax rows.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/operators/add.hpp>
+#include <zeropoint/operators/clamp.hpp>
+#include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/linear.hpp>
+#include <zeropoint/operators/matmul.hpp>
+#include <zeropoint/operators/mul_scalar.hpp>
+#include <zeropoint/operators/permute.hpp>
+#include <zeropoint/operators/softmax.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+/// 1 x length x channels to heads x length x channels / heads: a matrix a head.
+template <int Heads> struct split_heads : rearrangement<split_heads<Heads>> {
+    static constexpr const char* kind = "split_heads";
+    static constexpr int options[] = {Heads};
+    static constexpr bool accepts(shape x) { return x.height == 1 && x.channels % Heads == 0; }
+    static constexpr shape output_shape(shape x) { return {Heads, x.width, x.channels / Heads}; }
+    static constexpr kernel::box_copy copy(const shape& x) {
+        const int width = x.channels / Heads;
+        return kernel::box_copy{}
+            .along(Heads, width, x.width * width)
+            .along(x.width, x.channels, width)
+            .along(width, 1, 1);
+    }
+};
+/// And back.
+struct merge_heads : rearrangement<merge_heads> {
+    static constexpr const char* kind = "merge_heads";
+    static constexpr shape output_shape(shape x) { return {1, x.width, x.height * x.channels}; }
+    static constexpr kernel::box_copy copy(const shape& x) {
+        const int width = x.channels, all = x.height * width;
+        return kernel::box_copy{}.along(x.width, width, all).along(x.height, x.width * width, width).along(width, 1, 1);
+    }
+};
+
+/// x / sqrt(channels), the queries of a head: in int8 a change of the scale alone.
+struct divide_by_root {
+    static constexpr const char* kind = "divide_by_root";
+    static constexpr qparams_source range = qparams_source::derived;
+    static constexpr bool elementwise = true, moves_nothing = true;
+
+    static float factor(const shape& x) { return 1.0f / std::sqrt(static_cast<float>(x.channels)); }
+    static constexpr shape output_shape(shape x) { return x; }
+    static qparams derive(const node_view& v, const qparams& x) {
+        return {x.scale * factor(v.x_shape()), x.zero_point};
+    }
+    template <class Arch> static void forward(const operands<float>& o) noexcept {
+        const float by = factor(o.x_shape());
+        kernel::map_floats<Arch>(o.x(), static_cast<std::size_t>(o.y_shape().size()), o.y(),
+                                 [=](const auto& x) { return x * std::decay_t<decltype(x)>(by); });
+    }
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        if (o.y() != o.x()) std::memcpy(o.y(), o.x(), static_cast<std::size_t>(o.y_shape().size()));
+    }
+};
+
+/// "outer.inner", or "inner" where there is no outer name.
+template <fixed_string Outer, fixed_string Inner>
+inline constexpr auto joined = [] {
+    if constexpr (Outer.view().empty()) return Inner;
+    else return Outer + "." + Inner;
+}();
+
+template <class Operator, const operator_kind& Kind> constexpr int append_one(builder& b, int x) {
+    return append_operator<Kind, Operator>(b, {&x, 1});
+}
+
+}  // namespace operators
+
+/// PyTorch's MultiheadAttention of a sequence to itself, 1 x length x channels, which Heads must divide:
+///     out_proj(softmax(Q K^T / sqrt(channels / Heads)) V)            a matrix a head
+/// Parameters "name.in_proj_weight" (3 * channels x channels), "name.in_proj_bias", "name.out_proj.weight",
+/// "name.out_proj.bias". Rows of their own, which a qconfig names: "name.query", "name.key", "name.value" and
+/// "name.out_proj" are linear layers, each with a scale; between them are matmul and softmax, in int8 as those are.
+/// quantize_dynamic takes the four linear layers. No mask: all of the length is read.
+template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes> struct self_attention {
+    static_assert(Heads >= 1, "self_attention<Name, Heads>: Heads must be at least 1, and divide the channels");
+    static constexpr int nodes = 12;
+    static constexpr int lower(builder& b, int x) {
+        using operators::append_one;
+        const int channels = b.nodes[x].out.extents.channels;
+        const char* names[] = {query.text, key.text, value.text};
+        int heads[3] = {};
+        for (int part = 0; part != 3; ++part) {
+            const int projected = b.linear_part(x, names[part], channels, has_bias, in_proj.text, part, 3);
+            heads[part] = append_one<operators::split_heads<operators::at_least_one(Heads)>, op::permute>(b, projected);
+            if (part == 0) heads[part] = append_one<operators::divide_by_root, op::mul_scalar>(b, heads[part]);
+        }
+        const int scores = append_operator<op::matmul, operators::matmul<true>>(b, std::span<const int>(heads, 2));
+        const int weighted[] = {append_one<operators::softmax, op::softmax>(b, scores), heads[2]};
+        const int context = append_operator<op::matmul, operators::matmul<false>>(b, weighted);
+        return b.linear(append_one<operators::merge_heads, op::permute>(b, context), out_proj.text, channels, has_bias);
+    }
+
+private:
+    static constexpr bool has_bias = Bias == with_bias::yes;
+    static constexpr auto query = operators::joined<Name, "query">, key = operators::joined<Name, "key">,
+                          value = operators::joined<Name, "value">, in_proj = operators::joined<Name, "in_proj">,
+                          out_proj = operators::joined<Name, "out_proj">;
+};
+
+/// Options of an encoder layer, PyTorch's norm_first and layer_norm_eps.
+struct encoder_options {
+    bool norm_first = false;
+    layer_norm_options norm{};
+};
+
+/// PyTorch's TransformerEncoderLayer in inference over a sequence of 1 x length x channels, with FeedForward values between
+/// its two linear layers and an activation such as zp::relu or zp::gelu:
+///     x = norm1(x + self_attn(x)), y = norm2(x + linear2(activation(linear1(x))))           norm_first = false
+///     x = x + self_attn(norm1(x)), y = x + linear2(activation(linear1(norm2(x))))           norm_first = true
+/// under its parameter names: "name.self_attn.in_proj_weight", ..., "name.linear1.weight", ..., "name.norm2.bias".
+template <fixed_string Name, int Heads, int FeedForward, class Activation = relu,
+          encoder_options Options = encoder_options{}>
+struct encoder_layer {
+    static_assert(FeedForward >= 1, "encoder_layer<Name, Heads, FeedForward>: FeedForward must be at least 1");
+    using attention = self_attention<operators::joined<Name, "self_attn">, Heads>;
+    static constexpr int nodes = attention::nodes + nodes_of<Activation> + 6;
+    static constexpr int lower(builder& b, int x) {
+        const int first = b.add(attention::lower(b, Options.norm_first ? norm1::lower(b, x) : x), x);
+        const int middle = Options.norm_first ? first : norm1::lower(b, first);
+        const int inner = b.linear(Options.norm_first ? norm2::lower(b, middle) : middle, linear1.text,
+                                   operators::at_least_one(FeedForward));
+        const int channels = b.nodes[x].out.extents.channels;
+        const int second = b.linear(sequential<Activation>::lower(b, inner), linear2.text, channels);
+        const int sum = b.add(second, middle);
+        return Options.norm_first ? sum : norm2::lower(b, sum);
+    }
+
+private:
+    static constexpr auto linear1 = operators::joined<Name, "linear1">, linear2 = operators::joined<Name, "linear2">;
+    using norm1 = layer_norm<operators::joined<Name, "norm1">, Options.norm>;
+    using norm2 = layer_norm<operators::joined<Name, "norm2">, Options.norm>;
+};
+
+namespace operators {
+template <class Places, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options>
+struct encoder_layers;
+template <int... I, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options>
+struct encoder_layers<std::integer_sequence<int, I...>, Name, Heads, FeedForward, Activation, Options>
+    : sequential<encoder_layer<joined<Name, "layers." + numeral<I>>, Heads, FeedForward, Activation, Options>...> {};
+}  // namespace operators
+
+/// PyTorch's TransformerEncoder without a last normalization: Layers of these, "name.layers.0.self_attn.in_proj_weight" and
+/// so on. Put zp::layer_norm<"name.norm"> behind it where the state dict has one.
+template <fixed_string Name, int Layers, int Heads, int FeedForward, class Activation = relu,
+          encoder_options Options = encoder_options{}>
+struct encoder : operators::encoder_layers<std::make_integer_sequence<int, operators::at_least_one(Layers)>, Name,
+                                           Heads, FeedForward, Activation, Options> {
+    static_assert(Layers >= 1, "encoder<Name, Layers, Heads, FeedForward>: there is at least one layer");
+};
+
+}  // namespace v0
+}  // namespace zp

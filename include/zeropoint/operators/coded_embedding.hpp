@@ -1,0 +1,68 @@
+// Embeddings that give floats, and whose table is codes of 8 or 4 bits with a scale and an offset a row.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <zeropoint/graph/form.hpp>
+#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/operators/embedding_geometry.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+static_assert(sizeof(kernel::embedding_row) == coded_table_layout::bytes_of_range);
+
+/// Codes in a block as node_parameters has them; two of 4 bits share a byte in both.
+template <int Bits, class Arch> struct coded_embedding_form {
+    static constexpr int parameter_bytes(const node_view& v) { return coded_table_layout(v.n).bytes; }
+    static refusal pack(const preparation& p, const node_parameters& from) {
+        const coded_table_layout at(p.at.n);
+        const quantized_weights& table = from.matrices[0];
+        std::memcpy(p.block, table.codes.data(), table.codes.size());
+        auto* ranges = reinterpret_cast<kernel::embedding_row*>(p.block + at.ranges);
+        for (std::size_t i = 0; i != table.scales.size(); ++i) ranges[i] = {table.scales[i], 0, table.offsets[i]};
+        return {};
+    }
+    static node_parameters unpack(const preparation& p) {
+        const coded_table_layout at(p.at.n);
+        node_parameters to;
+        quantized_weights& table = to.matrices.emplace_back();
+        table.codes.assign(p.block, p.block + at.rows * at.row_bytes);
+        const auto* ranges = reinterpret_cast<const kernel::embedding_row*>(p.block + at.ranges);
+        for (int i = 0; i != at.rows; ++i) {
+            table.scales.push_back(ranges[i].scale);
+            table.offsets.push_back(ranges[i].offset);
+        }
+        return to;
+    }
+    static void run(const node& n, const context& c) noexcept {
+        const coded_table_layout at(n);
+        const embedding_layer layer = embedding_layer_of(*n.op);
+        const auto* block = c.block<std::byte>(n);
+        const kernel::embedding_table<std::uint8_t, Bits> table{
+            reinterpret_cast<const std::uint8_t*>(block),
+            reinterpret_cast<const kernel::embedding_row*>(block + at.ranges), at.columns};
+        auto* y = c.out<float>(n);
+        const int count = n.out.extents.width;
+        if (!layer.by_place)
+            return kernel::embedding<Arch>(table, c.in<std::int32_t>(n) + layer.first, static_cast<std::size_t>(count),
+                                           y);
+        for (int i = layer.first; i != layer.first + count; ++i, y += layer.columns)
+            kernel::embedding<Arch>(table, &i, 1, y);
+    }
+};
+
+/// Nodes with such a table have that form, others the one that their operator brings.
+struct embedding_forms {
+    static constexpr bool is_keyed = true;
+    static constexpr bool keyed(const node_view& v) { return v.n.is_float() && table_value_bits(v.n) != 32; }
+    static constexpr int key(const node_view& v) { return table_value_bits(v.n); }
+    template <int Bits, class Arch, class> using form = coded_embedding_form<Bits, Arch>;
+};
+
+}  // namespace operators
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,116 @@
+// conv2d: cross-correlation as PyTorch's, depthwise and grouped ones included, and the same along sequences.
+#pragma once
+
+#include <zeropoint/graph/define.hpp>
+#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/operators/tap_sums.hpp>
+#include <zeropoint/operators/window_extents.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace op {
+inline constexpr operator_kind conv2d{"conv2d", true};
+}
+
+/// Options of a convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one (multiplier 1).
+struct conv {
+    int out_channels = 0;
+    extent kernel = 1;
+    extent stride = 1;
+    extent padding = 0;
+    extent dilation = 1;
+    int groups = 1;
+    bool bias = true;
+};
+
+namespace operators {
+
+/// The weight of a file is out x in/groups x height x width, without the height in one dimension.
+constexpr parameter_list parameters_of_conv2d(const node_view& v) {
+    const auto w = options_of<window2d>(v.n);
+    const int channels = v.n.weights.channels, taps = w.kernel_height * w.kernel_width,
+              inputs = v.n.weights.count / (channels * taps);
+    parameter_array weight;
+    weight.rank = w.one_dimensional != 0 ? 3 : 4;
+    if (w.one_dimensional != 0) weight = {"weight", 3, {channels, inputs, w.kernel_width, 1, 1}};
+    else weight = {"weight", 4, {channels, inputs, w.kernel_height, w.kernel_width, 1}};
+    weight.order = transposed_order(channels, inputs, taps);
+    return filters_and_bias(v, weight);
+}
+constexpr operator_info make_conv2d(const char* name) {
+    operator_info info = make_filters(op::conv2d, filter_kernels::conv2d, window2d::names);
+    info.name = name;
+    info.stream = stream_rule::windowed;
+    info.takes |= channel_map | zeros;
+    info.has_int16 = true;
+    info.parameters = &parameters_of_conv2d;
+    info.geometry = &geometry_of_window;
+    return info;
+}
+inline constexpr operator_info conv2d_info = make_conv2d("conv2d"), conv1d_info = make_conv2d("conv1d");
+inline constexpr operator_rules conv2d_rules = [] {
+    operator_rules rules;
+    rules.macs = &macs_of_outputs;
+    rules.tap_sums = &tap_sums_of_windows;
+    return rules;
+}();
+
+/// Groups and channels of a convolution over an input of so many channels: of `depthwise` one group an input channel.
+constexpr void set_channels(builder& b, node& n, const shape& in, int out_channels, int groups) {
+    if (groups == depthwise) {
+        groups = in.channels;
+        if (out_channels == 0) out_channels = in.channels;
+    }
+    if (out_channels <= 0) b.fail(rule::out_channels_missing, in);
+    if (groups <= 0 || in.channels % groups != 0 || out_channels % groups != 0)
+        b.fail(rule::channels_not_divisible, in, {1, 1, out_channels});
+    window2d window = options_of<window2d>(n);
+    window.groups = groups <= 0 ? 1 : groups;
+    set_options(n, window);
+    n.out.extents.channels = n.weights.channels = out_channels;
+}
+constexpr int append_conv2d(builder& b, const operator_info& info, int x, const char* name, const conv& options) {
+    node n = b.unary(info, conv2d_rules, x, name);
+    const shape in = b.nodes[x].out.extents;
+    set_channels(b, n, in, options.out_channels, options.groups);
+    set_window(b, n, in, options.kernel, options.stride, options.padding, options.dilation, false);
+    window2d window = options_of<window2d>(n);
+    window.one_dimensional = &info == &conv1d_info;
+    set_options(n, window);
+    n.weights.has_bias = options.bias;
+    n.weights.count =
+        n.weights.channels * options.kernel.height * options.kernel.width * (in.channels / window.groups);
+    return b.append(n);
+}
+
+}  // namespace operators
+
+template <> struct forms_of<op::conv2d> : operators::matrix_forms {};
+
+/// Cross-correlation as PyTorch's Conv2d: zero padding on all sides.
+constexpr int builder::conv2d(int x, const char* name, const conv& options) {
+    return operators::append_conv2d(*this, operators::conv2d_info, x, name, options);
+}
+/// conv2d over a sequence of 1 x length x channels. Of extents that have two numbers the width counts.
+constexpr int builder::conv1d(int x, const char* name, conv options) {
+    if (nodes[x].out.extents.height != 1) fail(rule::sequence_expected, nodes[x].out.extents);
+    options.kernel.height = options.stride.height = options.dilation.height = 1;
+    options.padding.height = 0;
+    return operators::append_conv2d(*this, operators::conv1d_info, x, name, options);
+}
+
+/// `zp::conv2d<"conv1", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1}>`; parameters "conv1.weight", "conv1.bias".
+template <fixed_string Name, conv Options> struct conv2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv2d(x, Name.text, Options); }
+};
+
+/// Along a sequence of 1 x length x channels (PyTorch's channels x length): `zp::conv1d<"conv", zp::conv{.out_channels = 8,
+/// .kernel = 5, .padding = 2}>`. The weight in a file is out_channels x in_channels/groups x kernel.
+template <fixed_string Name, conv Options> struct conv1d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.conv1d(x, Name.text, Options); }
+};
+
+}  // namespace v0
+}  // namespace zp

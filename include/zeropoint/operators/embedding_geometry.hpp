@@ -1,0 +1,60 @@
+// What an embedding of a model reads, as plain numbers, and where a table of codes with scales of its own lies in a block.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/graph/operator_info.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// A row of the table for each index of [first, first + count), count 0 being all from `first` on. By place it is row
+/// `first` for the first column of a sequence, the next one for the second, and so on, whatever the sequence holds.
+struct embedding_layer {
+    int rows = 1, columns = 1;
+    int first = 0, count = 0;
+    bool by_place = false;
+
+    /// How many rows are read.
+    constexpr int count_of(const shape& x) const { return by_place ? x.width : count == 0 ? x.width - first : count; }
+    constexpr bool accepts(const shape& x) const {
+        if (x.height != 1 || first < 0 || count < 0 || count_of(x) < 1) return false;
+        return first + count_of(x) <= (by_place ? rows : x.width);
+    }
+};
+
+/// The numbers of an embedding as its record has them, and back.
+constexpr std::array<int, 4> options_of_embedding(const embedding_layer& layer) {
+    return {layer.rows, layer.columns, layer.first, layer.count};
+}
+constexpr embedding_layer embedding_layer_of(const operator_info& info) {
+    const std::span<const int> o = info.options;
+    return {o[0], o[1], o[2], o[3], info.inputs == input_rule::extents};
+}
+
+/// Bits of a value of the table of a float node: 32 of floats.
+constexpr int table_value_bits(const node& n) {
+    if (n.weights.storage == scalar_type::float32) return 32;
+    return n.weights.quant_max > 15 ? 8 : 4;
+}
+
+/// The block of a node whose table is such codes: these, then one kernel::embedding_row a row.
+struct coded_table_layout {
+    int rows, columns, row_bytes, ranges, bytes;
+
+    constexpr explicit coded_table_layout(const node& n)
+        : rows(embedding_layer_of(*n.op).rows),
+          columns(embedding_layer_of(*n.op).columns),
+          row_bytes((columns * table_value_bits(n) + 7) / 8),
+          ranges(static_cast<int>(align_up(static_cast<std::size_t>(rows) * static_cast<std::size_t>(row_bytes)))),
+          bytes(ranges + rows * bytes_of_range) {}
+
+    static constexpr int bytes_of_range = 12;  // sizeof(kernel::embedding_row)
+};
+
+}  // namespace v0
+}  // namespace zp

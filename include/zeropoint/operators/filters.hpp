@@ -1,0 +1,168 @@
+// What operators with filters have in common: their parameters in files, their kernels by family, what these cost.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <zeropoint/graph/builder.hpp>
+#include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/conv3d.hpp>
+#include <zeropoint/kernel/conv_transpose2d.hpp>
+#include <zeropoint/kernel/conv_transpose3d.hpp>
+#include <zeropoint/operators/window.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+/// "weight" and "bias": filters of so many channels of so many weights inside, and as `file` says in files.
+constexpr parameter_list filters_and_bias(const node_view& v, parameter_array file) {
+    file.name = "weight";
+    file.role = parameter_role::filters;
+    parameter_list list;
+    list.add(file);
+    parameter_array bias{"bias", 1, {v.n.weights.channels, 1, 1, 1, 1}, parameter_role::bias};
+    bias.in_state_dict = v.n.weights.has_bias;
+    return list.add(bias);
+}
+
+/// The geometry that the kernels of a family take.
+template <filter_kernels Family> constexpr auto geometry_for(const node_view& v) {
+    if constexpr (Family == filter_kernels::conv3d) return volume_window(v);
+    else if constexpr (Family == filter_kernels::conv_transpose2d) return transposed_window(v);
+    else if constexpr (Family == filter_kernels::conv_transpose3d) return transposed_volume_window(v);
+    else return v.n.op->geometry(v);
+}
+
+/// Whether filters are packed with zero points, as kernel::conv2d_weights::affine says.
+constexpr bool packs_zero_points(const node& n) { return n.weights.affine || n.weights.packed_int16; }
+
+/// The kernels of one algorithm for nodes of one family. What each takes and gives: kernel/conv2d.hpp.
+template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct kernels_of {
+    static constexpr bool is_transposed =
+        Family == filter_kernels::conv_transpose2d || Family == filter_kernels::conv_transpose3d;
+    static constexpr auto select() {
+        if constexpr (Family == filter_kernels::conv3d) return kernel::conv3d_kernels<Arch, Algorithm>();
+        else if constexpr (Family == filter_kernels::conv_transpose2d)
+            return kernel::conv_transpose2d_kernels<Arch, Algorithm>();
+        else if constexpr (Family == filter_kernels::conv_transpose3d)
+            return kernel::conv_transpose3d_kernels<Arch, Algorithm>();
+        else return kernel::conv2d_kernels<Arch, Algorithm>();
+    }
+    using kernels = decltype(select());
+
+    static constexpr std::size_t packed_bytes(const node_view& v) {
+        return kernels::packed_bytes(geometry_for<Family>(v), packs_zero_points(v.n));
+    }
+    static constexpr std::size_t scratch_bytes(const node_view& v) {
+        return kernels::scratch_bytes(geometry_for<Family>(v));
+    }
+    template <class Weight>
+    static void pack(const node_view& v, const kernel::conv2d_weights<Weight>& weights, kernel::activation_codes codes,
+                     std::byte* packed) {
+        kernels::pack(geometry_for<Family>(v), weights, codes, packed);
+    }
+    template <class Weight>
+    static void unpack(const node_view& v, const std::int32_t* zero_points, kernel::activation_codes codes,
+                       const std::byte* packed, Weight* values, std::int32_t* bias) {
+        if constexpr (is_transposed)
+            kernels::unpack(geometry_for<Family>(v), zero_points, packs_zero_points(v.n), codes, packed, values, bias);
+        else kernels::unpack(geometry_for<Family>(v), zero_points, codes, packed, values, bias);
+    }
+    template <class In, class Out, class Epilogue>
+    static void run(const node_view& v, const In* x, kernel::activation_codes codes, const std::byte* packed,
+                    const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        if constexpr (is_transposed)
+            kernels::run(geometry_for<Family>(v), x, codes, packs_zero_points(v.n), packed, epilogue, y, scratch);
+        else kernels::run(geometry_for<Family>(v), x, codes, packed, epilogue, y, scratch);
+    }
+};
+
+// What planning and tables ask of a node, whose family is known when they run.
+
+/// The window of a convolution's output: that of a plane over a volume, of planes side by side.
+constexpr kernel::conv2d_geometry window_of_output(const node_view& v) {
+    return v.n.op->filters == filter_kernels::conv3d ? volume_window(v).stacked() : v.n.op->geometry(v);
+}
+constexpr int groups_of_filters(const node_view& v) {
+    return v.n.op->filters == filter_kernels::conv3d || v.n.op->filters == filter_kernels::conv_transpose3d
+               ? options_of<window3d>(v.n).groups
+               : v.n.op->is_connected ? 1 : options_of<window2d>(v.n).groups;
+}
+/// Whether an algorithm can compute a node.
+constexpr bool supports(const node_view& v, conv2d_algorithm algorithm) {
+    const bool int16 = v.x_type().storage == scalar_type::int16;
+    if (v.n.op->filters == filter_kernels::conv_transpose2d)
+        return int16 ? kernel::supports_wide(transposed_window(v), algorithm)
+                     : kernel::supports(transposed_window(v), algorithm);
+    if (v.n.op->filters == filter_kernels::conv_transpose3d)
+        return !int16 && kernel::supports(transposed_volume_window(v), algorithm);
+    return int16 ? kernel::supports_wide(window_of_output(v), algorithm)
+                 : kernel::supports(window_of_output(v), algorithm);
+}
+/// Bytes of scratch of a node computed by an algorithm, a multiple of 64.
+template <class Arch> constexpr std::size_t scratch_bytes_by(const node_view& v, conv2d_algorithm algorithm) {
+    switch (v.n.op->filters) {
+        case filter_kernels::conv3d:
+            return kernel::with_conv3d_kernels<Arch>(
+                volume_window(v), algorithm, [&](auto kernels) { return kernels.scratch_bytes(volume_window(v)); });
+        case filter_kernels::conv_transpose2d:
+            return kernel::with_conv_transpose2d_kernels<Arch>(
+                algorithm, [&](auto kernels) { return kernels.scratch_bytes(transposed_window(v)); });
+        case filter_kernels::conv_transpose3d:
+            return kernel::with_conv_transpose3d_kernels<Arch>(
+                algorithm, [&](auto kernels) { return kernels.scratch_bytes(transposed_volume_window(v)); });
+        default: return kernel::conv2d_scratch_bytes<Arch>(v.n.op->geometry(v), algorithm);
+    }
+}
+/// What an algorithm that can compute a node costs it.
+template <class Arch> constexpr kernel::conv2d_cost cost_of(const node_view& v, conv2d_algorithm algorithm) {
+    if (v.n.op->filters == filter_kernels::conv_transpose2d)
+        return kernel::cost_of_conv_transpose2d<Arch>(transposed_window(v), algorithm, packs_zero_points(v.n));
+    if (v.n.op->filters == filter_kernels::conv_transpose3d)
+        return kernel::cost_of_conv_transpose3d<Arch>(transposed_volume_window(v), algorithm, packs_zero_points(v.n));
+    kernel::conv2d_cost cost =
+        kernel::cost_of_conv2d<Arch>(window_of_output(v), algorithm, packs_zero_points(v.n));
+    cost.nanoseconds *= v.y_shape().depth;  // the window is of one output plane
+    if (v.x_type().storage == scalar_type::int16 && algorithm == conv2d_algorithm::implicit_gemm)
+        cost.nanoseconds *= kernel::operations<Arch>::byte_products / kernel::operations<Arch>::word_products;
+    return cost;
+}
+/// What packed filters hold.
+template <class Arch> kernel::conv2d_description describe_filters(const node_view& v, const std::byte* packed) {
+    const conv2d_algorithm algorithm = v.n.by.algorithm;
+    if (v.n.op->filters == filter_kernels::conv_transpose3d)
+        return kernel::with_conv_transpose3d_kernels<Arch>(algorithm, [&](auto kernels) {
+            return kernels.describe(transposed_volume_window(v), packs_zero_points(v.n), packed);
+        });
+    if (v.n.op->filters == filter_kernels::conv_transpose2d)
+        return kernel::with_conv_transpose2d_kernels<Arch>(algorithm, [&](auto kernels) {
+            return kernels.describe(transposed_window(v), packs_zero_points(v.n), packed);
+        });
+    return kernel::describe_conv2d<Arch>(window_of_output(v), algorithm, packed);
+}
+
+/// Multiply-accumulates: an output pixel sees each weight once, of transposed convolutions an input pixel.
+constexpr std::int64_t macs_of_outputs(const node_view& v) {
+    return std::int64_t{v.y_shape().pixels()} * v.n.weights.count;
+}
+constexpr std::int64_t macs_of_inputs(const node_view& v) {
+    return std::int64_t{v.x_shape().pixels()} * v.n.weights.count;
+}
+
+/// The record of an operator with filters.
+constexpr operator_info make_filters(const operator_kind& kind, filter_kernels family,
+                                     std::span<const char* const> options) {
+    operator_info info;
+    info.kind = &kind;
+    info.name = kind.name;
+    info.option_names = options;
+    info.signed_by_kind = info.has_codes = info.multiplies = info.has_dynamic = true;
+    info.filters = family;
+    info.takes = bounds | channel_affine | function | addend;
+    return info;
+}
+
+}  // namespace operators
+}  // namespace v0
+}  // namespace zp

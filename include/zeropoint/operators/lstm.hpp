@@ -1,0 +1,139 @@
+// LSTM and GRU as layers of a model, over sequences of 1 x steps x features: PyTorch's LSTM and GRU with a state of zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/graph/define.hpp>
+#include <zeropoint/operators/dynamic_recurrent.hpp>
+#include <zeropoint/operators/integer_recurrent.hpp>
+#include <zeropoint/operators/rearrangement.hpp>
+#include <zeropoint/operators/recurrent_steps.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+struct any_range {};
+/// What no state without a projection leaves.
+struct range_of_states {
+    static constexpr float output_min = -1, output_max = 1;
+};
+
+template <recurrent_cell Cell, int Hidden, recurrent_options Options>
+struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_states, any_range> {
+    static constexpr const char* kind = Cell == recurrent_cell::lstm ? "lstm" : "gru";
+    static constexpr recurrent_layer recurrent{Cell, Hidden, Options};
+    static constexpr auto options = options_of_recurrent(recurrent);
+    static constexpr int state_values = recurrent.outputs();
+    static constexpr bool has_dynamic = true;
+    static constexpr bool goes_step_by_step =
+        Options.layers == 1 && !Options.bidirectional && Options.output == recurrent_output::all_steps;
+    static constexpr stream_rule stream = goes_step_by_step ? stream_rule::stateful : stream_rule::whole;
+
+    static constexpr bool accepts(shape x) {
+        return x.height == 1 && x.channels <= kernel::largest_dynamic_depth(true) &&
+               recurrent.width() <= kernel::largest_dynamic_depth(true);
+    }
+    static constexpr shape output_shape(shape x) {
+        return {1, Options.output == recurrent_output::all_steps ? x.width : 1, recurrent.width()};
+    }
+    static constexpr parameter_list parameters(shape x) { return parameters_of_recurrent({recurrent, x}); }
+    static constexpr std::int64_t macs(const node_view& v) { return recurrent_geometry(recurrent, v).macs(); }
+    template <class Arch> static constexpr int scratch_bytes(const node_view& v) {
+        const recurrent_geometry g(recurrent, v);
+        if (!v.n.is_float()) return static_cast<int>(integer_recurrent_scratch<Arch>(g).bytes);
+        return static_cast<int>(sizeof(float)) * recurrent_floats(g).size;
+    }
+    template <class Arch> static void forward(const operands<float>& o) noexcept {
+        const recurrent_geometry g(recurrent, o.at());
+        float_recurrent_cells<Arch> cells(g, o.parameters(), o.template scratch<float>());
+        run_recurrent(g, cells, o.x(), o.y(), cells.between());
+    }
+};
+
+/// A projection has no form in integers: the scale of what it gives is not known before.
+template <recurrent_cell Cell, int Hidden, recurrent_options Options>
+struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
+    using base = recurrent_base<Cell, Hidden, Options>;
+    using base::forward;
+
+    static constexpr bool keeps_codes = true;
+
+    template <class Arch> static constexpr int prepared_bytes(const node_view& v) {
+        return static_cast<int>(integer_recurrent_bytes<Arch>({base::recurrent, v}));
+    }
+    template <class Arch> static const char* pack(const preparation& p, const node_parameters& from) {
+        return pack_integer_recurrent<Arch>({base::recurrent, p.at}, p, from);
+    }
+    template <class Arch> static node_parameters unpack(const preparation& p) {
+        return unpack_integer_recurrent<Arch>({base::recurrent, p.at}, p.prepared());
+    }
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        run_integer_recurrent<Arch>({base::recurrent, o.at()}, o.x(), o.prepared(), o.y(), o.scratch());
+    }
+};
+template <recurrent_cell Cell, int Hidden, recurrent_options Options>
+    requires(Options.projection != 0)
+struct recurrent_operator<Cell, Hidden, Options> : recurrent_base<Cell, Hidden, Options> {};
+
+template <fixed_string Name, class Operator> struct recurrent_node {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if (b.nodes[x].out.extents.height != 1) b.fail(rule::sequence_expected, b.nodes[x].out.extents);
+        if constexpr (Operator::recurrent.cell == recurrent_cell::lstm)
+            return append_operator<op::lstm, Operator>(b, {&x, 1}, Name.text);
+        else return append_operator<op::gru, Operator>(b, {&x, 1}, Name.text);
+    }
+};
+
+/// Options that the layers below refuse, made harmless, so that a mistake is one message.
+constexpr recurrent_options allowed(recurrent_options options) {
+    if (options.layers < 1 || options.layers > recurrent_names::most_layers) options.layers = 1;
+    if (options.projection < 0) options.projection = 0;
+    return options;
+}
+constexpr bool arrays_fit(const recurrent_options& options) {
+    const recurrent_layer layer{recurrent_cell::lstm, 1, options};
+    return options.layers >= 1 && options.layers <= recurrent_names::most_layers &&
+           layer.arrays() <= parameter_list::most;
+}
+
+}  // namespace operators
+
+/// PyTorch's LSTM over a sequence of 1 x steps x features, from a state of zeros: 1 x steps x Hidden, twice as many of two
+/// directions, `projection` in place of Hidden where there is one. `zp::lstm<"rnn", 64, zp::recurrent_options{.layers = 2}>`;
+/// parameters "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0" and so on, as PyTorch names them.
+/// In int8 all of a step is integers: codes of scale 2^-7, int8 weights with a scale a row, a cell of 16 bits (see
+/// kernel/integer_gates.hpp). With a projection it stays float32 in int8 models; quantize_dynamic takes both.
+template <fixed_string Name, int Hidden, recurrent_options Options = recurrent_options{}>
+struct lstm
+    : operators::recurrent_node<Name,
+                                operators::recurrent_operator<recurrent_cell::lstm, operators::at_least_one(Hidden),
+                                                              operators::allowed(Options)>> {
+    static_assert(
+        Hidden >= 1 && Options.projection >= 0 && Options.projection < (Hidden < 1 ? 1 : Hidden),
+        "lstm<Name, Hidden, Options>: Hidden must be at least 1, and a projection has fewer values than it, as in "
+        "PyTorch; 0 is none");
+    static_assert(operators::arrays_fit(Options),
+                  "lstm<Name, Hidden, Options>: layers must be 1 to 8, and 1 to 5 of two directions (1 to 4 with a "
+                  "projection): put another lstm behind this one");
+};
+
+/// PyTorch's GRU, the same way. In int8 its state has 16 bits of scale 2^-15.
+template <fixed_string Name, int Hidden, recurrent_options Options = recurrent_options{}>
+struct gru
+    : operators::recurrent_node<Name,
+                                operators::recurrent_operator<recurrent_cell::gru, operators::at_least_one(Hidden),
+                                                              operators::allowed(Options)>> {
+    static_assert(Hidden >= 1 && Options.projection == 0,
+                  "gru<Name, Hidden, Options>: Hidden must be at least 1, and only an lstm has a projection");
+    static_assert(
+        operators::arrays_fit(Options),
+        "gru<Name, Hidden, Options>: layers must be 1 to 8, and 1 to 5 of two directions: put another gru behind "
+        "this one");
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,80 @@
+// Which form computes a node with filters: its storage signature, and what code is generated for.
+#pragma once
+
+#include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/matrix_float.hpp>
+#include <zeropoint/operators/matrix_int16.hpp>
+#include <zeropoint/operators/matrix_int8.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+/// What tells the forms of nodes with filters apart. Members that make no difference to a form have their defaults, so that it
+/// is one form.
+struct matrix_key {
+    scalar_type input = scalar_type::float32, weights = scalar_type::float32, products = scalar_type::float32,
+                output = scalar_type::float32;
+    filter_kernels family = filter_kernels::conv2d;
+    conv2d_algorithm algorithm = conv2d_algorithm::automatic;
+    bool is_connected = false;
+    bool residual = false;
+    bool int16_panels = false, fine_table = false;  // of what is small:
+    kernel::linear_extents small{};                 // extents that code is generated for; rows = 0 elsewhere
+};
+
+constexpr matrix_key matrix_key_of(const node_view& v) {
+    const node& n = v.n;
+    matrix_key key;
+    key.family = n.op->filters;
+    if (n.is_float() && !n.is_dynamic()) return key;
+    key.weights = n.weights.storage;
+    key.products = scalar_type::int8;
+    if (n.is_dynamic()) {
+        key.is_connected = n.op->is_connected;
+        if (is_small_dynamic(v)) {
+            key.small = extents_of_linear(v);
+            key.int16_panels = n.weights.packed_int16;
+        }
+        return key;
+    }
+    key.input = v.x_type().storage;
+    key.output = n.out.storage;
+    key.algorithm = n.by.algorithm;
+    if (key.input == scalar_type::int16) {
+        key.is_connected = n.op->is_connected;
+        return key;
+    }
+    key.residual = n.fused.adds_input_1;
+    key.small = small_extents(v);
+    if (key.small.rows != 0) {
+        key.int16_panels = n.weights.packed_int16;
+        key.fine_table = has_fine_table(n);
+    }
+    return key;
+}
+
+/// A node that no algorithm can compute, which is an error told elsewhere.
+struct no_form {
+    static constexpr run_function run_pointer = nullptr;
+};
+template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix_form() {
+    if constexpr (Key.products == scalar_type::float32) return std::type_identity<float_filters<Key.family, Arch>>();
+    else if constexpr (Key.input == scalar_type::float32)
+        return std::type_identity<dynamic_filters<Key, Arch, typename Policies::dynamic>>();
+    else if constexpr (Key.algorithm == conv2d_algorithm::automatic) return std::type_identity<no_form>();
+    else if constexpr (Key.input == scalar_type::int16)
+        return std::type_identity<int16_filters<Key, Arch, typename Policies::requantization>>();
+    else return std::type_identity<int8_filters<Key, Arch, typename Policies::requantization>>();
+}
+
+struct matrix_forms {
+    static constexpr bool is_keyed = true;
+    static constexpr matrix_key key(const node_view& v) { return matrix_key_of(v); }
+    template <matrix_key Key, class Arch, class Policies>
+    using form = typename decltype(find_matrix_form<Key, Arch, Policies>())::type;
+};
+
+}  // namespace operators
+}  // namespace v0
+}  // namespace zp

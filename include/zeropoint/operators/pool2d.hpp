@@ -1,0 +1,147 @@
+// max_pool2d, avg_pool2d and adaptive_avg_pool2d, and the same along sequences.
+#pragma once
+
+#include <type_traits>
+
+#include <zeropoint/graph/define.hpp>
+#include <zeropoint/graph/extent.hpp>
+#include <zeropoint/kernel/pooling.hpp>
+#include <zeropoint/operators/window_extents.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace op {
+inline constexpr operator_kind max_pool2d{"max_pool2d"}, avg_pool2d{"avg_pool2d"},
+    adaptive_avg_pool2d{"adaptive_avg_pool2d"};
+}
+
+/// Options of a pooling window, with PyTorch's defaults: a stride of 0 means the kernel's extent.
+struct pool {
+    extent kernel = 2;
+    extent stride = 0;
+    extent padding = 0;
+    extent dilation = 1;
+    bool ceil_mode = false;
+    bool count_include_pad = true;  // avg_pool2d
+};
+
+namespace operators {
+
+struct pooling {
+    static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool takes_int16 = true, signed_by_kind = true;
+
+    template <class T> static std::int32_t zero_point(const operands<T>& o) {
+        if constexpr (std::is_same_v<T, float>) return 0;
+        else return o.y_qparams().zero_point;
+    }
+};
+struct max_pool2d : pooling {
+    static constexpr std::span<const char* const> option_names = window2d::names;
+
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::max_pool2d<Arch>(geometry_of_window(o.at()), o.x(), o.y());
+    }
+};
+struct avg_pool2d : pooling {
+    static constexpr std::span<const char* const> option_names = window2d::names;
+
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::avg_pool2d<Arch>(geometry_of_window(o.at()), options_of<window2d>(o.at().n).count_include_pad != 0,
+                                 zero_point(o), o.x(), o.y());
+    }
+};
+struct adaptive_avg_pool2d : pooling {
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::adaptive_avg_pool2d<Arch>(o.x_shape(), o.y_shape(), zero_point(o), o.x(), o.y());
+    }
+};
+
+template <const operator_kind& Kind, class Operator>
+constexpr int append_pool2d(builder& b, int x, const char* name, const pool& options) {
+    node n = b.unary(info_of<Operator, Kind>, rules_of<Operator>, x, name);
+    const extent stride = options.stride == extent(0) ? options.kernel : options.stride;
+    set_window(b, n, b.nodes[x].out.extents, options.kernel, stride, options.padding, options.dilation, options.ceil_mode);
+    if (options.padding.height * 2 > options.kernel.height || options.padding.width * 2 > options.kernel.width)
+        b.fail(rule::padding_too_large, b.nodes[x].out.extents, {options.padding.height, options.padding.width, 1});
+    window2d window = options_of<window2d>(n);
+    window.count_include_pad = options.count_include_pad;
+    set_options(n, window);
+    return b.append(n);
+}
+
+/// The same over a sequence of 1 x length x channels.
+constexpr pool along_sequence(builder& b, int x, pool options) {
+    if (b.nodes[x].out.extents.height != 1) b.fail(rule::sequence_expected, b.nodes[x].out.extents);
+    const bool same = options.stride == extent(0);
+    options.kernel.height = options.dilation.height = 1;
+    if (!same) options.stride.height = 1;
+    options.padding.height = 0;
+    return options;
+}
+
+/// What a pooling layer is given: `pool{...}`, or an int for a square window with a stride of the same size.
+template <auto Options> constexpr pool as_pool() {
+    using options = std::remove_const_t<decltype(Options)>;
+    static_assert(std::is_same_v<options, pool> || std::is_same_v<options, int>,
+                  "max_pool2d / avg_pool2d / max_pool1d / avg_pool1d<Options>: Options must be an int such as 2, or a "
+                  "zp::pool{.kernel = 3, .stride = 2}");
+    if constexpr (std::is_same_v<options, pool>) return Options;
+    else if constexpr (std::is_same_v<options, int>) return pool{.kernel = Options};
+    else return {};
+}
+
+}  // namespace operators
+
+template <> struct forms_of<op::max_pool2d> : forms_by_storage<operators::max_pool2d> {};
+template <> struct forms_of<op::avg_pool2d> : forms_by_storage<operators::avg_pool2d> {};
+template <> struct forms_of<op::adaptive_avg_pool2d> : forms_by_storage<operators::adaptive_avg_pool2d> {};
+
+constexpr int builder::max_pool2d(int x, const char* name, const pool& options) {
+    return operators::append_pool2d<op::max_pool2d, operators::max_pool2d>(*this, x, name, options);
+}
+constexpr int builder::avg_pool2d(int x, const char* name, const pool& options) {
+    return operators::append_pool2d<op::avg_pool2d, operators::avg_pool2d>(*this, x, name, options);
+}
+constexpr int builder::adaptive_avg_pool2d(int x, const char* name, extent size_of_output) {
+    node n = unary(info_of<operators::adaptive_avg_pool2d, op::adaptive_avg_pool2d>,
+                   rules_of<operators::adaptive_avg_pool2d>, x, name);
+    n.out.extents = {size_of_output.height, size_of_output.width, n.out.extents.channels};
+    return append(n);
+}
+
+/// A window given as `pool{...}`, or as an int for a square window with a stride of the same size.
+template <auto Options> struct max_pool2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.max_pool2d(x, "", operators::as_pool<Options>()); }
+};
+template <auto Options> struct avg_pool2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.avg_pool2d(x, "", operators::as_pool<Options>()); }
+};
+
+/// The same along a sequence of 1 x length x channels.
+template <auto Options> struct max_pool1d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.max_pool2d(x, "", operators::along_sequence(b, x, operators::as_pool<Options>()));
+    }
+};
+template <auto Options> struct avg_pool1d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        return b.avg_pool2d(x, "", operators::along_sequence(b, x, operators::as_pool<Options>()));
+    }
+};
+
+/// Pools any input to Height x Width; `adaptive_avg_pool2d<1>` is the global average.
+template <int Height, int Width = Height> struct adaptive_avg_pool2d {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) { return b.adaptive_avg_pool2d(x, "", {Height, Width}); }
+};
+
+/// Pools a sequence to Length vectors.
+template <int Length> struct adaptive_avg_pool1d : adaptive_avg_pool2d<1, Length> {};
+
+}  // namespace v0
+}  // namespace zp

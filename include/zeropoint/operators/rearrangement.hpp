@@ -1,0 +1,26 @@
+// What the operators that move values and change none have in common: codes keep their scale and zero point.
+#pragma once
+
+#include <zeropoint/kernel/rearrange.hpp>
+#include <zeropoint/graph/axis.hpp>
+#include <zeropoint/graph/define.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace operators {
+
+/// A number that a layer's static_assert has refused becomes 1, so that the assertion is the only error.
+constexpr int at_least_one(int number) { return number < 1 ? 1 : number; }
+
+/// An operator that is one copy of a box: Operator::copy(input shape) says which.
+template <class Operator> struct rearrangement {
+    static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool takes_int16 = true;
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::copy_box<Arch>(Operator::copy(o.x_shape().as_image()), o.x(), o.y());
+    }
+};
+
+}  // namespace operators
+}  // namespace v0
+}  // namespace zp

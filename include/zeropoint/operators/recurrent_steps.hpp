@@ -1,0 +1,151 @@
+// The order of work of recurrent nodes, whatever computes their steps: layer by layer, direction by direction, and the products
+// of several steps with the input as one matrix product.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/ordered_product.hpp>
+#include <zeropoint/operators/recurrent_geometry.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// So many steps have their products with the input made together. Results do not depend on it.
+inline constexpr int most_steps_together = 16;
+constexpr int steps_together(const recurrent_geometry& g) { return std::min(g.steps, most_steps_together); }
+
+/// All steps of all layers over x, steps x inputs; y gets steps x width values, or width. `cells` has begin(layer, direction),
+/// which sets its state to zero; from_input(x, rows), the products of some steps; step(row), which takes one of these; and
+/// h(), what that step gave. `between` has geometry::values_between() values.
+template <class X, class Value, class Cells>
+void run_recurrent(const recurrent_geometry& g, Cells& cells, const X* x, Value* y, Value* between) noexcept {
+    const int width = g.width(), outputs = g.outputs();
+    const auto values_of = [&](int layer) { return between + layer % 2 * g.steps * width; };
+    for (int layer = 0; layer != g.options.layers; ++layer) {
+        const bool gives_all = g.gives_all(layer);
+        Value* to = layer + 1 == g.options.layers ? y : values_of(layer);
+        for (int direction = 0; direction != g.directions(); ++direction) {
+            cells.begin(layer, direction);
+            const int steps = g.steps_of(layer, direction);
+            for (int done = 0; done < steps; done += most_steps_together) {
+                const int rows = std::min(most_steps_together, steps - done);
+                const int first = direction == 0 ? done : g.steps - done - rows;
+                if (layer == 0) cells.from_input(x + first * g.inputs, rows);
+                else cells.from_input(values_of(layer - 1) + first * width, rows);
+                for (int i = 0; i != rows; ++i) {
+                    const int row = direction == 0 ? i : rows - 1 - i;
+                    cells.step(row);
+                    if (!gives_all && first + row != g.given_step(direction)) continue;
+                    Value* place = to + direction * outputs;
+                    std::copy_n(cells.h(), outputs, gives_all ? place + (first + row) * width : place);
+                }
+            }
+        }
+    }
+}
+
+/// The memory that float steps work in, in floats: the parts begin at multiples of 64 bytes.
+struct recurrent_floats {
+    int from_input, from_state, h, c, unprojected, between, size;
+
+    constexpr explicit recurrent_floats(const recurrent_geometry& g)
+        : from_input(0),
+          from_state(aligned(steps_together(g) * g.sums())),
+          h(from_state + aligned(g.sums())),
+          c(h + aligned(g.outputs())),
+          unprojected(c + aligned(g.hidden)),
+          between(unprojected + aligned(g.hidden)),
+          size(between + aligned(g.values_between())) {}
+
+private:
+    static constexpr int aligned(int floats) {
+        return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(floats)) / sizeof(float));
+    }
+};
+
+/// The states and gates of float steps, behind products that a derived class makes.
+template <class Arch> class recurrent_states {
+public:
+    recurrent_states(const recurrent_geometry& g, float* memory) noexcept : g_(g), parts_(g), memory_(memory) {}
+
+    const float* h() const noexcept { return memory_ + parts_.h; }
+    float* between() const noexcept { return memory_ + parts_.between; }
+
+protected:
+    float* from_input() const noexcept { return memory_ + parts_.from_input; }
+    float* from_state() const noexcept { return memory_ + parts_.from_state; }
+    float* state() const noexcept { return memory_ + parts_.h; }
+    /// Where a step leaves what is still to be projected.
+    float* unprojected() const noexcept { return memory_ + parts_.unprojected; }
+    bool is_projected() const noexcept { return g_.options.projection != 0; }
+
+    void clear() const noexcept {
+        if (g_.keeps_state) return;
+        std::fill_n(memory_ + parts_.h, g_.outputs(), 0.0f);
+        std::fill_n(memory_ + parts_.c, g_.hidden, 0.0f);
+    }
+    void finish_step(int row) const noexcept {
+        const float* input = from_input() + row * g_.sums();
+        const auto hidden = static_cast<std::size_t>(g_.hidden);
+        if (g_.cell == recurrent_cell::lstm)
+            kernel::lstm_gates<Arch>(input, from_state(), hidden, memory_ + parts_.c,
+                                     is_projected() ? unprojected() : state());
+        else kernel::gru_gates<Arch>(input, from_state(), hidden, state());
+    }
+
+    const recurrent_geometry& g_;
+
+private:
+    recurrent_floats parts_;
+    float* memory_;
+};
+
+/// Float steps over the parameters of a float node, whose matrices are columns x rows inside.
+template <class Arch> class float_recurrent_cells : public recurrent_states<Arch> {
+    using base = recurrent_states<Arch>;
+
+public:
+    float_recurrent_cells(const recurrent_geometry& g, const float* parameters, float* memory) noexcept
+        : base(g, memory), next_(parameters) {}
+
+    void begin(int layer, int) noexcept {
+        const int sums = base::g_.sums(), outputs = base::g_.outputs();
+        inputs_ = base::g_.inputs_of(layer);
+        weight_ih_ = take(sums * inputs_);
+        weight_hh_ = take(sums * outputs);
+        bias_ih_ = base::g_.options.bias ? take(sums) : nullptr;
+        bias_hh_ = base::g_.options.bias ? take(sums) : nullptr;
+        weight_hr_ = base::is_projected() ? take(outputs * base::g_.hidden) : nullptr;
+        base::clear();
+    }
+    void from_input(const float* x, int rows) const noexcept {
+        product(x, rows, inputs_, weight_ih_, base::g_.sums(), bias_ih_, base::from_input());
+    }
+    void step(int row) const noexcept {
+        product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
+        base::finish_step(row);
+        if (base::is_projected())
+            product(base::unprojected(), 1, base::g_.hidden, weight_hr_, base::g_.outputs(), nullptr, base::state());
+    }
+
+private:
+    const float* take(int count) noexcept {
+        next_ += count;
+        return next_ - count;
+    }
+    static void product(const float* x, int rows, int depth, const float* weights, int columns, const float* bias,
+                        float* y) noexcept {
+        kernel::ordered_product<Arch>({x, depth}, rows, depth, {weights, columns}, columns, bias, y, columns);
+    }
+
+    const float* next_;  // layers and directions are begun in the order in which their parameters lie
+    int inputs_ = 0;
+    const float *weight_ih_ = nullptr, *weight_hh_ = nullptr, *bias_ih_ = nullptr, *bias_hh_ = nullptr,
+                *weight_hr_ = nullptr;
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,113 @@
+// How an int32 accumulator becomes an 8-bit code, as a policy of the qconfig.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/wide_requantize.hpp>
+#include <zeropoint/scheme/requantization.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// The scales around one output channel.
+struct channel_scales {
+    float input, weight, output;
+};
+
+/// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/requantize.hpp, and says
+/// what the epilogue's arrays of one value a channel hold: `first`, and `second` where there is one (4 bytes each).
+///
+/// `adds_residuals` says whether a policy can add a residual before it rounds, by its residual_epilogue. Those that
+/// reproduce other systems cannot: there a sum has 8-bit operands.
+struct requantization_tag {
+    static constexpr bool adds_residuals = false;
+    /// Sums over codes of 16 bits are rounded once, by kernel::wide_requantize. `is_connected`: of a fully connected layer.
+    static constexpr kernel::half_way wide_halves(bool) { return kernel::half_way::to_even; }
+    static constexpr fixed_point_multiplier wide_multiplier(bool, const channel_scales& s) {
+        return quantize_multiplier_single_rounding(double{s.input} * double{s.weight} / double{s.output});
+    }
+};
+template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
+
+/// A float multiplier, one rounding to nearest even, an int32 bias. The default.
+struct nearest_even : requantization_tag {
+    static constexpr const char* name = "nearest_even";
+    using first_type = float;
+    using second_type = float;
+    static constexpr bool has_second = false, has_float_bias = false, adds_residuals = true;
+    template <class Residual> using residual_epilogue = kernel::nearest_even_add<Residual>;
+    static void prepare(const channel_scales& s, float, float& first, float&) {
+        first = requantize_multiplier(s.input, s.weight, s.output);
+    }
+    static kernel::nearest_even epilogue(const float* first, const float*, const kernel::output_codes& codes) {
+        return {first, codes};
+    }
+};
+
+/// The bias stays a float and is added before the multiplier, in the float arithmetic of FBGEMM and so of PyTorch:
+/// multiplier = (x_scale * w_scale) / y_scale and bias / (x_scale * w_scale), each operation rounded to float.
+struct float_bias : requantization_tag {
+    static constexpr const char* name = "float_bias";
+    using first_type = float;
+    using second_type = float;
+    static constexpr bool has_second = true, has_float_bias = true;
+    static void prepare(const channel_scales& s, float bias, float& first, float& second) {
+        const float product = s.input * s.weight;
+        first = product / s.output;
+        second = bias / product;
+    }
+    static kernel::float_bias epilogue(const float* first, const float* second, const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
+};
+
+/// What both fixed-point policies do with sums over codes of 16 bits: as LiteRT's kernels, whose convolutions multiply by 15
+/// bits of the ratio and round halves up, and whose fully connected layers by 31 bits and round them away from zero.
+struct fixed_point_words : requantization_tag {
+    static constexpr kernel::half_way wide_halves(bool is_connected) {
+        return is_connected ? kernel::half_way::away_from_zero : kernel::half_way::up;
+    }
+    static constexpr fixed_point_multiplier wide_multiplier(bool is_connected, const channel_scales& s) {
+        fixed_point_multiplier m = requantization_tag::wide_multiplier(is_connected, s);
+        if (!is_connected)
+            m.multiplier = m.multiplier < 0x7fff0000 ? (m.multiplier + 0x8000) / 0x10000 * 0x10000 : 0x7fff0000;
+        return m;
+    }
+};
+
+/// No float at inference: TFLite's reference kernels with their two roundings.
+struct fixed_point_double_rounding : fixed_point_words {
+    static constexpr const char* name = "fixed_point_double_rounding";
+    using first_type = std::int32_t;
+    using second_type = std::int32_t;
+    static constexpr bool has_second = true, has_float_bias = false;
+    static void prepare(const channel_scales& s, float, std::int32_t& first, std::int32_t& second) {
+        const fixed_point_multiplier m = quantize_multiplier(double{s.input} * double{s.weight} / double{s.output});
+        first = m.multiplier;
+        second = m.shift;
+    }
+    static kernel::fixed_point_double_rounding epilogue(const std::int32_t* first, const std::int32_t* second,
+                                                        const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
+};
+
+/// TFLite built with TFLITE_SINGLE_ROUNDING, CMSIS-NN's CMSIS_NN_USE_SINGLE_ROUNDING.
+struct fixed_point_single_rounding : fixed_point_words {
+    static constexpr const char* name = "fixed_point_single_rounding";
+    using first_type = std::int32_t;
+    using second_type = std::int32_t;
+    static constexpr bool has_second = true, has_float_bias = false;
+    static void prepare(const channel_scales& s, float bias, std::int32_t& first, std::int32_t& second) {
+        fixed_point_double_rounding::prepare(s, bias, first, second);
+    }
+    static kernel::fixed_point_single_rounding epilogue(const std::int32_t* first, const std::int32_t* second,
+                                                        const kernel::output_codes& codes) {
+        return {first, second, codes};
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

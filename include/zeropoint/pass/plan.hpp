@@ -1,0 +1,121 @@
+// Static memory planning: a place in one arena for every activation and every node's scratch, found at compile time.
+#pragma once
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/graph/graph.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Offsets in the parameter block, in node order, each node's block aligned.
+template <int N> constexpr void place_parameters(graph<N>& g) {
+    int offset = 0;
+    for (int i = 0; i != g.size; ++i) {
+        g.nodes[i].at.parameter_offset = offset;
+        offset += static_cast<int>(align_up(static_cast<std::size_t>(g.nodes[i].at.parameter_bytes)));
+    }
+    g.parameter_bytes = offset;
+}
+
+/// Whether a node's kernel may write its values over those of `input`: each output depends on the input at its place alone,
+/// as on a residual, and has as many bytes. What windows read is for the caller to exclude.
+constexpr bool may_overwrite(const node& n, const node& input) {
+    const bool in_place = n.op->elementwise || n.fused.adds_input_1;
+    return in_place && n.out.storage == input.out.storage && n.out.extents.size() == input.out.extents.size();
+}
+
+/// Whether the values that a node writes are those it reads: only their extents or their scale differ.
+constexpr bool is_view(const node& n) {
+    return n.op->is_identity || n.op->is_view || (n.op->moves_nothing && !n.is_float());
+}
+
+/// Which values lie in one place: owners[i] is the first node of those that node i shares its memory with. A view shares its
+/// input's, an elementwise node that of an input which nothing reads after it, a node with a residual that of the residual
+/// where it is not what the windows read as well. The user's memory is never shared.
+/// last_uses[i] becomes the last node that reads what lies in the place of owner i.
+template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N], int (&last_uses)[N]) {
+    int reads[N] = {};  // the last reader of each node's values
+    for (int i = 0; i != g.size; ++i) {
+        reads[i] = i;
+        for (int k = 0; k != g.nodes[i].input_count; ++k) reads[g.nodes[i].inputs[k]] = i;
+    }
+    for (int i = 0; i != g.size; ++i) {
+        const node& n = g.nodes[i];
+        owners[i] = i;
+        for (int k = 0; k != n.input_count && owners[i] == i && n.at.arena_offset != in_user_output; ++k) {
+            const int owner = owners[n.inputs[k]];
+            if (g.nodes[owner].op->is_input) continue;
+            if (n.fused.adds_input_1 && owner == owners[n.inputs[0]]) continue;  // its windows read it
+            if (is_view(n) || (may_overwrite(n, g.nodes[n.inputs[k]]) && last_uses[owner] == i))
+                owners[i] = owner;
+        }
+        const int owner = owners[i];
+        if (owner == i || reads[i] > last_uses[owner]) last_uses[owner] = reads[i];
+    }
+}
+
+/// Offsets in the arena. Greedy by size over the lifetimes: the largest block first, each at the lowest offset that is
+/// free while it lives. Needs every node's type and scratch_bytes. A float output is written to the user's memory.
+template <int N> constexpr void place_activations(graph<N>& g) {
+    constexpr int blocks = 2 * N;  // outputs, then scratch
+    int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {},
+        offsets[blocks] = {}, owners[N] = {}, last_uses[N] = {};
+    const int output = g.size - 1;
+    const bool in_user_memory = g.nodes[output].is_float() && output != 0;
+    for (int i = 0; i != g.size; ++i) g.nodes[i].at.arena_offset = 0;  // where an earlier stage had its node means nothing
+    if (in_user_memory) g.nodes[output].at.arena_offset = in_user_output;
+    share_places(g, owners, last_uses);
+    for (int i = 0; i != g.size; ++i) {
+        const node& n = g.nodes[i];
+        first[i] = first[N + i] = last[N + i] = i;
+        last[i] = last_uses[i];
+        if (owners[i] == i && !(i == output && in_user_memory))
+            bytes[i] = static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
+        bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(n.at.scratch_bytes)));
+    }
+    int count = 0;
+    for (int t = 0; t != blocks; ++t) {
+        if (bytes[t] == 0) continue;
+        int k = count++;
+        for (; k > 0 && bytes[order[k - 1]] < bytes[t]; --k) order[k] = order[k - 1];
+        order[k] = t;
+    }
+    g.arena_bytes = 0;
+    for (int k = 0; k != count; ++k) {  // placed[0..k) is sorted by offset
+        const int t = order[k];
+        int offset = 0;
+        for (int j = 0; j != k; ++j) {
+            const int p = placed[j];
+            if (last[p] < first[t] || last[t] < first[p]) continue;  // never alive together
+            if (offsets[p] >= offset + bytes[t]) break;
+            if (offsets[p] + bytes[p] > offset) offset = offsets[p] + bytes[p];
+        }
+        offsets[t] = offset;
+        if (t < N) g.nodes[t].at.arena_offset = offset;
+        else g.nodes[t - N].at.scratch_offset = offset;
+        if (offset + bytes[t] > g.arena_bytes) g.arena_bytes = offset + bytes[t];
+        int j = k;
+        for (; j > 0 && offsets[placed[j - 1]] > offset; --j) placed[j] = placed[j - 1];
+        placed[j] = t;
+    }
+    for (int i = 0; i != g.size; ++i)
+        if (owners[i] != i) g.nodes[i].at.arena_offset = g.nodes[owners[i]].at.arena_offset;
+}
+
+/// What is kept from call to call gets places behind those of one call: the outputs that `keeps_output(node)` says, and the
+/// scratch of nodes that keep a state.
+template <int N, class KeepsOutput> constexpr void place_kept(graph<N>& g, KeepsOutput keeps_output) {
+    const auto put = [&](int bytes) {
+        const int offset = g.arena_bytes;
+        g.arena_bytes += static_cast<int>(align_up(static_cast<std::size_t>(bytes)));
+        return offset;
+    };
+    for (int i = 0; i != g.size; ++i) {
+        node& n = g.nodes[i];
+        if (keeps_output(n)) n.at.arena_offset = put(n.out.extents.size() * size_of(n.out.storage));
+        if (n.flags.keeps_state) n.at.scratch_offset = put(n.at.scratch_bytes);
+    }
+}
+
+}  // namespace v0
+}  // namespace zp
