@@ -205,20 +205,20 @@ private:
         const std::string name = tensor_name(v.n, array.name);
         const file_shape shape = shape_of(array);
         const bias_type type = bias_type_of(v, has_float_bias_);
-        if constexpr (Contents.has(bias_type::int64))
+        if constexpr (Contents.int64_biases)
             if (type == bias_type::int64) {
                 weights.wide_bias = read<std::int64_t>(name, shape);
                 check_each(name, weights.wide_bias, "values within 2^40", [](std::int64_t value) {
                     return value >= -(std::int64_t{1} << 40) && value <= std::int64_t{1} << 40;
                 });
             }
-        if constexpr (Contents.has(bias_type::float32))
+        if constexpr (Contents.float_biases)
             if (type == bias_type::float32) {
                 weights.float_bias = read<float>(name, shape);
                 check_each(name, weights.float_bias, "finite values",
                            [](float value) { return value > -infinity && value < infinity; });
             }
-        if constexpr (Contents.has(bias_type::int32))
+        if constexpr (Contents.int32_biases)
             if (type == bias_type::int32) {
                 weights.bias = read<std::int32_t>(name, shape);
                 check_each(name, weights.bias, "values within half of int32",

@@ -61,7 +61,7 @@ inline constexpr bool has_float_bias = [] {
 /// What is in the file of a network. A program links what reads and writes that, and nothing else.
 struct file_contents {
     bool floats = false, codes = false, codes_of_16_bits = false, offsets = false;
-    bool biases[3] = {};  // by bias_type
+    bool int32_biases = false, int64_biases = false, float_biases = false;
     bool luts = false, lut_nodes = false, fused_luts = false;
 
     constexpr void add(const node_view& v, bool has_float_bias) {
@@ -74,7 +74,10 @@ struct file_contents {
         for (int i = 0; i != list.count; ++i) {
             const parameter_array& array = list.arrays[i];
             if (array.role == parameter_role::bias && is_coded) {
-                biases[static_cast<int>(bias_type_of(v, has_float_bias))] = true;
+                const bias_type type = bias_type_of(v, has_float_bias);
+                int32_biases = int32_biases || type == bias_type::int32;
+                int64_biases = int64_biases || type == bias_type::int64;
+                float_biases = float_biases || type == bias_type::float32;
                 continue;
             }
             const coded_array coding = coding_of(v, array);
@@ -85,7 +88,6 @@ struct file_contents {
             offsets = offsets || coding.has_offsets;
         }
     }
-    constexpr bool has(bias_type type) const { return biases[static_cast<int>(type)]; }
 };
 template <class Stage>
 inline constexpr file_contents contents_of = [] {

@@ -92,11 +92,11 @@ private:
         file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {
-        if constexpr (Contents.has(bias_type::int64))
+        if constexpr (Contents.int64_biases)
             if (!weights.wide_bias.empty()) return file_.add(name, shape, weights.wide_bias);
-        if constexpr (Contents.has(bias_type::float32))
+        if constexpr (Contents.float_biases)
             if (!weights.float_bias.empty()) return file_.add(name, shape, weights.float_bias);
-        if constexpr (Contents.has(bias_type::int32)) file_.add(name, shape, weights.bias);
+        if constexpr (Contents.int32_biases) file_.add(name, shape, weights.bias);
     }
 
     safetensors_writer& file_;

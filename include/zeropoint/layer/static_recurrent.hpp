@@ -36,7 +36,7 @@ public:
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
         const std::vector<float> none(Outputs);
         const quantized_weights quantized =
-            quantize_filters<recurrent_weight_quantizer, Arch>(weights, none, 1.0f, true, where, raised);
+            quantize_filters<own_weight_quantizer, Arch>(weights, none, 1.0f, true, where, raised);
         scales_ = quantized.scales;
         kernel_.pack(reinterpret_cast<const std::int8_t*>(quantized.codes.data()), codes_, packed_.data());
     }

@@ -10,7 +10,7 @@ namespace zp {
 inline namespace v0 {
 
 /// Batch norms and all: the stage that float parameters are loaded into.
-template <class Net, class Arch = default_architecture> struct float_stage : stage_base<float_stage<Net, Arch>> {
+template <class Net, class Arch> struct float_nodes {
     using net = Net;
     using architecture = Arch;
     using policies = stage_policies<void, void>;
@@ -18,6 +18,7 @@ template <class Net, class Arch = default_architecture> struct float_stage : sta
     static constexpr auto loose = shrink<source<Net>::table.size>(source<Net>::table);
 };
 
+template <class Net, class Arch = default_architecture> using float_stage = stage<float_nodes<Net, Arch>>;
 template <class Net, class Arch = default_architecture> using float_model = network<float_stage<Net, Arch>>;
 
 }  // namespace v0

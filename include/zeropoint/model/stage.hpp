@@ -22,51 +22,54 @@ template <class Value, int Size, class F> constexpr std::array<Value, static_cas
 struct form_bytes {
     int parameters, scratch;
 };
-/// The places of one call, and nothing else: what a stage may do behind them is its own `place(graph&)`.
-template <class Self, class Graph> constexpr void place_all(Graph& g) {
-    place_parameters(g);
-    place_activations(g);
-    if constexpr (requires { Self::place(g); }) Self::place(g);
-}
-
 }  // namespace detail
 
-/// Base of a stage. `Self` has `loose`, its nodes without places, as the last of its passes gives them; `architecture`; and
-/// `policies`, a stage_policies. Where `loose` breaks a rule, there are no forms: the verdict says why.
-template <class Self> struct stage_base {
+/// A stage of a model. `Nodes` has `loose`, what the last of its passes gives; `architecture`; and `policies`, a
+/// stage_policies. Where `loose` breaks a rule, there are no forms: the verdict says why. Members have types that are written
+/// out, so that a program instantiates those alone that it uses.
+template <class Nodes> struct stage : Nodes {
+    using Nodes::loose;
+    static constexpr int size = Nodes::loose.size;
+    static constexpr bool is_valid = Nodes::loose.error.broken == rule::none;
+
     /// The nodes as a program stores them: with places, and without the rules of their operators.
-    static constexpr auto table = [] {
-        auto g = Self::loose;
-        if constexpr (Self::loose.error.broken == rule::none) {
+    static constexpr graph<size> table = [] {
+        graph<size> g = Nodes::loose;
+        if constexpr (is_valid) {
             constexpr auto bytes =
-                detail::for_each_node<detail::form_bytes, Self::loose.size>([]<int Node>() -> detail::form_bytes {
-                    constexpr node_view v{Self::loose.nodes, Self::loose.nodes[Node]};
-                    return {detail::parameter_bytes_of<form_at<Self, Node>>(v),
-                            detail::scratch_bytes_of<form_at<Self, Node>>(v)};
+                detail::for_each_node<detail::form_bytes, size>([]<int Node>() -> detail::form_bytes {
+                    constexpr node_view v{Nodes::loose.nodes, Nodes::loose.nodes[Node]};
+                    return {detail::parameter_bytes_of<form_at<Nodes, Node>>(v),
+                            detail::scratch_bytes_of<form_at<Nodes, Node>>(v)};
                 });
             for (int i = 0; i != g.size; ++i) {
                 g.nodes[i].at.parameter_bytes = bytes[static_cast<std::size_t>(i)].parameters;
                 g.nodes[i].at.scratch_bytes = bytes[static_cast<std::size_t>(i)].scratch;
             }
-            detail::place_all<Self>(g);
+            place_parameters(g);
+            place_activations(g);
+            if constexpr (requires { Nodes::place(g); }) Nodes::place(g);
         }
         for (int i = 0; i != g.size; ++i) g.nodes[i].rules = nullptr;
         return g;
     }();
+    template <class Function> using function_array = std::array<Function, static_cast<std::size_t>(size)>;
     /// What runs each node.
-    static constexpr auto steps = detail::for_each_node<run_function, Self::loose.size>([]<int Node>() -> run_function {
-        if constexpr (Self::loose.error.broken == rule::none) return detail::run_of<form_at<Self, Node>>();
-        else return nullptr;
-    });
+    static constexpr function_array<run_function> steps =
+        detail::for_each_node<run_function, size>([]<int Node>() -> run_function {
+            if constexpr (is_valid) return detail::run_of<form_at<Nodes, Node>>();
+            else return nullptr;
+        });
     /// What fills a node's block from its parameters.
-    static constexpr auto packs = detail::for_each_node<pack_function, Self::loose.size>([]<int Node>() -> pack_function {
-        if constexpr (Self::loose.error.broken == rule::none) return pack_of<form_at<Self, Node>>();
-        else return nullptr;
-    });
+    static constexpr function_array<pack_function> packs =
+        detail::for_each_node<pack_function, size>([]<int Node>() -> pack_function {
+            if constexpr (is_valid) return pack_of<form_at<Nodes, Node>>();
+            else return nullptr;
+        });
     /// And the inverse.
-    static constexpr auto unpacks =
-        detail::for_each_node<unpack_function, Self::loose.size>([]<int Node>() -> unpack_function {
-            if constexpr (Self::loose.error.broken == rule::none) return unpack_of<form_at<Self, Node>>();
+    static constexpr function_array<unpack_function> unpacks =
+        detail::for_each_node<unpack_function, size>([]<int Node>() -> unpack_function {
+            if constexpr (is_valid) return unpack_of<form_at<Nodes, Node>>();
             else return nullptr;
         });
 };

@@ -95,8 +95,8 @@ template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes> struct 
         const int channels = b.nodes[x].out.extents.channels;
         const char* names[] = {query.text, key.text, value.text};
         int heads[3] = {};
-        for (int part = 0; part != 3; ++part) {
-            const int projected = b.linear_part(x, names[part], channels, has_bias, in_proj.text, part, 3);
+        for (std::int8_t part = 0; part != 3; ++part) {
+            const int projected = b.linear_part(x, names[part], channels, has_bias, {in_proj.text, part, 3});
             heads[part] = append_one<operators::split_heads<operators::at_least_one(Heads)>, op::permute>(b, projected);
             if (part == 0) heads[part] = append_one<operators::divide_by_root, op::mul_scalar>(b, heads[part]);
         }

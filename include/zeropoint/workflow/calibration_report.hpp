@@ -72,7 +72,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             using dtype = typename quantizer_type::dtype;
             activation_report seen;
             seen.name = display_name(source.rows(), i);
-            seen.range = choose_slot_qparams<quantizer_type>(watched.observer, n, seen.name);
+            seen.range = choose_activation_qparams<quantizer_type>(watched.observer, n, seen.name);
             seen.samples = watched.statistics.samples();
             seen.count = watched.statistics.count();
             seen.min = watched.statistics.min();

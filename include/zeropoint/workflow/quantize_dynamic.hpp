@@ -73,8 +73,7 @@ template <class Config> constexpr const char* why_float(const node_view& v) {
     return Config::cost_rule::why_float(v);
 }
 
-template <class Net, class Config, class Arch = default_architecture>
-struct dynamic_stage : stage_base<dynamic_stage<Net, Config, Arch>> {
+template <class Net, class Config, class Arch> struct dynamic_nodes {
     using net = Net;
     using config = Config;
     using architecture = Arch;
@@ -85,7 +84,7 @@ struct dynamic_stage : stage_base<dynamic_stage<Net, Config, Arch>> {
     static constexpr const char* arithmetic = Config::policy::is_per_row ? "dynamic per row" : "dynamic per tensor";
     static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
     static constexpr auto loose = [] {
-        auto g = fused_stage<Net, Arch>::loose;
+        auto g = fused_nodes<Net, Arch>::loose;
         for (int i = 0; i != g.size; ++i) {
             node& n = g.nodes[i];
             const bool is_quantized = why_float(g.view(i)) == nullptr;
@@ -99,6 +98,9 @@ struct dynamic_stage : stage_base<dynamic_stage<Net, Config, Arch>> {
     }();
 };
 
+template <class Net, class Config, class Arch = default_architecture>
+using dynamic_stage = stage<dynamic_nodes<Net, Config, Arch>>;
+
 /// The dynamically quantized type of a float model.
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
@@ -110,22 +112,22 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 /// calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
-    using stage = dynamic_stage<Net, Config, Arch>;
+    using to = dynamic_stage<Net, Config, Arch>;
     dynamically_quantized<Net, Config, Arch> result;
     std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-    for (int i = 0; i != stage::table.size; ++i) {
-        const node_view v = stage::table.view(i);
+    for (int i = 0; i != to::table.size; ++i) {
+        const node_view v = to::table.view(i);
         if (v.n.at.parameter_bytes == 0) continue;
         const node_view from = fused_stage<Net, Arch>::table.view(v.n.from.self);
         const std::string where = display_name(model.rows(), v.n.from.self);
         const auto* floats = reinterpret_cast<const float*>(model.parameters() + from.n.at.parameter_offset);
         const preparation p{v, result.ranges(), result.parameters() + v.n.at.parameter_offset};
         const auto table = [&](const parameter_array& array, std::span<const float> values) {
-            if constexpr (any_coded_table(stage::table.nodes, stage::table.size))
+            if constexpr (any_coded_table(to::table.nodes, to::table.size))
                 return quantize_table(v, array, values, {}, where);
             else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
         };
-        stage::packs[static_cast<std::size_t>(i)](
+        to::packs[static_cast<std::size_t>(i)](
             p, quantize_parameters<typename Config::policy::weight_quantizer, Arch>(v, from, floats, {}, where, raised,
                                                                                     table));
     }

@@ -18,7 +18,7 @@
 namespace zp {
 inline namespace v0 {
 
-template <class Net, class Arch = default_architecture> struct fused_stage : stage_base<fused_stage<Net, Arch>> {
+template <class Net, class Arch> struct fused_nodes {
     using net = Net;
     using architecture = Arch;
     using policies = stage_policies<void, void>;
@@ -35,7 +35,7 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
         if (source<Net>::table.error.broken != rule::none) return -1;
         for (int i = 1; i != entries::count; ++i)
             if (entries::names[static_cast<std::size_t>(i)][0] != 0 &&
-                node_named(fused_stage<Net, Arch>::loose, entries::names[static_cast<std::size_t>(i)]) < 0)
+                node_named(fused_nodes<Net, Arch>::loose, entries::names[static_cast<std::size_t>(i)]) < 0)
                 return i;
         return -1;
     }();
@@ -58,8 +58,8 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
             bool written = false, left = false;
             for (int k = 0; k != source<Net>::table.size; ++k)
                 written = written || entries::selects_type(i, *source<Net>::table.nodes[k].op->kind);
-            for (int k = 0; k != fused_stage<Net, Arch>::loose.size; ++k)
-                left = left || entries::selects_type(i, *fused_stage<Net, Arch>::loose.nodes[k].op->kind);
+            for (int k = 0; k != fused_nodes<Net, Arch>::loose.size; ++k)
+                left = left || entries::selects_type(i, *fused_nodes<Net, Arch>::loose.nodes[k].op->kind);
             if (written && !left) return false;
         }
         return true;
@@ -71,8 +71,7 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
 };
 
 /// Float, fused, with an observer for every activation.
-template <class Net, class Config, class Arch = default_architecture>
-struct prepared_stage : stage_base<prepared_stage<Net, Config, Arch>> {
+template <class Net, class Config, class Arch> struct prepared_nodes {
     using net = Net;
     using config = Config;
     using architecture = Arch;
@@ -80,7 +79,7 @@ struct prepared_stage : stage_base<prepared_stage<Net, Config, Arch>> {
     using entries = qconfig_entries<Config>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto loose =
-        assign_qparams(fused_stage<Net, Arch>::loose, [](const node& n) { return entries::choose(n); });
+        assign_qparams(fused_nodes<Net, Arch>::loose, [](const node& n) { return entries::choose(n); });
 };
 
 template <class Config> constexpr quantization_rule rule_of_entry(int index) {
@@ -134,8 +133,7 @@ inline constexpr boundary_operators boundaries{&operators::quantize_info, &opera
                                                &operators::requantize_info, &operators::boundary_rules};
 
 /// The int8 model. Its type follows from the float model and the qconfig alone.
-template <class Net, class Config, class Arch = default_architecture>
-struct quantized_stage : stage_base<quantized_stage<Net, Config, Arch>> {
+template <class Net, class Config, class Arch> struct quantized_nodes {
     using net = Net;
     using config = Config;
     using architecture = Arch;
@@ -143,7 +141,7 @@ struct quantized_stage : stage_base<quantized_stage<Net, Config, Arch>> {
     using policies = stage_policies<requantization, void>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto prepared = assign_qparams(
-        fused_stage<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
+        fused_nodes<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
     static constexpr auto wide = choose_algorithms<Arch>(
         quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
                                                        qconfig_entries<Config>::merges_sums, boundaries),
@@ -155,6 +153,12 @@ struct quantized_stage : stage_base<quantized_stage<Net, Config, Arch>> {
     static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
     static constexpr const char* arithmetic = requantization::name;  // for the signature of files
 };
+
+template <class Net, class Arch = default_architecture> using fused_stage = stage<fused_nodes<Net, Arch>>;
+template <class Net, class Config, class Arch = default_architecture>
+using prepared_stage = stage<prepared_nodes<Net, Config, Arch>>;
+template <class Net, class Config, class Arch = default_architecture>
+using quantized_stage = stage<quantized_nodes<Net, Config, Arch>>;
 
 template <class Net, class Arch = default_architecture> using fused = network<fused_stage<Net, Arch>>;
 /// The int8 type of a float model under a qconfig.

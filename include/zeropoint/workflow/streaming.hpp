@@ -51,7 +51,7 @@ template <class Stage> struct streamed_nodes {
 }  // namespace detail
 
 /// One step of a float, dynamically quantized or int8 stage.
-template <class Stage> struct streaming_stage : stage_base<streaming_stage<Stage>> {
+template <class Stage> struct streaming_nodes {
     using net = typename Stage::net;
     using architecture = typename Stage::architecture;
     using policies = typename Stage::policies;
@@ -72,7 +72,7 @@ template <class Stage> struct streaming_stage : stage_base<streaming_stage<Stage
 /// keeps parameters of its own.
 template <class Network> class streaming {
     using source_stage = typename Network::stage;
-    using stage_type = streaming_stage<source_stage>;
+    using stage_type = stage<streaming_nodes<source_stage>>;
 
 public:
     using network_type = network<stage_type>;
