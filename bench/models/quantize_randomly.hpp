@@ -49,8 +49,8 @@ template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed
     zp::float_model<Net> model;
     random_numbers random(seed);
     for (const zp::node& row : model.rows()) {
-        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        if (row.kind == zp::op::batch_norm) {
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        if (row.op->kind == &zp::op::batch_norm) {
             const auto norm = zp::view_of_batch_norm(row, block);
             for (float& value : norm.weight) value = random.uniform(0.75f, 1.25f);
             for (float& value : norm.bias) value = random.uniform(-0.25f, 0.25f);
@@ -58,10 +58,10 @@ template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed
             for (float& value : norm.running_var) value = random.uniform(0.75f, 1.25f);
         } else if (zp::is_weighted(row.kind)) {
             const float deviation =
-                std::sqrt(2.0f * static_cast<float>(row.channels) / static_cast<float>(row.weights));
-            for (float& value : std::span(block, static_cast<std::size_t>(row.weights)))
+                std::sqrt(2.0f * static_cast<float>(row.weights.channels) / static_cast<float>(row.weights.count));
+            for (float& value : std::span(block, static_cast<std::size_t>(row.weights.count)))
                 value = deviation * random.gaussian();
-            for (int c = 0; row.bias && c != row.channels; ++c)
+            for (int c = 0; row.weights.has_bias && c != row.weights.channels; ++c)
                 block[zp::bias_offset(row) + c] = random.uniform(-0.25f, 0.25f);
         }
     }

@@ -9,7 +9,7 @@
 #include <string>
 
 #include <zeropoint/core/shape.hpp>
-#include <zeropoint/layer/node.hpp>
+#include <zeropoint/graph/node.hpp>
 
 namespace models {
 

@@ -12,8 +12,8 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/layer/algorithm.hpp>
-#include <zeropoint/layer/quantized_conv2d.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/matrix.hpp>
 
 #include "../support/peak.hpp"
 
@@ -128,7 +128,7 @@ struct two_rows {
 };
 
 std::string describe(const zp::node& row, const std::byte* packed) {
-    const auto seen = kernel::describe_conv2d<arch>(row.window, row.algorithm, packed);
+    const auto seen = kernel::describe_conv2d<arch>(row.window, row.by.algorithm, packed);
     std::string text = name_of(seen.algorithm);
     for (std::size_t kind = 0; kind != std::size(seen.panels); ++kind)
         if (seen.panels[kind] != 0)
@@ -146,9 +146,9 @@ template <std::size_t Index, operand_range Range> class static_layer final : pub
 
 public:
     explicit static_layer(const operands& given) : ranges_{given.x, given.y} {
-        const auto count = static_cast<std::size_t>(row.channels);
+        const auto count = static_cast<std::size_t>(row.weights.channels);
         zp::quantized_weights weights;
-        weights.codes.resize(static_cast<std::size_t>(row.weights));
+        weights.codes.resize(static_cast<std::size_t>(row.weights.count));
         std::memcpy(weights.codes.data(), given.weights, weights.codes.size());
         weights.scales.assign(given.w_scale, given.w_scale + count);
         weights.bias.assign(given.bias, given.bias + count);
@@ -168,8 +168,8 @@ public:
         for (int i = 0; i != repeats; ++i) {
             if constexpr (extents.rows != 0)
                 kernels::template run_small<std::uint8_t, std::uint8_t, extents.rows, extents.depth, extents.channels,
-                                            row.word_weights>(row, c);
-            else kernels::template run<std::uint8_t, std::uint8_t, row.algorithm>(row, c);
+                                            row.weights.packed_int16>(row, c);
+            else kernels::template run<std::uint8_t, std::uint8_t, row.by.algorithm>(row, c);
             asm volatile("" ::: "memory");  // every call reads and writes anew
         }
     }

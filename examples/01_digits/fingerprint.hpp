@@ -35,10 +35,10 @@ template <class Int8, class Images> std::uint64_t fingerprint(const Int8& model,
     std::vector<float> y(static_cast<std::size_t>(Int8::output_shape.size()));
     for (const auto& x : images) {
         model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
-            const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-            if (row.kind != zp::op::input)
-                all.add_numbers(values, static_cast<std::size_t>(row.out.size()),
-                                static_cast<std::size_t>(zp::size_of(row.type)));
+            const zp::node& n = model.rows()[static_cast<std::size_t>(i)];
+            if (!n.op->is_input)
+                all.add_numbers(values, static_cast<std::size_t>(n.out.extents.size()),
+                                static_cast<std::size_t>(zp::size_of(n.out.storage)));
         });
     }
     return all.hash();

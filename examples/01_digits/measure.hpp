@@ -47,14 +47,14 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
         floats.run(pixels.data(), y.data(), float_memory.bytes, [&](int row, const void* values) {
             const auto i = static_cast<std::size_t>(row);
             const auto* first = static_cast<const float*>(values);
-            expected[i].assign(first, first + float_rows[i].out.size());
+            expected[i].assign(first, first + float_rows[i].out.extents.size());
         });
         int8.run(pixels.data(), y.data(), memory.bytes, [&](int row, const void* codes) {
             const auto i = static_cast<std::size_t>(row);
-            if (rows[i].type == zp::scalar_type::float32) return;
-            const bool is_signed = rows[i].type == zp::scalar_type::int8;
-            const zp::qparams& range = int8.ranges()[rows[i].slot];
-            const std::vector<float>& reals = expected[static_cast<std::size_t>(zp::value_origin(rows[i]))];
+            if (rows[i].out.storage == zp::scalar_type::float32) return;
+            const bool is_signed = rows[i].out.storage == zp::scalar_type::int8;
+            const zp::qparams& range = int8.ranges()[rows[i].out.qparams_id];
+            const std::vector<float>& reals = expected[static_cast<std::size_t>(rows[i].from.value())];
             for (std::size_t k = 0; k != reals.size(); ++k) {
                 const int code =
                     is_signed ? static_cast<const std::int8_t*>(codes)[k] : static_cast<const std::uint8_t*>(codes)[k];
@@ -66,9 +66,9 @@ std::vector<layer_sqnr> sqnr_by_layer(const zp::fused<digits_cnn>& floats, const
     }
     std::vector<layer_sqnr> layers;
     for (std::size_t i = 0; i != rows.size(); ++i)
-        if (rows[i].type != zp::scalar_type::float32)
+        if (rows[i].out.storage != zp::scalar_type::float32)
             layers.push_back(
-                {zp::display_name(float_rows, zp::value_origin(rows[i])), 10 * std::log10(signal[i] / noise[i])});
+                {zp::display_name(float_rows, rows[i].from.value()), 10 * std::log10(signal[i] / noise[i])});
     return layers;
 }
 

@@ -1,5 +1,5 @@
 // expect: adaptive_avg_pool3d<Depth, Height, Width>: each extent must be at least 1
-#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

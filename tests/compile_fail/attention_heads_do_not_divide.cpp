@@ -1,5 +1,5 @@
 // expect: this operator cannot take inputs of these shapes
-#include <zeropoint/layer/operators/attention.hpp>
+#include <zeropoint/operators/attention.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

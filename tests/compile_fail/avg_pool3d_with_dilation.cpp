@@ -1,5 +1,5 @@
 // expect: avg_pool3d<Options>: its windows have no dilation
-#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: this model takes indices: batches must be a range of contiguous ranges of integers of 32 or 64 bits
-#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/calibrate.hpp>

@@ -1,5 +1,5 @@
 // expect: channel_shuffle<Groups>: Groups must be at least 1
-#include <zeropoint/layer/operators/shuffle.hpp>
+#include <zeropoint/operators/shuffle.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: chunk<Index, Count, Along>: Index counts from 0 and must be below Count
-#include <zeropoint/layer/operators/slice.hpp>
+#include <zeropoint/operators/slice.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: Rows and Columns must be at least 1, and the table must have fewer than 2.29 values
-#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: flip<Along...>: name an axis
-#include <zeropoint/layer/operators/permute.hpp>
+#include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: gather<Along, Indices...>: give it at least one index
-#include <zeropoint/layer/operators/gather.hpp>
+#include <zeropoint/operators/gather.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

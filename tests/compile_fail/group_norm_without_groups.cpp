@@ -1,5 +1,5 @@
 // expect: group_norm<Name, Groups>: Groups must be at least 1, and divide the input's channels
-#include <zeropoint/layer/operators/group_norm.hpp>
+#include <zeropoint/operators/group_norm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

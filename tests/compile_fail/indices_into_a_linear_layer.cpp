@@ -1,5 +1,5 @@
 // expect: this layer takes floats, and is given the indices that go into the model
-#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,6 +1,6 @@
 // expect: this operator cannot take inputs of these shapes
-#include <zeropoint/layer/operators/binary.hpp>
-#include <zeropoint/layer/operators/sum.hpp>
+#include <zeropoint/operators/binary.hpp>
+#include <zeropoint/operators/sum.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: pad<Sides, ...>: no side may be below 0
-#include <zeropoint/layer/operators/pad.hpp>
+#include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

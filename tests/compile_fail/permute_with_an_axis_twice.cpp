@@ -1,5 +1,5 @@
 // expect: permute<Channels, Height, Width>: name each axis once
-#include <zeropoint/layer/operators/permute.hpp>
+#include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: max_pool3d / avg_pool3d<Options>: kernel, stride and dilation must be at least 1
-#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

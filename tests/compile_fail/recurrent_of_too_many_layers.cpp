@@ -1,5 +1,5 @@
 // expect: layers must be 1 to 8
-#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: this layer runs along a sequence, 1 x length x channels, and is given an image
-#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

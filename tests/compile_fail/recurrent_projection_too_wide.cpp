@@ -1,5 +1,5 @@
 // expect: a projection has fewer values than it, as in PyTorch
-#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

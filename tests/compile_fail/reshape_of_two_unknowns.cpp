@@ -1,5 +1,5 @@
 // expect: reshape<Height, Width, Channels>: extents are at least 1
-#include <zeropoint/layer/operators/reshape.hpp>
+#include <zeropoint/operators/reshape.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: scatter_nd<Height, Width, Pixels...>: give it different pixels, each inside of Height x Width
-#include <zeropoint/layer/operators/gather_nd.hpp>
+#include <zeropoint/operators/gather_nd.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: space_to_batch<Height, Width>: each is the extent of a block, and must be at least 1
-#include <zeropoint/layer/operators/batch_space.hpp>
+#include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: zp::streaming cannot run this layer step by step
-#include <zeropoint/layer/operators/pad.hpp>
+#include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 

@@ -1,5 +1,5 @@
 // expect: tile<Height, Width, Channels>: each says how many times, and must be at least 1
-#include <zeropoint/layer/operators/permute.hpp>
+#include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

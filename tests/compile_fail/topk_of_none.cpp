@@ -1,5 +1,5 @@
 // expect: topk<K, Order>: K must be at least 1
-#include <zeropoint/layer/operators/topk.hpp>
+#include <zeropoint/operators/topk.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: variance<Over, Correction>: Correction must be 0 or more
-#include <zeropoint/layer/operators/variance.hpp>
+#include <zeropoint/operators/variance.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,5 +1,5 @@
 // expect: this layer takes images, and is given a volume
-#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -119,12 +119,12 @@ TEST_CASE("docs: models that are quantized dynamically") {
     const auto again = zp::load<zp::dynamically_quantized<classifier>>(bytes);
     // [/quantize-dynamic]
     CHECK(zp::to_bytes(again) == bytes);
-    CHECK(model.rows()[1].dynamic);
-    CHECK_FALSE(model.rows()[2].dynamic);
+    CHECK(model.rows()[1].is_dynamic());
+    CHECK_FALSE(model.rows()[2].is_dynamic());
     // [cost-rule]
     struct large_layers {
         static constexpr const char* why_float(const zp::node& row) {
-            return row.weights < 100000 ? "stays float32: fewer than 100 000 weights" : nullptr;
+            return row.weights.count < 100000 ? "stays float32: fewer than 100 000 weights" : nullptr;
         }
     };
     using config = zp::dynamic_qconfig<zp::dynamic_policy<>, large_layers, zp::keep_float<"scores">>;

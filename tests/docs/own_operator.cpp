@@ -59,7 +59,7 @@ TEST_CASE("workflow: an operator of the user's with an int8 form") {
     CHECK(table.find(" gate ") != table.npos);
     int boundaries = 0;
     for (const zp::node& row : int8.rows())
-        boundaries += row.kind == zp::op::quantize || row.kind == zp::op::dequantize;
+        boundaries += row.op->kind == &zp::op::quantize || row.op->kind == &zp::op::dequantize;
     CHECK(boundaries == 2);  // in front and behind
     const auto loaded = zp::load<zp::quantized<gated, my_qconfig>>(zp::to_bytes(int8), "gated");
     double noise = 0, signal = 0;

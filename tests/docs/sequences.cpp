@@ -9,12 +9,12 @@
 #include <doctest/doctest.h>
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/layer/operators/attention.hpp>
-#include <zeropoint/layer/operators/embedding.hpp>
-#include <zeropoint/layer/operators/layer_norm.hpp>
-#include <zeropoint/layer/operators/pad.hpp>
-#include <zeropoint/layer/operators/recurrent.hpp>
-#include <zeropoint/layer/operators/sum.hpp>
+#include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/embedding.hpp>
+#include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/pad.hpp>
+#include <zeropoint/operators/lstm.hpp>
+#include <zeropoint/operators/sum.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -92,7 +92,7 @@ TEST_CASE("docs: models of indices") {
     int8(std::array{42, 300}, rating);                 // an index outside of its table raises value_error
     int8(zp::unchecked(std::array{42, 300}), rating);  // none is looked at: noexcept
     // [/run-indices]
-    CHECK(int8.rows()[1].type == zp::scalar_type::uint8);
+    CHECK(int8.rows()[1].out.storage == zp::scalar_type::uint8);
     CHECK(zp::has_coded_table(dynamic.rows()[1]));
     CHECK_THROWS_AS(int8(std::array{500, 0}, rating), zp::value_error);
     CHECK(zp::float_model<sentences>::output_shape == zp::shape{1, 1, 3});
@@ -106,6 +106,6 @@ TEST_CASE("docs: a recurrent model") {
     const auto int8 =
         zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), recordings));  // integers throughout
     // [/quantize]
-    CHECK(dynamic.rows()[1].dynamic);
-    CHECK(int8.rows()[2].type == zp::scalar_type::uint8);
+    CHECK(dynamic.rows()[1].is_dynamic());
+    CHECK(int8.rows()[2].out.storage == zp::scalar_type::uint8);
 }

@@ -51,8 +51,8 @@ struct two_scales {
     static constexpr int nodes = 8;  // an upper bound
     static constexpr void lower(zp::builder& b) {
         const int x = b.input({16, 16, 3});
-        const int fine = b.elementwise(zp::op::relu, b.conv2d(x, "fine", {.out_channels = 8, .kernel = 3, .stride = 2, .padding = 1}));
-        const int coarse = b.conv2d(b.pool2d(zp::op::avg_pool2d, x, "", {.kernel = 2}), "coarse", {.out_channels = 8});
+        const int fine = zp::relu::lower(b, b.conv2d(x, "fine", {.out_channels = 8, .kernel = 3, .stride = 2, .padding = 1}));
+        const int coarse = b.conv2d(b.avg_pool2d(x, "", {.kernel = 2}), "coarse", {.out_channels = 8});
         const int both[] = {fine, coarse};
         b.adaptive_avg_pool2d(b.concat(both), "", 1);
     }
@@ -208,7 +208,7 @@ template <class Net, class QConfig> auto quantized(std::size_t samples = 40) {
 
 TEST_CASE("workflow: overrides, fixed input, branches, stubs, custom layers") {
     const auto pixels = quantized<digits_cnn, pixels_qconfig>();
-    CHECK(pixels.ranges()[pixels.rows()[0].slot] == zp::qparams{1.0f / 255, 0});
+    CHECK(pixels.ranges()[pixels.rows()[0].out.qparams_id] == zp::qparams{1.0f / 255, 0});
 
     const auto mixed = quantized<digits_cnn, mixed_qconfig>();
     std::array<float, 10> y{};

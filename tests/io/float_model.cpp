@@ -122,7 +122,7 @@ TEST_CASE("float model: half and double precision are read as floats, and PyTorc
     });
     const auto model = zp::load<net>(bytes);
     const auto bn = zp::view_of_batch_norm(
-        model.rows()[2], reinterpret_cast<const float*>(model.parameters() + model.rows()[2].parameter_offset));
+        model.rows()[2], reinterpret_cast<const float*>(model.parameters() + model.rows()[2].at.parameter_offset));
     CHECK(bn.running_mean[3] == 1.0f);
     CHECK(bn.running_var[3] == 2.0f);
     const zp::node& fc = model.rows()[7];
@@ -136,7 +136,7 @@ TEST_CASE("float model: a batch norm without affine parameters has neither weigh
     CHECK(all.tensors.count("bare.bias") == 0);
     const auto model = zp::load<net>(file());
     const auto bn = zp::view_of_batch_norm(
-        model.rows()[5], reinterpret_cast<const float*>(model.parameters() + model.rows()[5].parameter_offset));
+        model.rows()[5], reinterpret_cast<const float*>(model.parameters() + model.rows()[5].at.parameter_offset));
     CHECK(bn.weight[0] == 1.0f);
     CHECK(bn.bias[0] == 0.0f);
 }

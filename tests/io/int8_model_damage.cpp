@@ -207,7 +207,7 @@ TEST_CASE("damaged int8 model: a residual whose scale no sum can take") {
         return edited_file::error_of<network>(changed(whole, [&](auto& edited) {
             const float scales[] = {of_a, of_b, of_sum};
             for (std::size_t row = 0; row != 3; ++row) {
-                const auto slot = static_cast<std::size_t>(network::rows()[row + 2].slot);
+                const auto slot = static_cast<std::size_t>(network::rows()[row + 2].out.qparams_id);
                 edited.tensors["activation.scale"].set(slot, scales[row]);
             }
             for (std::size_t c = 0; c != 2; ++c) edited.tensors["last.weight_scale"].set(c, of_weights);

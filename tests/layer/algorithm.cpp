@@ -1,7 +1,9 @@
 // Which algorithm a layer takes under each goal, and that the choice is the best of what can compute it.
 #include <doctest/doctest.h>
 
-#include <zeropoint/layer/algorithm.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/conv2d.hpp>
+#include <zeropoint/operators/input.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -10,20 +12,22 @@ namespace {
 using arch = zp::default_architecture;
 using zp::conv2d_algorithm;
 
-constexpr zp::node layer(zp::shape in, int channels, int kernel, int stride = 1, int groups = 1) {
-    zp::node row;
-    row.kind = zp::op::conv2d;
-    row.window.in = row.in = in;
-    row.window.out = row.out = {(in.height - 1) / stride + 1, (in.width - 1) / stride + 1, channels};
-    row.window.kernel_height = row.window.kernel_width = kernel;
-    row.window.stride_height = row.window.stride_width = stride;
-    row.window.padding_top = row.window.padding_left = kernel / 2;
-    row.window.groups = groups;
-    return row;
-}
-constexpr conv2d_algorithm chosen(zp::node row, zp::algorithm_policy policy) {
-    row.policy = policy;
-    return zp::choose_algorithm<arch>(row);
+/// An input and a convolution over it: as many outputs as strides fit, whatever the kernel.
+struct layer {
+    zp::node nodes[2];
+
+    constexpr layer(zp::shape in, int channels, int kernel, int stride = 1, int groups = 1) {
+        zp::builder b(nodes, 2);
+        b.conv2d(b.input(in), "",
+                 {.out_channels = channels, .kernel = kernel, .stride = stride, .padding = kernel / 2, .groups = groups});
+        nodes[1].out.extents = {(in.height - 1) / stride + 1, (in.width - 1) / stride + 1, channels};
+    }
+    constexpr zp::node_view view() const { return {nodes, nodes[1]}; }
+    constexpr zp::kernel::conv2d_geometry window() const { return nodes[1].op->geometry(view()); }
+};
+template <class Arch = arch> constexpr conv2d_algorithm chosen(layer of, zp::algorithm_policy policy = zp::balanced) {
+    of.nodes[1].by.policy = policy;
+    return zp::operators::choose_algorithm<Arch>(of.view());
 }
 
 }  // namespace
@@ -32,26 +36,26 @@ TEST_CASE("algorithm: every goal takes the best of what can compute the layer") 
     made_up::generator next(3);
     for (int round = 0; round != 300; ++round) {
         const int groups = next.integer(0, 2) != 0 ? 1 : next.integer(2, 8);
-        const int in = groups * next.integer(1, 40), depthwise = next.integer(0, 3);
-        zp::node row =
-            layer({next.integer(1, 30), next.integer(1, 30), in}, groups * next.integer(1, 40),
-                  next.integer(0, 1) != 0 ? 3 : next.integer(1, 5), next.integer(1, 2), depthwise == 0 ? in : groups);
-        if (depthwise == 0) row.window.out.channels = row.out.channels = in;
-        row.affine_weights = next.integer(0, 3) == 0;
+        const int in = groups * next.integer(1, 40), out = groups * next.integer(1, 40);
+        const zp::shape image{next.integer(1, 30), next.integer(1, 30), in};
+        const int kernel = next.integer(0, 1) != 0 ? 3 : next.integer(1, 5), stride = next.integer(1, 2);
+        const bool depthwise = next.integer(0, 3) == 0;
+        layer row(image, depthwise ? in : out, kernel, stride, depthwise ? in : groups);
+        row.nodes[1].weights.affine = next.integer(0, 3) == 0;
         for (const conv2d_algorithm algorithm : zp::kernel::conv2d_algorithms) {
-            if (!zp::kernel::supports(row.window, algorithm)) {
+            if (!zp::kernel::supports(row.window(), algorithm)) {
                 CHECK(chosen(row, algorithm) == conv2d_algorithm::automatic);
                 continue;
             }
             CHECK(chosen(row, algorithm) == algorithm);
-            const zp::kernel::conv2d_cost cost = zp::cost_of<arch>(row, algorithm);
+            const zp::kernel::conv2d_cost cost = zp::operators::cost_of<arch>(row.view(), algorithm);
             CHECK(cost.packed_bytes ==
-                  zp::kernel::conv2d_packed_bytes<arch>(row.window, algorithm, row.affine_weights));
+                  zp::kernel::conv2d_packed_bytes<arch>(row.window(), algorithm, row.nodes[1].weights.affine));
             for (const zp::algorithm_policy policy : {zp::fastest, zp::balanced, zp::smallest}) {
                 const auto weight = [&](conv2d_algorithm one) {
-                    const zp::kernel::conv2d_cost c = zp::cost_of<arch>(row, one);
-                    const std::size_t scratch = zp::kernel::conv2d_scratch_bytes<arch>(row.window, one);
-                    const double price = zp::nanoseconds_per_packed_byte(policy.goal);
+                    const zp::kernel::conv2d_cost c = zp::operators::cost_of<arch>(row.view(), one);
+                    const std::size_t scratch = zp::kernel::conv2d_scratch_bytes<arch>(row.window(), one);
+                    const double price = zp::operators::nanoseconds_per_packed_byte(policy.goal);
                     return c.nanoseconds + price * static_cast<double>(c.packed_bytes) +
                            price * static_cast<double>(scratch);
                 };
@@ -61,9 +65,9 @@ TEST_CASE("algorithm: every goal takes the best of what can compute the layer") 
             }
         }
     }
-    static_assert(zp::nanoseconds_per_packed_byte(zp::algorithm_goal::fastest) == 0);
-    static_assert(zp::nanoseconds_per_packed_byte(zp::algorithm_goal::balanced) <
-                  zp::nanoseconds_per_packed_byte(zp::algorithm_goal::smallest));
+    static_assert(zp::operators::nanoseconds_per_packed_byte(zp::algorithm_goal::fastest) == 0);
+    static_assert(zp::operators::nanoseconds_per_packed_byte(zp::algorithm_goal::balanced) <
+                  zp::operators::nanoseconds_per_packed_byte(zp::algorithm_goal::smallest));
 }
 
 TEST_CASE("algorithm: the layers of well-known networks") {
@@ -84,11 +88,11 @@ TEST_CASE("algorithm: the layers of well-known networks") {
     // A small layer's arena would be six times as large for half a microsecond.
     CHECK(chosen(layer({8, 8, 16}, 16, 3), zp::balanced) == gemm);
     // Few outputs and many weights: a byte costs balanced something, and smallest much.
-    constexpr zp::node deep = layer({7, 7, 512}, 512, 3);
+    constexpr layer deep({7, 7, 512}, 512, 3);
     const auto bytes = [&](zp::algorithm_policy policy) {
         const conv2d_algorithm algorithm = chosen(deep, policy);
-        return zp::cost_of<arch>(deep, algorithm).packed_bytes +
-               zp::kernel::conv2d_scratch_bytes<arch>(deep.window, algorithm);
+        return zp::operators::cost_of<arch>(deep.view(), algorithm).packed_bytes +
+               zp::kernel::conv2d_scratch_bytes<arch>(deep.window(), algorithm);
     };
     CHECK(bytes(zp::balanced) <= bytes(zp::fastest));
     CHECK(bytes(zp::smallest) <= bytes(zp::balanced));
@@ -97,9 +101,9 @@ TEST_CASE("algorithm: the layers of well-known networks") {
 
 #if XSIMD_WITH_AVX2
 TEST_CASE("algorithm: on AVX2, what saves more time than its bytes take to read") {
-    CHECK(zp::choose_algorithm<xsimd::fma3<xsimd::avx2>>(layer({14, 14, 256}, 256, 3)) ==
+    CHECK(chosen<xsimd::fma3<xsimd::avx2>>(layer({14, 14, 256}, 256, 3)) ==
           conv2d_algorithm::winograd_4x4);
-    CHECK(zp::choose_algorithm<xsimd::fma3<xsimd::avx2>>(layer({7, 7, 512}, 512, 3)) == conv2d_algorithm::winograd_4x4);
+    CHECK(chosen<xsimd::fma3<xsimd::avx2>>(layer({7, 7, 512}, 512, 3)) == conv2d_algorithm::winograd_4x4);
 }
 #endif
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include <zeropoint/layer/builder.hpp>
+#include <zeropoint/operators/common.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -16,6 +16,10 @@ struct workbench {
     std::array<zp::node, 32> rows{};
     zp::builder b{rows.data(), 32};
     const zp::node& last() const { return rows[static_cast<std::size_t>(b.size - 1)]; }
+    zp::node_view view() const { return {rows.data(), last()}; }
+    zp::window2d window() const { return zp::options_of<zp::window2d>(last()); }
+    /// Whether files have the columns of a linear layer in another order.
+    bool reorders_columns() const { return !zp::parameters_of(view()).arrays[0].order.is_of_files(); }
     zp::rule broken() const { return b.error.broken; }
 };
 
@@ -59,13 +63,14 @@ TEST_CASE("builder: the output of conv2d has one position for every window that 
         }
         const zp::node& row = bench.rows[static_cast<std::size_t>(y)];
         REQUIRE(bench.broken() == zp::rule::none);
-        CHECK(row.out == zp::shape{height, width, options.out_channels});
-        CHECK(row.weights ==
+        CHECK(row.out.extents == zp::shape{height, width, options.out_channels});
+        CHECK(row.weights.count ==
               options.out_channels * options.kernel.height * options.kernel.width * in.channels / options.groups);
-        CHECK(row.channels == options.out_channels);
-        CHECK(row.window.in == in);
-        CHECK(row.window.out == row.out);
-        CHECK(row.window.groups == options.groups);
+        CHECK(row.weights.channels == options.out_channels);
+        const zp::kernel::conv2d_geometry geometry = row.op->geometry(bench.view());
+        CHECK(geometry.in == in);
+        CHECK(geometry.out == row.out.extents);
+        CHECK(geometry.groups == options.groups);
     }
     CHECK(empty > 100);
     CHECK(empty < 2000);
@@ -83,7 +88,7 @@ TEST_CASE("builder: pooling counts windows as PyTorch does, with ceil_mode and w
         options.dilation = {next.integer(1, 2), next.integer(1, 2)};
         options.ceil_mode = next.integer(0, 1) == 1;
         workbench bench;
-        bench.b.pool2d(zp::op::max_pool2d, bench.b.input(in), "", options);
+        bench.b.max_pool2d(bench.b.input(in), "", options);
         const auto count = [&](bool ceil_mode) {
             return zp::shape{count_windows(in.height, options.kernel.height, options.stride.height,
                                            options.padding.height, options.dilation.height, ceil_mode),
@@ -98,29 +103,29 @@ TEST_CASE("builder: pooling counts windows as PyTorch does, with ceil_mode and w
              options.stride.height, "x", options.stride.width, ", padding ", options.padding.height, "x",
              options.padding.width);
         CHECK(bench.broken() == zp::rule::none);
-        CHECK(bench.last().out == expected);
+        CHECK(bench.last().out.extents == expected);
     }
     CHECK(rounded_up > 200);
 }
 
 TEST_CASE("builder: a pool without a stride moves by its kernel") {
     workbench bench;
-    bench.b.pool2d(zp::op::avg_pool2d, bench.b.input({9, 8, 3}), "", {.kernel = {3, 2}});
-    CHECK(bench.last().out == zp::shape{3, 4, 3});
-    CHECK(bench.last().window.stride_height == 3);
-    CHECK(bench.last().window.stride_width == 2);
-    CHECK(bench.last().count_include_pad);
+    bench.b.avg_pool2d(bench.b.input({9, 8, 3}), "", {.kernel = {3, 2}});
+    CHECK(bench.last().out.extents == zp::shape{3, 4, 3});
+    CHECK(bench.window().stride_height == 3);
+    CHECK(bench.window().stride_width == 2);
+    CHECK(bench.window().count_include_pad == 1);
 }
 
 TEST_CASE("builder: depthwise convolutions take their channels from the input") {
     workbench bench;
     bench.b.conv2d(bench.b.input({6, 6, 12}), "d", {.kernel = 3, .groups = zp::depthwise});
-    CHECK(bench.last().out == zp::shape{4, 4, 12});
-    CHECK(bench.last().window.groups == 12);
-    CHECK(bench.last().weights == 12 * 9);
+    CHECK(bench.last().out.extents == zp::shape{4, 4, 12});
+    CHECK(bench.window().groups == 12);
+    CHECK(bench.last().weights.count == 12 * 9);
     bench.b.conv2d(0, "multiplier", {.out_channels = 24, .kernel = 3, .groups = zp::depthwise});
-    CHECK(bench.last().out == zp::shape{4, 4, 24});
-    CHECK(bench.last().weights == 24 * 9);
+    CHECK(bench.last().out.extents == zp::shape{4, 4, 24});
+    CHECK(bench.last().weights.count == 24 * 9);
     CHECK(bench.broken() == zp::rule::none);
 }
 
@@ -128,12 +133,12 @@ TEST_CASE("builder: transposed convolutions have PyTorch's extents, depthwise on
     workbench bench;
     bench.b.conv_transpose2d(bench.b.input({6, 5, 12}), "d",
                              {.kernel = 3, .stride = {2, 3}, .output_padding = {1, 2}, .groups = zp::depthwise});
-    CHECK(bench.last().out == zp::shape{14, 17, 12});
-    CHECK(bench.last().window.groups == 12);
-    CHECK(bench.last().weights == 12 * 9);
+    CHECK(bench.last().out.extents == zp::shape{14, 17, 12});
+    CHECK(bench.window().groups == 12);
+    CHECK(bench.last().weights.count == 12 * 9);
     bench.b.conv_transpose2d(0, "c", {.out_channels = 8, .kernel = {2, 4}, .padding = {0, 1}, .groups = 4});
-    CHECK(bench.last().out == zp::shape{7, 6, 8});
-    CHECK(bench.last().weights == 8 * 8 * 3);
+    CHECK(bench.last().out.extents == zp::shape{7, 6, 8});
+    CHECK(bench.last().weights.count == 8 * 8 * 3);
     CHECK(bench.broken() == zp::rule::none);
 }
 
@@ -160,12 +165,12 @@ TEST_CASE("builder: every broken rule is recorded, the first one stays") {
           rule::window_not_positive);
     CHECK(broken_by([](auto& b, int x) { b.conv2d(x, "c", {.out_channels = 8, .dilation = 0}); }) ==
           rule::window_not_positive);
-    CHECK(broken_by([](auto& b, int x) { b.pool2d(zp::op::max_pool2d, x, "", {.kernel = 3, .padding = 2}); }) ==
+    CHECK(broken_by([](auto& b, int x) { b.max_pool2d(x, "", {.kernel = 3, .padding = 2}); }) ==
           rule::padding_too_large);
     CHECK(broken_by([](auto& b, int x) { b.adaptive_avg_pool2d(x, "", {0, 1}); }) == rule::empty_output);
     CHECK(broken_by([](auto& b, int x) { b.linear(x, "l", 4); }) == rule::linear_needs_flatten);
     CHECK(broken_by([](auto& b, int x) { b.conv1d(x, "c", {.out_channels = 2}); }) == rule::sequence_expected);
-    CHECK(broken_by([](auto& b, int x) { b.pool1d(zp::op::max_pool2d, x, "", {}); }) == rule::sequence_expected);
+    CHECK(broken_by([](auto& b, int x) { zp::max_pool1d<2>::lower(b, x); }) == rule::sequence_expected);
     CHECK(broken_by([](auto& b, int x) { b.conv_transpose1d(x, "c", {.out_channels = 2}); }) ==
           rule::sequence_expected);
     CHECK(broken_by([](auto& b, int x) { b.conv_transpose2d(x, "c", {}); }) == rule::out_channels_missing);
@@ -191,7 +196,7 @@ TEST_CASE("builder: every broken rule is recorded, the first one stays") {
               b.concat(xs);
           }) == rule::too_many_inputs);
     CHECK(broken_by([](auto& b, int x) {
-              for (int i = 0; i != 32; ++i) x = b.elementwise(zp::op::relu, x);
+              for (int i = 0; i != 32; ++i) x = zp::relu::lower(b, x);
           }) == rule::too_many_nodes);
     CHECK(broken_by([](auto& b, int x) {
               b.linear(x, "first", 4);
@@ -212,14 +217,14 @@ TEST_CASE("builder: the diagnostic names the row and the shapes that explain it"
 TEST_CASE("builder: what a flatten was made of reaches the linear layer behind it") {
     workbench bench;
     const int x = bench.b.input({2, 3, 4});
-    int y = bench.b.elementwise(zp::op::relu, bench.b.elementwise(zp::op::dropout, bench.b.flatten(x)));
+    int y = zp::relu::lower(bench.b, zp::dropout::lower(bench.b, bench.b.flatten(x)));
     bench.b.linear(y, "a", 5);
-    CHECK(bench.last().flattened == zp::shape{2, 3, 4});
-    CHECK(bench.last().flattened_columns());
+    CHECK(bench.view().x_type().flattened == zp::shape{2, 3, 4});
+    CHECK(bench.reorders_columns());
     bench.b.linear(bench.b.flatten(y), "again", 5);
-    CHECK(bench.last().flattened == zp::shape{2, 3, 4});
+    CHECK(bench.view().x_type().flattened == zp::shape{2, 3, 4});
     bench.b.linear(bench.b.linear(y, "b", 24), "c", 5);
-    CHECK_FALSE(bench.last().flattened_columns());
+    CHECK_FALSE(bench.reorders_columns());
     CHECK(bench.broken() == zp::rule::none);
 }
 
@@ -273,10 +278,10 @@ TEST_CASE("builder: conv3d has one position for every window that fits, along de
             CHECK(bench.broken() == zp::rule::empty_output);
             continue;
         }
-        CHECK(row.out == zp::shape{height, width, options.out_channels, depth});
-        const zp::kernel::conv3d_geometry g = zp::volume_window(row);
-        CHECK(g.stacked() == row.window);
-        CHECK(row.weights == g.depth() * options.out_channels);
+        CHECK(row.out.extents == zp::shape{height, width, options.out_channels, depth});
+        const zp::kernel::conv3d_geometry g = zp::volume_window(bench.view());
+        CHECK(g.stacked() == row.op->geometry(bench.view()));
+        CHECK(row.weights.count == g.depth() * options.out_channels);
         CHECK(bench.broken() == zp::rule::none);
     }
     for (const int stride : {0, 1}) {
@@ -294,8 +299,8 @@ TEST_CASE("builder: conv_transpose3d: extents along depth too, options that do n
         const zp::node& row =
             bench.rows[static_cast<std::size_t>(bench.b.conv_transpose3d(bench.b.input({4, 5, 6, 3}), "c", options))];
         if (bench.broken() == rule::none)
-            CHECK(row.weights == zp::transposed_volume_window(row).depth() * row.channels);
-        return std::pair(bench.broken(), row.out);
+            CHECK(row.weights.count == zp::transposed_volume_window(bench.view()).depth() * row.weights.channels);
+        return std::pair(bench.broken(), row.out.extents);
     };
     CHECK(broken_by({.out_channels = 2,
                      .kernel = {2, 3, 4},
@@ -328,20 +333,20 @@ TEST_CASE("builder: what looks at height and width refuses a volume, what sees p
     CHECK(broken_by(planes_of_one_row, [](auto& b, int x) { b.conv1d(x, "c", {.out_channels = 4}); }) ==
           rule::image_expected);
     CHECK(broken_by(planes_of_one_row, [](auto& b, int x) { b.linear(x, "l", 4); }) == rule::image_expected);
-    CHECK(broken_by(volume, [](auto& b, int x) { b.pool2d(zp::op::max_pool2d, x, "", {}); }) == rule::image_expected);
+    CHECK(broken_by(volume, [](auto& b, int x) { b.max_pool2d(x, "", {}); }) == rule::image_expected);
     CHECK(broken_by(volume, [](auto& b, int x) { b.adaptive_avg_pool2d(x, "", 1); }) == rule::image_expected);
     CHECK(broken_by({4, 4, 8, 0}, [](auto&, int) {}) == rule::empty_output);
 
     workbench bench;
     const int x = bench.b.input(volume);
-    const int y = bench.b.clamp(bench.b.batch_norm(bench.b.elementwise(zp::op::relu, x), "n", 1e-5f, true), "", 0, 1);
+    const int y = bench.b.clamp(bench.b.batch_norm(zp::relu::lower(bench.b, x), "n", 1e-5f, true), "", 0, 1);
     const int xs[] = {x, bench.b.add(x, y)};
     bench.b.concat(xs);
-    CHECK(bench.last().out == zp::shape{4, 4, 16, 3});
+    CHECK(bench.last().out.extents == zp::shape{4, 4, 16, 3});
     bench.b.flatten(y);
-    CHECK(bench.last().out == zp::shape{1, 1, 384});
-    CHECK(bench.last().flattened == volume);
-    CHECK(bench.last().flattened_image());
+    CHECK(bench.last().out.extents == zp::shape{1, 1, 384});
+    CHECK(bench.last().out.flattened == volume);
+    CHECK(bench.last().out.is_flattened_image());
     CHECK(bench.broken() == rule::none);
     const int others[] = {x, bench.b.input({4, 4, 8})};
     bench.b.concat(others);

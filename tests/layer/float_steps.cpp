@@ -60,11 +60,10 @@ template <class Net> void check_rows(std::uint64_t seed) {
         model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
             const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
             const auto* floats = static_cast<const float*>(values);
-            const float_reference::row_values found(floats, floats + row.out.size());
-            INFO("row ", i, ", ", std::string(zp::name_of(row.kind)));
+            const float_reference::row_values found(floats, floats + row.out.extents.size());
+            INFO("row ", i, ", ", std::string(row.op->name));
             if (i != 0)
-                CHECK(float_reference::difference(found, float_reference::row_output(row, rows, model.parameters())) <
-                      3e-6);
+                CHECK(float_reference::difference(found, float_reference::row_output(model, row, rows)) < 3e-6);
             rows.push_back(found);
         });
         CHECK(rows.size() == model.rows().size());

@@ -6,7 +6,7 @@
 #include <zeropoint/kernel/pooling.hpp>
 #include <zeropoint/kernel/prelu.hpp>
 #include <zeropoint/kernel/quantize.hpp>
-#include <zeropoint/layer/operators/mul_scalar.hpp>
+#include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 #include <doctest/doctest.h>

@@ -6,10 +6,10 @@
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/embedding.hpp>
 #include <zeropoint/kernel/matmul.hpp>
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/layer/quantize_rows.hpp>
-#include <zeropoint/layer/quantized_conv2d.hpp>
-#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/operators/common.hpp>
+#include <zeropoint/operators/quantize_rows.hpp>
+#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 #include <doctest/doctest.h>
@@ -77,19 +77,19 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
         const int y = flat ? b.conv_transpose1d(x, "", options) : b.conv_transpose2d(x, "", options);
         zp::node &from = rows[0], &row = rows[y];
         CHECK(b.error.broken == zp::rule::none);
-        CHECK(row.out == image(group + "/codes"));
+        CHECK(row.out.extents == image(group + "/codes"));
         CHECK(zp::weight_shape(row).size() == golden.rank(group + "/weight"));
-        from.type = row.type = zp::scalar_type::uint8;
-        from.quant_max = row.quant_max = 255;
-        from.slot = 0, row.slot = 1;
-        row.arena_offset = zp::in_user_output;
-        row.weight_type = zp::scalar_type::int8;
-        row.weight_min = -128, row.weight_max = 127;
-        row.affine_weights = true;
-        row.algorithm = kernel::conv2d_algorithm::implicit_gemm;
+        from.type = row.out.storage = zp::scalar_type::uint8;
+        from.quant_max = row.out.quant_max = 255;
+        from.slot = 0, row.out.qparams_id = 1;
+        row.at.arena_offset = zp::in_user_output;
+        row.weights.storage = zp::scalar_type::int8;
+        row.weights.quant_min = -128, row.weights.quant_max = 127;
+        row.weights.affine = true;
+        row.by.algorithm = kernel::conv2d_algorithm::implicit_gemm;
 
         // PyTorch's arithmetic: policy float_bias, one weight scale.
-        const auto channels = static_cast<std::size_t>(row.channels);
+        const auto channels = static_cast<std::size_t>(row.weights.channels);
         const auto file_weights = golden.values<std::int8_t>(group + "/weight");
         zp::quantized_weights weights;
         weights.codes.resize(file_weights.size());
@@ -109,15 +109,15 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
             like.algorithm = kernel::conv2d_algorithm::implicit_gemm;
             return zp::needs_of(&like, 1);
         }();
-        row.parameter_bytes = kernels::parameter_bytes(row);
-        zp::aligned_buffer block(static_cast<std::size_t>(row.parameter_bytes));
+        row.at.parameter_bytes = kernels::parameter_bytes(row);
+        zp::aligned_buffer block(static_cast<std::size_t>(row.at.parameter_bytes));
         zp::aligned_buffer scratch(std::max<std::size_t>(static_cast<std::size_t>(kernels::scratch_bytes(row)), 64));
         kernels::write<needs>(row, from, weights, ranges[0], ranges[1], block.data());
         const auto read = kernels::read<needs>(row, from, ranges[0], block.data());
         CHECK(read.codes == weights.codes);
         CHECK(read.float_bias == weights.float_bias);
         const auto in = channels_last(golden.values<std::uint8_t>(group + "/x"), from.out);
-        std::vector<std::uint8_t> out(static_cast<std::size_t>(row.out.size()));
+        std::vector<std::uint8_t> out(static_cast<std::size_t>(row.out.extents.size()));
         const zp::context c{rows,
                             block.data(),
                             ranges,
@@ -126,7 +126,7 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
                             reinterpret_cast<float*>(out.data())};
         kernels::run<std::uint8_t, std::uint8_t, kernel::conv2d_algorithm::implicit_gemm, false,
                      zp::op::conv_transpose2d>(row, c);
-        CHECK(out == channels_last(golden.values<std::uint8_t>(group + "/codes"), row.out));
+        CHECK(out == channels_last(golden.values<std::uint8_t>(group + "/codes"), row.out.extents));
     }
 }
 
@@ -208,7 +208,7 @@ TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
                                                 .groups = o[12]};
         const zp::node& row = rows[b.conv_transpose3d(b.input(volume("x")), "", options)];
         CHECK(b.error.broken == zp::rule::none);
-        CHECK(row.out == volume("codes"));
+        CHECK(row.out.extents == volume("codes"));
         const kernel::conv_transpose3d_geometry g = zp::transposed_volume_window(row);
         const auto file_weights = golden.values<std::int8_t>(group + "/weight");
         std::vector<std::int8_t> weights(file_weights.size());
@@ -231,7 +231,7 @@ TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
         zp::aligned_buffer scratch(kernels::scratch_bytes(g));
         // Planes lie one behind another: to the layout they are rows.
         const zp::shape x_shape{row.in.depth * row.in.height, row.in.width, row.in.channels},
-            y_shape{row.out.depth * row.out.height, row.out.width, row.out.channels};
+            y_shape{row.out.extents.depth * row.out.extents.height, row.out.extents.width, row.out.extents.channels};
         const auto x = channels_last(golden.values<std::uint8_t>(group + "/x"), x_shape);
         std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
         kernels::pack(g, source, codes, packed.data());

@@ -6,7 +6,7 @@
 #include <zeropoint/kernel/dynamic_conv2d.hpp>
 #include <zeropoint/kernel/layout.hpp>
 #include <zeropoint/kernel/small_linear.hpp>
-#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 #include <doctest/doctest.h>

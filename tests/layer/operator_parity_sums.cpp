@@ -1,8 +1,8 @@
 // A convolution with a residual in one rounding against PyTorch's fused conv2d_add and conv2d_add_relu (engine onednn).
-#include <zeropoint/layer/algorithm.hpp>
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/layer/quantized_conv2d.hpp>
-#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/common.hpp>
+#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
         const zp::file_shape in = file.extents(group + "/x"), filters = file.extents(group + "/weight");
         const auto extent = [](std::int64_t size) { return static_cast<int>(size); };
         const int image = b.input({extent(in[2]), extent(in[3]), extent(in[1])});
-        const int other = b.elementwise(zp::op::relu, image);
+        const int other = zp::relu::lower(b, image);
         b.conv2d(image, "",
                  {.out_channels = extent(filters[0]),
                   .kernel = {extent(filters[2]), extent(filters[3])},
@@ -42,9 +42,9 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
         REQUIRE(b.error.broken == zp::rule::none);
         zp::node& sum = rows[2];
         for (short i = 0; i != 3; ++i) {
-            rows[i].type = zp::scalar_type::uint8;
-            rows[i].quant_max = 255;
-            rows[i].slot = i;
+            rows[i].out.storage = zp::scalar_type::uint8;
+            rows[i].out.quant_max = 255;
+            rows[i].out.qparams_id = i;
         }
         sum.weight_type = zp::scalar_type::int8;
         sum.weight_min = -128, sum.weight_max = 127;
@@ -62,7 +62,7 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
             weights.bias.push_back(zp::quantize_bias(bias[c], scale[0], weights.scales[c]));
         }
         std::vector<std::uint8_t> image_codes(x.size()), y(codes.size()), result(codes.size());
-        zp::kernel::nchw_to_nhwc(x.data(), rows[0].out, image_codes.data());
+        zp::kernel::nchw_to_nhwc(x.data(), rows[0].out.extents, image_codes.data());
         zp::aligned_buffer arena(addend.size());
         zp::kernel::nchw_to_nhwc(addend.data(), sum.out, reinterpret_cast<std::uint8_t*>(arena.data()));
         for (const zp::conv2d_algorithm algorithm : zp::kernel::conv2d_algorithms) {

@@ -13,7 +13,7 @@
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/wide_elementwise.hpp>
 #include <zeropoint/kernel/wide_table.hpp>
-#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/operators/requantization.hpp>
 
 #include "../support/golden_file.hpp"
 

@@ -1,8 +1,8 @@
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
-#include <zeropoint/layer/algorithm.hpp>
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/layer/quantized_conv2d.hpp>
-#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/operators/algorithm.hpp>
+#include <zeropoint/operators/common.hpp>
+#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>
 
 #include <doctest/doctest.h>
@@ -56,57 +56,57 @@ struct problem {
             b.linear(b.input({1, 1, extent(shape, 1)}), "", extent(filters, 0));
         }
         REQUIRE(b.error.broken == zp::rule::none);
-        rows[0].type = rows[1].type = zp::scalar_type::uint8;
-        rows[0].quant_max = rows[1].quant_max = 255;
-        rows[1].weight_type = zp::scalar_type::int8;
-        rows[1].weight_min = -128;
-        rows[1].weight_max = 127;
-        rows[0].slot = 0;
-        rows[1].slot = 1;
-        rows[1].arena_offset = zp::in_user_output;
+        rows[0].out.storage = rows[1].out.storage = zp::scalar_type::uint8;
+        rows[0].out.quant_max = rows[1].out.quant_max = 255;
+        rows[1].weights.storage = zp::scalar_type::int8;
+        rows[1].weights.quant_min = -128;
+        rows[1].weights.quant_max = 127;
+        rows[0].out.qparams_id = 0;
+        rows[1].out.qparams_id = 1;
+        rows[1].at.arena_offset = zp::in_user_output;
         rows[1].activation = geometry[7] != 0 ? zp::op::relu : zp::op::none;
-        weight_scale.resize(static_cast<std::size_t>(rows[1].channels),
+        weight_scale.resize(static_cast<std::size_t>(rows[1].weights.channels),
                             weight_scale[0]);  // one a tensor becomes one a channel
-        weight_zero_point.resize(static_cast<std::size_t>(rows[1].channels), weight_zero_point[0]);
-        rows[1].affine_weights =
+        weight_zero_point.resize(static_cast<std::size_t>(rows[1].weights.channels), weight_zero_point[0]);
+        rows[1].weights.affine =
             std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
-        rows[1].algorithm = zp::choose_algorithm<zp::default_architecture>(rows[1]);
+        rows[1].by.algorithm = zp::choose_algorithm<zp::default_architecture>(rows[1]);
     }
 
     // All images through our layer, in PyTorch's order (channels outermost).
     template <class Requantization> std::vector<std::uint8_t> run() {
         using kernels = zp::quantized_conv2d_kernels<Requantization, zp::default_architecture>;
-        rows[1].parameter_bytes = kernels::parameter_bytes(rows[1]);
+        rows[1].at.parameter_bytes = kernels::parameter_bytes(rows[1]);
         constexpr zp::kernel_needs everything = zp::kernel_needs::everything();
         zp::quantized_weights weights;
         weights.codes.resize(weight.size());
         zp::weights_from_file(rows[1], weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
         weights.scales = weight_scale;
         weights.float_bias = bias;
-        if (rows[1].affine_weights) weights.zero_points = weight_zero_point;
+        if (rows[1].weights.affine) weights.zero_points = weight_zero_point;
         if (!Requantization::has_float_bias)
             for (std::size_t c = 0; c != bias.size(); ++c)
                 weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
-        const zp::aligned_buffer block(static_cast<std::size_t>(rows[1].parameter_bytes));
+        const zp::aligned_buffer block(static_cast<std::size_t>(rows[1].at.parameter_bytes));
         kernels::template write<everything>(rows[1], rows[0], weights, input, output,
                                             const_cast<std::byte*>(block.data()));
         zp::aligned_buffer scratch(static_cast<std::size_t>(kernels::scratch_bytes(rows[1])));
         const zp::qparams ranges[] = {input, output};
-        const auto in = static_cast<std::size_t>(rows[0].out.size()),
-                   out = static_cast<std::size_t>(rows[1].out.size());
+        const auto in = static_cast<std::size_t>(rows[0].out.extents.size()),
+                   out = static_cast<std::size_t>(rows[1].out.extents.size());
         std::vector<std::uint8_t> nhwc(in), y(out), result(out * static_cast<std::size_t>(images));
         for (std::size_t i = 0; i != static_cast<std::size_t>(images); ++i) {
-            zp::kernel::nchw_to_nhwc(x.data() + i * in, rows[0].out, nhwc.data());
+            zp::kernel::nchw_to_nhwc(x.data() + i * in, rows[0].out.extents, nhwc.data());
             const zp::context c{rows,
                                 block.data(),
                                 ranges,
                                 scratch.data(),
                                 reinterpret_cast<const float*>(nhwc.data()),
                                 reinterpret_cast<float*>(y.data())};
-            zp::with_algorithm<everything>(rows[1].algorithm, [&](auto algorithm) {
+            zp::with_algorithm<everything>(rows[1].by.algorithm, [&](auto algorithm) {
                 kernels::template run<std::uint8_t, std::uint8_t, algorithm>(rows[1], c);
             });
-            zp::kernel::nhwc_to_nchw(y.data(), rows[1].out, result.data() + i * out);
+            zp::kernel::nhwc_to_nchw(y.data(), rows[1].out.extents, result.data() + i * out);
         }
         return result;
     }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/layer/quantize_filters.hpp>
+#include <zeropoint/operators/quantize_filters.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 
 #include "../support/made_up.hpp"
@@ -36,7 +36,7 @@ TEST_CASE_FIXTURE(filters, "filters: one scale an output channel, from that chan
     const auto q = quantized<per_channel>();
     REQUIRE(q.codes.size() == 36);
     CHECK(q.zero_points.empty());
-    CHECK(q.table.empty());
+    CHECK(q.offsets.empty());
     CHECK(q.float_bias.empty());
     for (std::size_t c = 0; c != 4; ++c) {
         float largest = 0;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include <zeropoint/layer/requantization.hpp>
+#include <zeropoint/operators/requantization.hpp>
 
 #include "../support/made_up.hpp"
 

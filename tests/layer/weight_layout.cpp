@@ -5,14 +5,20 @@
 #include <numeric>
 #include <vector>
 
-#include <zeropoint/layer/builder.hpp>
-#include <zeropoint/layer/weight_layout.hpp>
+#include <zeropoint/operators/common.hpp>
 
 namespace {
 
 struct rows {
     zp::node all[4];
     zp::builder b{all, 4};
+
+    /// The filters of node i.
+    zp::parameter_array weight(int i) const { return zp::parameters_of({all, all[i]}).arrays[0]; }
+    std::vector<int> weight_shape(int i) const {
+        const zp::parameter_array array = weight(i);
+        return {array.extents, array.extents + array.rank};
+    }
 };
 template <class T> std::vector<T> counting(int count) {
     std::vector<T> values(static_cast<std::size_t>(count));
@@ -21,12 +27,12 @@ template <class T> std::vector<T> counting(int count) {
 }
 
 /// Where element `inside` of the library's order stands in the file.
-template <class Where> void check(const zp::node& row, Where where) {
-    const std::vector<std::int16_t> file = counting<std::int16_t>(row.weights);
+template <class Where> void check(const zp::parameter_array& weight, Where where) {
+    const std::vector<std::int16_t> file = counting<std::int16_t>(weight.size());
     std::vector<std::int16_t> inside(file.size()), back(file.size());
-    zp::weights_from_file(row, file.data(), inside.data());
+    zp::array_from_file(weight, file.data(), inside.data());
     for (std::size_t i = 0; i != inside.size(); ++i) CHECK(inside[i] == where(static_cast<int>(i)));
-    zp::weights_to_file(row, inside.data(), back.data());
+    zp::array_to_file(weight, inside.data(), back.data());
     CHECK(back == file);
 }
 
@@ -35,9 +41,8 @@ template <class Where> void check(const zp::node& row, Where where) {
 TEST_CASE("weight layout: a grouped convolution is out x in x height x width in files, channels innermost inside") {
     rows r;
     r.b.conv2d(r.b.input({5, 5, 6}), "c", {.out_channels = 4, .kernel = {2, 3}, .groups = 2});
-    const zp::node& row = r.all[1];
-    CHECK(zp::weight_shape(row) == std::vector<std::int64_t>{4, 3, 2, 3});
-    check(row, [](int i) {
+    CHECK(r.weight_shape(1) == std::vector{4, 3, 2, 3});
+    check(r.weight(1), [](int i) {
         const int c = i % 3, tap = i / 3 % 6, out = i / 18;
         return (out * 3 + c) * 6 + tap;
     });
@@ -48,10 +53,9 @@ TEST_CASE(
     rows r;
     r.b.conv_transpose2d(r.b.input({5, 5, 6}), "c", {.out_channels = 4, .kernel = {2, 3}, .groups = 2});
     r.b.conv_transpose1d(r.b.input({1, 5, 6}), "d", {.out_channels = 4, .kernel = 3, .groups = 2});
-    const zp::node& row = r.all[1];
-    CHECK(zp::weight_shape(row) == std::vector<std::int64_t>{6, 2, 2, 3});
-    CHECK(zp::weight_shape(r.all[3]) == std::vector<std::int64_t>{6, 2, 3});
-    check(row, [](int i) {
+    CHECK(r.weight_shape(1) == std::vector{6, 2, 2, 3});
+    CHECK(r.weight_shape(3) == std::vector{6, 2, 3});
+    check(r.weight(1), [](int i) {
         const int c = i % 3, tap = i / 3 % 6, out = i / 18, group = out / 2;
         return ((group * 3 + c) * 2 + out % 2) * 6 + tap;
     });
@@ -60,15 +64,15 @@ TEST_CASE(
 TEST_CASE("weight layout: a linear layer's columns are permuted behind a flattened image, and nowhere else") {
     rows r;
     r.b.linear(r.b.flatten(r.b.input({2, 3, 4})), "l", 5);
-    CHECK(zp::weight_shape(r.all[2]) == std::vector<std::int64_t>{5, 24});
-    check(r.all[2], [](int i) {
+    CHECK(r.weight_shape(2) == std::vector{5, 24});
+    check(r.weight(2), [](int i) {
         const int c = i % 4, pixel = i / 4 % 6, out = i / 24;
         return (out * 4 + c) * 6 + pixel;
     });
     rows plain;
     plain.b.linear(plain.b.input({1, 1, 24}), "l", 5);
-    check(plain.all[1], [](int i) { return i; });
+    check(plain.weight(1), [](int i) { return i; });
     rows second;
     second.b.linear(second.b.linear(second.b.flatten(second.b.input({2, 3, 4})), "a", 24), "b", 5);
-    check(second.all[3], [](int i) { return i; });
+    check(second.weight(3), [](int i) { return i; });
 }

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 
@@ -47,7 +47,7 @@ template <class Error, class Call> std::string error_of(Call call) {
 }
 
 template <class Network> float* table_of(Network& model, int row) {
-    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].parameter_offset);
+    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ TEST_CASE_FIXTURE(fixture, "network: rows can be watched while they run, and are
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         names += zp::display_name(network::rows(), i) + " ";
         const auto* floats = static_cast<const float*>(values);
-        last.assign(floats, floats + network::rows()[static_cast<std::size_t>(i)].out.size());
+        last.assign(floats, floats + network::rows()[static_cast<std::size_t>(i)].out.extents.size());
         if (i == 0) CHECK(std::equal(last.begin(), last.end(), x.begin()));
     });
     CHECK(names == "input conv relu_2 max_pool2d_3 flatten_4 fc ");

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/model/plan.hpp>
+#include <zeropoint/pass/plan.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -22,10 +22,10 @@ graph<capacity> random_graph(made_up::generator& next) {
     for (int i = 0; i != g.size; ++i) {
         node& row = g.nodes[i];
         row.kind = i == 0 ? zp::op::input : zp::op::custom;
-        row.type = next.integer(0, 2) == 0 ? zp::scalar_type::uint8 : zp::scalar_type::float32;
-        row.out = {next.integer(1, 6), next.integer(1, 6), next.integer(1, 40)};
-        row.scratch_bytes = next.integer(0, 1) * next.integer(0, 3000);
-        row.parameter_bytes = next.integer(0, 1) * next.integer(0, 500);
+        row.out.storage = next.integer(0, 2) == 0 ? zp::scalar_type::uint8 : zp::scalar_type::float32;
+        row.out.extents = {next.integer(1, 6), next.integer(1, 6), next.integer(1, 40)};
+        row.at.scratch_bytes = next.integer(0, 1) * next.integer(0, 3000);
+        row.at.parameter_bytes = next.integer(0, 1) * next.integer(0, 500);
         row.input_count = i == 0 ? std::int8_t{0} : static_cast<std::int8_t>(next.integer(1, 3));
         for (int k = 0; k != row.input_count; ++k)
             row.inputs[k] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
@@ -35,22 +35,22 @@ graph<capacity> random_graph(made_up::generator& next) {
         const zp::op kinds[] = {zp::op::relu,    zp::op::sigmoid, zp::op::flatten,
                                 zp::op::dropout, zp::op::add,     zp::op::conv2d};
         row.kind = kinds[next.integer(0, 5)];
-        if (row.kind == zp::op::conv2d) {  // of the first input, plus the second
+        if (row.op->kind == &zp::op::conv2d) {  // of the first input, plus the second
             row.input_count = 2;
             row.inputs[1] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
             const node& residual = g.nodes[row.inputs[1]];
-            row.out = residual.out;
-            if (next.integer(0, 4) != 0) row.type = residual.type;
+            row.out.extents = residual.out;
+            if (next.integer(0, 4) != 0) row.out.storage = residual.type;
             continue;
         }
-        row.out = input.out;
-        if (next.integer(0, 4) != 0) row.type = input.type;
-        row.input_count = row.kind == zp::op::add ? std::int8_t{2} : std::int8_t{1};
-        if (row.kind == zp::op::add && g.nodes[row.inputs[1]].out.size() != input.out.size())
+        row.out.extents = input.out;
+        if (next.integer(0, 4) != 0) row.out.storage = input.type;
+        row.input_count = row.op->kind == &zp::op::add ? std::int8_t{2} : std::int8_t{1};
+        if (row.op->kind == &zp::op::add && g.nodes[row.inputs[1]].out.size() != input.out.size())
             row.inputs[1] = row.inputs[0];
-        if (zp::is_view(row)) row.type = input.type;
+        if (zp::is_view(row)) row.out.storage = input.type;
     }
-    g.nodes[g.size - 1].type = zp::scalar_type::float32;
+    g.nodes[g.size - 1].out.storage = zp::scalar_type::float32;
     return g;
 }
 
@@ -60,7 +60,7 @@ struct range {
     bool operator==(const range&) const = default;
 };
 range place_of(const node& row) {
-    return {row.arena_offset, row.arena_offset + row.out.size() * zp::size_of(row.type)};
+    return {row.at.arena_offset, row.at.arena_offset + row.out.extents.size() * zp::size_of(row.out.storage)};
 }
 
 /// Runs the plan over an arena whose bytes know which row wrote them last, and says what goes wrong first.
@@ -78,32 +78,32 @@ std::string mistake_of(const graph<capacity>& g) {
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];
         const std::string at = " at row " + std::to_string(i) + " (" + zp::name_of(row.kind) + ")";
-        const range scratch{row.scratch_offset, row.scratch_offset + row.scratch_bytes};
-        const bool in_arena = row.arena_offset != zp::in_user_output;
-        if (row.scratch_bytes != 0 && !inside(scratch)) return "scratch outside" + at;
+        const range scratch{row.at.scratch_offset, row.at.scratch_offset + row.at.scratch_bytes};
+        const bool in_arena = row.at.arena_offset != zp::in_user_output;
+        if (row.at.scratch_bytes != 0 && !inside(scratch)) return "scratch outside" + at;
         if (in_arena && !inside(place_of(row))) return "output outside or misaligned" + at;
-        if (row.scratch_bytes != 0) write(scratch, nobody);
+        if (row.at.scratch_bytes != 0) write(scratch, nobody);
         if (in_arena && scratch.meets(place_of(row))) return "scratch in the output" + at;
         bool view = false;
         for (int k = 0; k != row.input_count; ++k) {
             const node& input = g.nodes[row.inputs[k]];
             if (input.kind == zp::op::input) {  // the caller's memory
-                if (in_arena && row.arena_offset == input.arena_offset && zp::is_view(row)) return "view of it" + at;
+                if (in_arena && row.at.arena_offset == input.arena_offset && zp::is_view(row)) return "view of it" + at;
                 continue;
             }
             const range place = place_of(input);
             for (int b = place.begin; b != place.end; ++b)
                 if (writer[static_cast<std::size_t>(b)] != wrote[row.inputs[k]]) return "input lost" + at;
             if (!in_arena || !place.meets(place_of(row))) continue;
-            const bool elementwise = row.kind == zp::op::relu || row.kind == zp::op::sigmoid ||
-                                     row.kind == zp::op::add || (row.kind == zp::op::conv2d && k == 1);
-            view = row.kind == zp::op::flatten || row.kind == zp::op::dropout;
-            if (place != place_of(row) || !(elementwise || view) || row.type != input.type) return "overlap" + at;
+            const bool elementwise = row.op->kind == &zp::op::relu || row.op->kind == &zp::op::sigmoid ||
+                                     row.op->kind == &zp::op::add || (row.op->kind == &zp::op::conv2d && k == 1);
+            view = row.op->kind == &zp::op::flatten || row.op->kind == &zp::op::dropout;
+            if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.type) return "overlap" + at;
             if (view) wrote[i] = wrote[row.inputs[k]];
         }
         if (view || !in_arena) continue;
         wrote[i] = i;
-        if (row.kind != zp::op::input) write(place_of(row), i);
+        if (row.op->kind != &zp::op::input) write(place_of(row), i);
     }
     return "";
 }
@@ -120,14 +120,14 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
         CHECK(mistake_of(g) == "");
         int most_alive = 0;
         for (int i = 0; i != g.size; ++i) {
-            int alive = static_cast<int>(zp::align_up(static_cast<std::size_t>(g.nodes[i].scratch_bytes)));
+            int alive = static_cast<int>(zp::align_up(static_cast<std::size_t>(g.nodes[i].at.scratch_bytes)));
             std::vector<range> places;
             for (int j = 0; j <= i; ++j) {
                 bool read_later = j == i;
                 for (int k = i; k != g.size; ++k)
                     for (int input = 0; input != g.nodes[k].input_count; ++input)
                         read_later = read_later || g.nodes[k].inputs[input] == j;
-                if (!read_later || g.nodes[j].arena_offset == zp::in_user_output) continue;
+                if (!read_later || g.nodes[j].at.arena_offset == zp::in_user_output) continue;
                 const range place = place_of(g.nodes[j]);
                 if (std::find(places.begin(), places.end(), place) != places.end()) continue;
                 places.push_back(place);
@@ -135,12 +135,12 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
             }
             most_alive = std::max(most_alive, alive);
             for (int k = 0; k != g.nodes[i].input_count; ++k)
-                if (i != g.size - 1 && g.nodes[i].arena_offset == g.nodes[g.nodes[i].inputs[k]].arena_offset)
+                if (i != g.size - 1 && g.nodes[i].at.arena_offset == g.nodes[g.nodes[i].inputs[k]].arena_offset)
                     ++(zp::is_view(g.nodes[i]) ? views : in_place);
         }
         CHECK(g.arena_bytes >= most_alive);
         CHECK(g.arena_bytes % static_cast<int>(zp::buffer_alignment) == 0);
-        CHECK(g.nodes[g.size - 1].arena_offset == zp::in_user_output);
+        CHECK(g.nodes[g.size - 1].at.arena_offset == zp::in_user_output);
         sum_of_arenas += g.arena_bytes;
         sum_of_alive += most_alive;
     }
@@ -156,19 +156,19 @@ TEST_CASE("plan: which rows take the place of an input") {
         for (int i = 0; i != g.size; ++i) {
             node& row = g.nodes[i] = {};
             row.kind = i == 0 ? zp::op::input : zp::op::conv2d;
-            row.type = zp::scalar_type::uint8;
-            row.out = {1, 1, 64};
+            row.out.storage = zp::scalar_type::uint8;
+            row.out.extents = {1, 1, 64};
             row.input_count = i == 0 ? std::int8_t{0} : std::int8_t{1};
             if (i != 0) row.inputs[0] = static_cast<short>(i - 1);
         }
         g.nodes[2].kind = b;
-        g.nodes[2].type = type_of_b;
+        g.nodes[2].out.storage = type_of_b;
         if (second_reader != 0) {
             g.nodes[second_reader].input_count = 2;
             g.nodes[second_reader].inputs[1] = 1;
         }
         zp::place_activations(g);
-        return g.nodes[2].arena_offset == g.nodes[1].arena_offset;
+        return g.nodes[2].at.arena_offset == g.nodes[1].at.arena_offset;
     };
     const auto codes = zp::scalar_type::uint8;
     for (const zp::op kind : {zp::op::relu, zp::op::relu6, zp::op::sigmoid, zp::op::hardswish, zp::op::leaky_relu,
@@ -193,17 +193,17 @@ TEST_CASE("plan: a sum with a residual takes the place of the residual, never th
         for (int i = 0; i != g.size; ++i) {
             node& row = g.nodes[i] = {};
             row.kind = i == 0 ? zp::op::input : i == 2 ? b : zp::op::conv2d;
-            row.type = zp::scalar_type::uint8;
-            row.out = {1, 1, 64};
+            row.out.storage = zp::scalar_type::uint8;
+            row.out.extents = {1, 1, 64};
             row.input_count = i == 0 ? std::int8_t{0} : std::int8_t{1};
             if (i != 0) row.inputs[0] = static_cast<short>(i - 1);
         }
         g.nodes[3].input_count = 2;
         g.nodes[3].inputs[0] = windows, g.nodes[3].inputs[1] = residual;
-        g.nodes[3].type = type;
+        g.nodes[3].out.storage = type;
         g.nodes[4].kind = zp::op::add, g.nodes[4].input_count = 2, g.nodes[4].inputs[1] = read_by_output;
         zp::place_activations(g);
-        const int a_place = g.nodes[1].arena_offset, b_place = g.nodes[2].arena_offset, c = g.nodes[3].arena_offset;
+        const int a_place = g.nodes[1].at.arena_offset, b_place = g.nodes[2].at.arena_offset, c = g.nodes[3].at.arena_offset;
         return std::string(c == a_place ? "a" : "") + (c == b_place ? "b" : "");
     };
     const auto codes = zp::scalar_type::uint8;
@@ -219,14 +219,14 @@ TEST_CASE("plan: a sum with a residual takes the place of the residual, never th
 TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's memory") {
     graph<2> g;
     g.size = 2;
-    g.nodes[0].out = g.nodes[1].out = {1, 1, 100};
+    g.nodes[0].out.extents = g.nodes[1].out.extents = {1, 1, 100};
     g.nodes[1].input_count = 1;
     zp::place_activations(g);
-    CHECK(g.nodes[1].arena_offset == zp::in_user_output);
+    CHECK(g.nodes[1].at.arena_offset == zp::in_user_output);
     CHECK(g.arena_bytes == 448);
-    g.nodes[1].type = zp::scalar_type::int8;
+    g.nodes[1].out.storage = zp::scalar_type::int8;
     zp::place_activations(g);
-    CHECK(g.nodes[1].arena_offset == 448);
+    CHECK(g.nodes[1].at.arena_offset == 448);
     CHECK(g.arena_bytes == 448 + 128);
 }
 
@@ -237,8 +237,8 @@ TEST_CASE("plan: parameters lie in row order, aligned, without gaps beyond the a
         zp::place_parameters(g);
         std::size_t expected = 0;
         for (int i = 0; i != g.size; ++i) {
-            CHECK(static_cast<std::size_t>(g.nodes[i].parameter_offset) == expected);
-            expected = zp::align_up(expected + static_cast<std::size_t>(g.nodes[i].parameter_bytes));
+            CHECK(static_cast<std::size_t>(g.nodes[i].at.parameter_offset) == expected);
+            expected = zp::align_up(expected + static_cast<std::size_t>(g.nodes[i].at.parameter_bytes));
         }
         CHECK(static_cast<std::size_t>(g.parameter_bytes) == expected);
     }
@@ -248,7 +248,7 @@ TEST_CASE("plan: planning is constant evaluation") {
     constexpr int bytes = [] {
         graph<3> g;
         g.size = 3;
-        for (node& row : g.nodes) row.out = {1, 1, 16};
+        for (node& row : g.nodes) row.out.extents = {1, 1, 16};
         g.nodes[1].input_count = g.nodes[2].input_count = 1;
         g.nodes[2].inputs[0] = 1;
         zp::place_activations(g);

@@ -5,14 +5,14 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/model/signature.hpp>
+#include <zeropoint/io/signature_v1.hpp>
 
 namespace {
 
 zp::graph<3> some_graph() {
     zp::graph<3> g;
     g.size = 3;
-    for (zp::node& row : g.nodes) row.out = {4, 4, 8}, row.type = zp::scalar_type::uint8;
+    for (zp::node& row : g.nodes) row.out.extents = {4, 4, 8}, row.out.storage = zp::scalar_type::uint8;
     g.nodes[0].kind = zp::op::input;
     g.nodes[1].kind = zp::op::conv2d;
     g.nodes[1].name = "conv";
@@ -109,8 +109,8 @@ TEST_CASE("signature: functions differ by kind and constants, clamps by their bo
 
 TEST_CASE("signature: where things lie in memory is no part of it") {
     zp::graph<3> g = some_graph();
-    g.nodes[1].policy = zp::fastest, g.nodes[1].algorithm = zp::conv2d_algorithm::direct;
-    g.nodes[1].arena_offset = 64, g.nodes[1].parameter_offset = 128, g.nodes[1].scratch_bytes = 5, g.arena_bytes = 9;
+    g.nodes[1].by.policy = zp::fastest, g.nodes[1].by.algorithm = zp::conv2d_algorithm::direct;
+    g.nodes[1].at.arena_offset = 64, g.nodes[1].at.parameter_offset = 128, g.nodes[1].at.scratch_bytes = 5, g.arena_bytes = 9;
     CHECK(signature(g) == signature(some_graph()));
 }
 

@@ -24,7 +24,7 @@ template <class Net> std::vector<op> kinds() {
 }
 template <class Net> std::vector<shape> shapes() {
     std::vector<shape> all;
-    for (const zp::node& row : table<Net>) all.push_back(row.out);
+    for (const zp::node& row : table<Net>) all.push_back(row.out.extents);
     return all;
 }
 template <class Net> std::vector<int> inputs(int i) {
@@ -59,7 +59,7 @@ struct free_form {
         int values[3] = {x, x, x};
         const char* names[] = {"one", "two", "three"};
         for (int i = 0; i != 3; ++i)
-            values[i] = b.elementwise(op::relu, b.conv2d(i == 2 ? values[0] : x, names[i], {.out_channels = i + 2}));
+            values[i] = zp::relu::lower(b, b.conv2d(i == 2 ? values[0] : x, names[i], {.out_channels = i + 2}));
         const int all = b.concat(values, "all");
         b.add(all, all, "twice");
     }
@@ -71,7 +71,7 @@ struct none {
 };
 struct late {
     static constexpr int nodes = 4;
-    static constexpr void lower(zp::builder& b) { b.elementwise(op::relu, b.elementwise(op::relu, 0)); }
+    static constexpr void lower(zp::builder& b) { zp::relu::lower(b, zp::relu::lower(b, 0)); }
 };
 struct two_outputs {
     static constexpr int nodes = 4;
@@ -84,7 +84,7 @@ struct two_outputs {
 struct too_many {
     static constexpr int nodes = 2;
     static constexpr void lower(zp::builder& b) {
-        b.elementwise(op::relu, b.elementwise(op::relu, b.input({1, 1, 4})));
+        zp::relu::lower(b, zp::relu::lower(b, b.input({1, 1, 4})));
     }
 };
 
@@ -105,19 +105,19 @@ TEST_CASE("source: every layer becomes a row with its deduced shape") {
     const auto& rows = table<every_layer>.nodes;
     CHECK(broken<every_layer>() == zp::rule::none);
     CHECK(table<every_layer>.size == every_layer::nodes);
-    CHECK(rows[2].bias);
-    CHECK_FALSE(rows[5].bias);
-    CHECK_FALSE(rows[17].bias);
-    CHECK(rows[2].weights == 8 * 3 * 3 * 3);
+    CHECK(rows[2].weights.has_bias);
+    CHECK_FALSE(rows[5].weights.has_bias);
+    CHECK_FALSE(rows[17].weights.has_bias);
+    CHECK(rows[2].weights.count == 8 * 3 * 3 * 3);
     CHECK(rows[5].window.groups == 8);
-    CHECK(rows[7].weights == 4 * 1 * 3 * 2);
-    CHECK(rows[17].weights == 80);
+    CHECK(rows[7].weights.count == 4 * 1 * 3 * 2);
+    CHECK(rows[17].weights.count == 80);
     CHECK(rows[3].parameter == 1e-3f);
     CHECK_FALSE(rows[3].affine);
     CHECK(rows[18].parameter == 1e-5f);
     CHECK(rows[18].affine);
     CHECK(rows[8].parameter == 0.2f);
-    CHECK(rows[17].flattened == shape{2, 1, 4});
+    CHECK(rows[17].out.flattened == shape{2, 1, 4});
 }
 
 TEST_CASE("source: rows carry the names of their layers") {
@@ -131,7 +131,7 @@ TEST_CASE("source: rows carry the names of their layers") {
                                   zp::named<"sum", zp::residual<zp::relu>>> {};
     CHECK(zp::row_named(table<with_named>, "pool") == 1);
     CHECK(zp::row_named(table<with_named>, "sum") == 3);
-    CHECK(table<with_named>.nodes[3].kind == op::add);
+    CHECK(table<with_named>.nodes[3].op->kind == &op::add);
 }
 
 TEST_CASE("source: nested residuals, concat and add_relu read the right rows") {
@@ -141,9 +141,9 @@ TEST_CASE("source: nested residuals, concat and add_relu read the right rows") {
     CHECK(inputs<nested>(5) == std::vector{4, 0});
     CHECK(inputs<nested>(6) == std::vector{5});
     CHECK(inputs<nested>(9) == std::vector{5, 7, 8});
-    CHECK(table<nested>.nodes[9].out == shape{4, 4, 6});
+    CHECK(table<nested>.nodes[9].out.extents == shape{4, 4, 6});
     CHECK(inputs<nested>(12) == std::vector{10, 11});
-    CHECK(table<nested>.output().out == shape{4, 4, 5});
+    CHECK(table<nested>.output().out.extents == shape{4, 4, 5});
 }
 
 TEST_CASE("source: a model may be a function over the builder") {
@@ -152,7 +152,7 @@ TEST_CASE("source: a model may be a function over the builder") {
     CHECK(inputs<free_form>(5) == std::vector{2});
     CHECK(inputs<free_form>(7) == std::vector{2, 4, 6});
     CHECK(inputs<free_form>(8) == std::vector{7, 7});
-    CHECK(table<free_form>.output().out == shape{5, 5, 9});
+    CHECK(table<free_form>.output().out.extents == shape{5, 5, 9});
 }
 
 TEST_CASE("source: a name may be used once in a model") {
@@ -177,6 +177,6 @@ TEST_CASE("source: a model begins with its input and ends with its only output")
 
 TEST_CASE("source: tables are constants") {
     static_assert(table<every_layer>.size == 20);
-    static_assert(table<nested>.output().out == shape{4, 4, 5});
+    static_assert(table<nested>.output().out.extents == shape{4, 4, 5});
     static_assert(zp::row_named(table<every_layer>, "fc") == 17);
 }

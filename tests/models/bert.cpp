@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/io/float_model.hpp>
+#include <zeropoint/io/model_file.hpp>
 #include <zeropoint/models/bert.hpp>
 
 #include "../support/made_up.hpp"
@@ -27,7 +27,7 @@ void copy_block(const zp::float_model<classifier>& from, const std::string& name
     for (const zp::node& row : from.rows())
         for (const zp::node& other : to.rows())
             if (name + other.name == row.name && other.parameter_bytes != 0)
-                std::memcpy(to.parameters() + other.parameter_offset, from.parameters() + row.parameter_offset,
+                std::memcpy(to.parameters() + other.parameter_offset, from.parameters() + row.at.parameter_offset,
                             static_cast<std::size_t>(other.parameter_bytes));
 }
 

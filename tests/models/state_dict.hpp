@@ -11,8 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include <zeropoint/io/float_model.hpp>
 #include <zeropoint/io/model_file.hpp>
+
+#include "../support/nodes.hpp"
 
 namespace networks {
 
@@ -113,28 +114,28 @@ std::vector<float> estimate_statistics(zp::float_model<Net>& model, const std::v
     };
     for (std::size_t i = 0; i != network::rows().size(); ++i) {
         const zp::node& row = network::rows()[i];
-        if (row.kind == zp::op::batch_norm) {
-            const auto arrays =
-                zp::view_of_batch_norm(row, reinterpret_cast<float*>(model.parameters() + row.parameter_offset));
+        if (zp_test::is(row, zp::op::batch_norm)) {
+            const auto running_mean = zp_test::array_of(model, row, 2), running_var = zp_test::array_of(model, row, 3);
+            const int pixels = row.out.extents.pixels();
             double all_means = 0, all_variances = 0;
-            for (int c = 0; c != row.channels; ++c) {
+            for (int c = 0; c != row.weights.channels; ++c) {
                 double sum = 0, squares = 0;
                 for (std::size_t n = 0; n != inputs.size(); ++n) {
                     const float* x = context_of(n).template in<float>(row) + c;
-                    for (int pixel = 0; pixel != row.in.pixels(); ++pixel, x += row.channels) {
+                    for (int pixel = 0; pixel != pixels; ++pixel, x += row.weights.channels) {
                         sum += double{*x};
                         squares += double{*x} * double{*x};
                     }
                 }
-                const double count = static_cast<double>(inputs.size()) * row.in.pixels();
+                const double count = static_cast<double>(inputs.size()) * pixels;
                 const double mean = sum / count, variance = std::max(0.0, squares / count - mean * mean) + 0.01;
-                arrays.running_mean[static_cast<std::size_t>(c)] = static_cast<float>(mean);
-                arrays.running_var[static_cast<std::size_t>(c)] = static_cast<float>(variance);
+                running_mean[static_cast<std::size_t>(c)] = static_cast<float>(mean);
+                running_var[static_cast<std::size_t>(c)] = static_cast<float>(variance);
                 all_means += mean;
                 all_variances += variance;
             }
-            averages.push_back(static_cast<float>(all_means / row.channels));
-            averages.push_back(static_cast<float>(all_variances / row.channels));
+            averages.push_back(static_cast<float>(all_means / row.weights.channels));
+            averages.push_back(static_cast<float>(all_variances / row.weights.channels));
         }
         for (std::size_t n = 0; n != inputs.size(); ++n) network::stage::steps[i](row, context_of(n));
     }

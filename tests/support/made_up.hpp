@@ -4,11 +4,13 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include <zeropoint/model/float_stage.hpp>
 
 #include "generator.hpp"
+#include "nodes.hpp"
 
 namespace made_up {
 
@@ -26,18 +28,18 @@ template <class Net> zp::float_model<Net> network(std::uint64_t seed = 1) {
     zp::float_model<Net> model;
     generator next(seed);
     for (const zp::node& row : model.rows()) {
-        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        if (row.kind == zp::op::batch_norm) {
-            const auto arrays = zp::view_of_batch_norm(row, block);
-            for (float& value : arrays.weight) value = row.affine ? next.real(0.5f, 1.5f) : 1.0f;
-            for (float& value : arrays.bias) value = row.affine ? next.real(-0.5f, 0.5f) : 0.0f;
-            for (float& value : arrays.running_mean) value = next.real(-0.5f, 0.5f);
-            for (float& value : arrays.running_var) value = next.real(0.25f, 2.0f);
-        } else if (row.weights != 0) {
-            const float size = std::sqrt(6.0f / static_cast<float>(row.channels == 0 ? 1 : row.weights / row.channels));
-            for (int i = 0; i != row.weights; ++i) block[i] = next.real(-size, size);
-            if (row.bias)
-                for (int c = 0; c != row.channels; ++c) block[zp::bias_offset(row) + c] = next.real(-0.5f, 0.5f);
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        if (zp_test::is(row, zp::op::batch_norm)) {
+            const bool affine = zp::parameters_of(zp_test::view_of(model.rows(), row)).arrays[0].in_state_dict;
+            for (float& value : zp_test::array_of(model, row, 0)) value = affine ? next.real(0.5f, 1.5f) : 1.0f;
+            for (float& value : zp_test::array_of(model, row, 1)) value = affine ? next.real(-0.5f, 0.5f) : 0.0f;
+            for (float& value : zp_test::array_of(model, row, 2)) value = next.real(-0.5f, 0.5f);
+            for (float& value : zp_test::array_of(model, row, 3)) value = next.real(0.25f, 2.0f);
+        } else if (row.weights.count != 0) {
+            const float size = std::sqrt(6.0f / static_cast<float>(row.weights.channels == 0 ? 1 : row.weights.count / row.weights.channels));
+            for (int i = 0; i != row.weights.count; ++i) block[i] = next.real(-size, size);
+            if (row.weights.has_bias)
+                for (float& value : zp_test::array_of(model, row, 1)) value = next.real(-0.5f, 0.5f);
         }
     }
     return model;
@@ -60,9 +62,8 @@ struct layer_floats {
 template <class Network> layer_floats parameters_of(const Network& model, const char* name) {
     for (const zp::node& row : model.rows()) {
         if (std::string_view(row.name) != name) continue;
-        const auto* block = reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
-        return {{block, block + row.weights},
-                {block + zp::bias_offset(row), block + zp::bias_offset(row) + row.channels}};
+        const auto weights = zp_test::array_of(model, row, 0), bias = zp_test::array_of(model, row, 1);
+        return {{weights.begin(), weights.end()}, {bias.begin(), bias.end()}};
     }
     return {};
 }

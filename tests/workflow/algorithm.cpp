@@ -30,13 +30,13 @@ template <class Config> std::string algorithms_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<net, Config>::rows())
         if (zp::is_weighted(row.kind))
-            text += (text.empty() ? "" : " ") + std::string(zp::kernel::name_of(row.algorithm));
+            text += (text.empty() ? "" : " ") + std::string(zp::kernel::name_of(row.by.algorithm));
     return text;
 }
 template <class Config> std::string goals_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<net, Config>::rows())
-        if (zp::is_weighted(row.kind)) text += (text.empty() ? "" : " ") + std::string(zp::name_of(row.policy.goal));
+        if (zp::is_weighted(row.kind)) text += (text.empty() ? "" : " ") + std::string(zp::name_of(row.by.policy.goal));
     return text;
 }
 
@@ -71,8 +71,8 @@ TEST_CASE("algorithms: an option beside one about numbers for the same layer") {
     using narrow = zp::qconfig<activations, zp::quantizer<zp::qint4, zp::per_channel_symmetric, zp::min_max_observer>>;
     using config = with<zp::for_layer<"a", zp::algorithm<conv2d_algorithm::direct>>, zp::for_layer<"a", narrow>>;
     const zp::node& row = zp::quantized<net, config>::rows()[2];
-    CHECK(row.weight_max == 7);
-    CHECK(row.algorithm == conv2d_algorithm::direct);
+    CHECK(row.weights.quant_max == 7);
+    CHECK(row.by.algorithm == conv2d_algorithm::direct);
 }
 
 TEST_CASE("algorithms: only those that a model takes are in its kernels") {

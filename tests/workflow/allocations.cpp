@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/operators/pad.hpp>
-#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/operators/pad.hpp>
+#include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/model/composition.hpp>

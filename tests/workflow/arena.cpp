@@ -18,16 +18,16 @@ namespace {
 template <class Graph> constexpr int most_alive(const Graph& g, bool scratch) {
     int most = 0;
     for (int i = 0; i != g.size; ++i) {
-        int alive = scratch ? g.nodes[i].scratch_bytes : 0;
+        int alive = scratch ? g.nodes[i].at.scratch_bytes : 0;
         for (int j = 0; j <= i; ++j) {
             bool read_later = j == i;
             for (int k = i; k != g.size; ++k)
                 for (int input = 0; input != g.nodes[k].input_count; ++input)
                     read_later = read_later || g.nodes[k].inputs[input] == j;
-            const bool sums = g.nodes[i].kind == zp::op::add || zp::has_residual(g.nodes[i]);
+            const bool sums = g.nodes[i].op->kind == &zp::op::add || zp::has_residual(g.nodes[i]);
             const bool in_place = j == i && i != 0 && sums;  // over one of its operands
-            if (read_later && !in_place && g.nodes[j].arena_offset != zp::in_user_output)
-                alive += g.nodes[j].out.size() * zp::size_of(g.nodes[j].type);
+            if (read_later && !in_place && g.nodes[j].at.arena_offset != zp::in_user_output)
+                alive += g.nodes[j].out.extents.size() * zp::size_of(g.nodes[j].out.storage);
         }
         most = std::max(most, alive);
     }

@@ -41,18 +41,18 @@ const std::vector<std::vector<float>>& data() {
 std::vector<double> mean_differences(const zp::node& row, const std::vector<float>& errors,
                                      const std::vector<std::vector<float>>& inputs) {
     const auto& w = row.window;
-    const int group_in = w.in.channels / w.groups, group_out = row.channels / w.groups;
+    const int group_in = w.in.channels / w.groups, group_out = row.weights.channels / w.groups;
     const int taps = w.kernel_height * w.kernel_width;
-    std::vector<double> sums(static_cast<std::size_t>(row.channels));
+    std::vector<double> sums(static_cast<std::size_t>(row.weights.channels));
     const auto place = [&](int out, int tap, int stride, int padding, int extent) {
-        if (row.kind != zp::op::conv_transpose2d) return out * stride - padding + tap;
+        if (row.op->kind != &zp::op::conv_transpose2d) return out * stride - padding + tap;
         const int up = out + padding - tap;
         return up >= 0 && up % stride == 0 ? up / stride : extent;
     };
     for (const std::vector<float>& x : inputs)
         for (int y = 0; y != w.out.height; ++y)
             for (int column = 0; column != w.out.width; ++column)
-                for (int c = 0; c != row.channels; ++c)
+                for (int c = 0; c != row.weights.channels; ++c)
                     for (int k = 0; k != taps * group_in; ++k) {
                         const int tap = k / group_in, ky = tap / w.kernel_width, kx = tap % w.kernel_width;
                         const int iy = place(y, ky, w.stride_height, w.padding_top, w.in.height),
@@ -81,7 +81,7 @@ template <class Config> std::pair<int, int> wrong_and_changed() {
         if (!zp::is_weighted(row.kind)) continue;
         const zp::node& producer = int8.rows()[static_cast<std::size_t>(row.inputs[0])];
         const zp::quantized_weights q = int8_network::stage::kernels::read_weighted(
-            row, producer, int8.ranges(), int8.parameters() + row.parameter_offset);
+            row, producer, int8.ranges(), int8.parameters() + row.at.parameter_offset);
         const auto floats = made_up::parameters_of(fused, row.name);
         // The inputs of the row in float.
         std::vector<std::vector<float>> inputs;

@@ -202,7 +202,7 @@ TEST_CASE("calibrate: NaN and infinity stop it with the layer's name") {
     // Finite data that overflow inside the network.
     auto trained = made_up::network<net>(1);
     for (float& weight :
-         std::span(reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].parameter_offset), 6))
+         std::span(reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].at.parameter_offset), 6))
         weight = 1e20f;
     inputs = {std::vector<float>(12, 1e20f)};
     CHECK(error_of<zp::error>([&] { zp::calibrate(zp::prepare<min_max>(trained), inputs); }) ==

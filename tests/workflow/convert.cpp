@@ -22,7 +22,7 @@ struct net : zp::model<zp::input<3, 3, 2>, zp::conv2d<"conv1", conv{.out_channel
                        zp::linear<"fc", 3>> {};
 
 template <class Net> float* floats_of(zp::float_model<Net>& model, int row) {
-    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].parameter_offset);
+    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
 }
 
 void check_against_script(const zp::float_model<net>& trained, const std::vector<std::vector<float>>& calibration,
@@ -70,7 +70,7 @@ TEST_CASE("convert: a channel of zero weights with a large bias gets a larger we
     zp::quantized<net, config>::workspace memory;
     int8.run(made_up::inputs<net>(1, 3).front().data(), y.data(), memory.bytes, [&](int i, const void* codes) {
         if (i != 2) return;
-        const zp::qparams range = int8.ranges()[int8.rows()[2].slot];
+        const zp::qparams range = int8.ranges()[int8.rows()[2].out.qparams_id];
         CHECK(std::fabs(zp::dequantize(static_cast<const std::uint8_t*>(codes)[3], range) - 1000.0f) < range.scale);
     });
 }
@@ -142,7 +142,7 @@ struct deepest_convolution : zp::model<zp::input<3, 3, 3655>, zp::conv2d<"fc", c
 template <class Net> void check_extremes(float low, float high) {
     auto trained = made_up::network<Net>(7);
     const zp::node& row = trained.rows()[1];
-    const int depth = row.weights / 3;
+    const int depth = row.weights.count / 3;
     float* weights = floats_of(trained, 1);
     for (int k = 0; k != depth; ++k) {
         weights[k] = -1;

@@ -12,8 +12,8 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/state_dict.hpp>
-#include <zeropoint/layer/activations.hpp>
-#include <zeropoint/layer/operators/attention.hpp>
+#include <zeropoint/operators/activations.hpp>
+#include <zeropoint/operators/attention.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
@@ -80,12 +80,12 @@ struct wide : zp::model<zp::input<1, 17, 64>, zp::encoder_layer<"layer", 4, 128>
 zp::float_model<wide> trained() {
     zp::float_model<wide> model;
     for (const zp::node& row : model.rows()) {
-        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        const bool norm = row.kind == zp::op::layer_norm;
-        const float size = row.channels == 0 ? 0.1f : 1.7f / std::sqrt(static_cast<float>(row.in.channels));
-        const auto values = made_up::values(static_cast<std::size_t>(row.parameter_bytes) / 4, 7, -size, size);
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        const bool norm = row.op->kind == &zp::op::layer_norm;
+        const float size = row.weights.channels == 0 ? 0.1f : 1.7f / std::sqrt(static_cast<float>(row.in.channels));
+        const auto values = made_up::values(static_cast<std::size_t>(row.at.parameter_bytes) / 4, 7, -size, size);
         std::copy(values.begin(), values.end(), block);
-        for (int i = 0; norm && i != row.out.channels; ++i) block[i] += 1;
+        for (int i = 0; norm && i != row.out.extents.channels; ++i) block[i] += 1;
     }
     return model;
 }
@@ -115,7 +115,7 @@ TEST_CASE("attention rows: quantize_dynamic takes the projections, as the layer 
     const auto dynamic = zp::quantize_dynamic(source);
     const auto again = zp::load<zp::dynamically_quantized<wide>>(zp::to_bytes(dynamic));
     int taken = 0;
-    for (const zp::node& row : dynamic.rows()) taken += row.dynamic;
+    for (const zp::node& row : dynamic.rows()) taken += row.is_dynamic();
     CHECK(taken == 6);
     constexpr zp::transformer options{.model = 64, .heads = 4, .feed_forward = 128};
     using policy = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric,

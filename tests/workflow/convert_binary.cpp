@@ -12,9 +12,9 @@
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/kernel/binary_reference.hpp>
 #include <zeropoint/kernel/elementwise_reference.hpp>
-#include <zeropoint/layer/operators/binary.hpp>
-#include <zeropoint/layer/operators/prelu.hpp>
-#include <zeropoint/layer/operators/sum.hpp>
+#include <zeropoint/operators/binary.hpp>
+#include <zeropoint/operators/prelu.hpp>
+#include <zeropoint/operators/sum.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
@@ -43,12 +43,12 @@ template <class Network> std::vector<trace_row> trace(const Network& model, cons
     std::vector<trace_row> rows;
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-        rows.push_back({row.out, {}});
-        for (int k = 0; k != row.out.size(); ++k) {
+        rows.push_back({row.out.extents, {}});
+        for (int k = 0; k != row.out.extents.size(); ++k) {
             const double value =
-                row.type == zp::scalar_type::float32
+                row.out.storage == zp::scalar_type::float32
                     ? double{static_cast<const float*>(values)[k]}
-                    : double(row.type == zp::scalar_type::int8 ? int{static_cast<const std::int8_t*>(values)[k]}
+                    : double(row.out.storage == zp::scalar_type::int8 ? int{static_cast<const std::int8_t*>(values)[k]}
                                                                : int{static_cast<const std::uint8_t*>(values)[k]});
             rows.back().values.push_back(value);
         }
@@ -102,6 +102,10 @@ int code_result(std::string_view kind, int a, const operand_grid& of_a, int b, c
     return reference::squared_difference(a, of_a, b, of_b, of_y);
 }
 
+constexpr const zp::operator_kind* tested[] = {
+    &zp::op::mul,     &zp::op::sub,                &zp::op::div,   &zp::op::maximum, &zp::op::minimum,
+    &zp::op::squared_difference, &zp::op::prelu, &zp::op::sum, &zp::op::mean};
+
 /// What the rows of this test compute, beside convolutions: how many were compared, and their noise.
 struct comparison {
     int rows = 0;
@@ -115,32 +119,32 @@ template <class Network> comparison compare_floats(const Network& model, const s
     const auto rows = trace(model, x);
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const zp::node& row = model.rows()[i];
-        if (row.described == nullptr) continue;
-        const std::string_view kind = row.described->kind;
+        if (!zp_test::is_one_of(row, tested)) continue;
+        const std::string_view kind = row.op->name;
         const trace_row& a = rows[static_cast<std::size_t>(row.inputs[0])];
-        const auto* slopes = reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
+        const auto* slopes = reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
         std::vector<double> expected(rows[i].values.size());
         if (row.input_count == 2) {
-            for (int k = 0; k != row.out.size(); ++k)
+            for (int k = 0; k != row.out.extents.size(); ++k)
                 expected[static_cast<std::size_t>(k)] = real_result(
-                    kind, value_at(a, row.out, k), value_at(rows[static_cast<std::size_t>(row.inputs[1])], row.out, k));
+                    kind, value_at(a, row.out.extents, k), value_at(rows[static_cast<std::size_t>(row.inputs[1])], row.out.extents, k));
         } else if (kind == "prelu") {
             for (std::size_t k = 0; k != expected.size(); ++k) {
-                const double slope = slopes[row.weights == 1 ? 0 : k % static_cast<std::size_t>(row.weights)];
+                const double slope = slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
                 expected[k] = a.values[k] > 0 ? a.values[k] : slope * a.values[k];
             }
         } else {
             for (int k = 0; k != a.extents.size(); ++k)
-                expected[folded_position(a.extents, row.out, k)] += a.values[static_cast<std::size_t>(k)];
+                expected[folded_position(a.extents, row.out.extents, k)] += a.values[static_cast<std::size_t>(k)];
             if (kind == "mean")
-                for (double& value : expected) value = value * row.out.size() / a.extents.size();
+                for (double& value : expected) value = value * row.out.extents.size() / a.extents.size();
         }
         ++found.rows;
         for (std::size_t k = 0; k != expected.size(); ++k) {
-            const bool bounded = row.activation == zp::op::clamp;
-            if (zp::is_clamp(row.activation)) expected[k] = std::max(expected[k], bounded ? double{row.lowest} : 0.0);
-            if (row.activation == zp::op::relu6) expected[k] = std::min(expected[k], 6.0);
-            if (bounded) expected[k] = std::min(expected[k], double{row.highest});
+            const bool bounded = zp_test::has_clamp(row, zp::op::clamp);
+            if (row.fused.clamp != nullptr) expected[k] = std::max(expected[k], bounded ? double{row.fused.lowest} : 0.0);
+            if (zp_test::has_clamp(row, zp::op::relu6)) expected[k] = std::min(expected[k], 6.0);
+            if (bounded) expected[k] = std::min(expected[k], double{row.fused.highest});
             if (!(std::abs(rows[i].values[k] - expected[k]) <= 1e-5 * (std::abs(expected[k]) + 1e-3)))
                 found.differences +=
                     "row " + std::to_string(i) + " " + std::string(kind) + " value " + std::to_string(k) + "\n";
@@ -149,29 +153,29 @@ template <class Network> comparison compare_floats(const Network& model, const s
     return found;
 }
 
-/// The described rows of an int8 network against their definitions over the codes they read.
+/// The rows of an int8 network against their definitions over the codes they read.
 template <class Network> comparison compare_codes(const Network& model, const std::vector<float>& x) {
     comparison found;
     const auto rows = trace(model, x);
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const zp::node& row = model.rows()[i];
-        if (row.described == nullptr) continue;
-        const std::string_view kind = row.described->kind;
+        if (!zp_test::is_one_of(row, tested)) continue;
+        const std::string_view kind = row.op->name;
         const auto grid = [&](int r) {
-            const zp::qparams& range = model.ranges()[model.rows()[static_cast<std::size_t>(r)].slot];
+            const zp::qparams& range = model.ranges()[model.rows()[static_cast<std::size_t>(r)].out.qparams_id];
             return operand_grid{range.scale, range.zero_point};
         };
         const trace_row& a = rows[static_cast<std::size_t>(row.inputs[0])];
         const operand_grid of_a = grid(row.inputs[0]), own = grid(static_cast<int>(i));
-        output_grid of_y{own.scale, own.zero_point, row.quant_min, row.quant_max};
-        if (zp::is_clamp(row.activation)) of_y.quant_min = std::max(row.quant_min, own.zero_point);
+        output_grid of_y{own.scale, own.zero_point, row.out.quant_min, row.out.quant_max};
+        if (row.fused.clamp != nullptr) of_y.quant_min = std::max(row.out.quant_min, own.zero_point);
         const auto code_of_bound = [&](float bound) {
             const int rounded = static_cast<int>(std::nearbyint(bound * (1 / own.scale))) + own.zero_point;
-            return std::clamp(rounded, row.quant_min, row.quant_max);
+            return std::clamp(rounded, row.out.quant_min, row.out.quant_max);
         };
-        if (row.activation == zp::op::relu6) of_y.quant_max = code_of_bound(6);
-        if (row.activation == zp::op::clamp)
-            of_y.quant_min = code_of_bound(row.lowest), of_y.quant_max = code_of_bound(row.highest);
+        if (zp_test::has_clamp(row, zp::op::relu6)) of_y.quant_max = code_of_bound(6);
+        if (zp_test::has_clamp(row, zp::op::clamp))
+            of_y.quant_min = code_of_bound(row.fused.lowest), of_y.quant_max = code_of_bound(row.fused.highest);
         const double low = double{own.scale} * (of_y.quant_min - own.zero_point);
         const double high = double{own.scale} * (of_y.quant_max - own.zero_point);
         std::vector<int> expected(rows[i].values.size());
@@ -180,26 +184,26 @@ template <class Network> comparison compare_codes(const Network& model, const st
         if (row.input_count == 2) {
             const trace_row& b = rows[static_cast<std::size_t>(row.inputs[1])];
             const operand_grid of_b = grid(row.inputs[1]);
-            for (int k = 0; k != row.out.size(); ++k) {
-                const double left = value_at(a, row.out, k), right = value_at(b, row.out, k);
+            for (int k = 0; k != row.out.extents.size(); ++k) {
+                const double left = value_at(a, row.out.extents, k), right = value_at(b, row.out.extents, k);
                 expected[static_cast<std::size_t>(k)] =
                     code_result(kind, static_cast<int>(left), of_a, static_cast<int>(right), of_b, of_y);
                 exact[static_cast<std::size_t>(k)] = real_result(kind, real(left, of_a), real(right, of_b));
             }
         } else if (kind == "prelu") {
-            const auto* slopes = reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
+            const auto* slopes = reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
             for (std::size_t k = 0; k != expected.size(); ++k) {
-                const float slope = slopes[row.weights == 1 ? 0 : k % static_cast<std::size_t>(row.weights)];
+                const float slope = slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
                 expected[k] = reference::prelu(static_cast<int>(a.values[k]), of_a, slope, of_y);
                 const double value = real(a.values[k], of_a);
                 exact[k] = value > 0 ? value : value * double{slope};
             }
         } else {
-            const int divisor = kind == "mean" ? a.extents.size() / row.out.size() : 1;
+            const int divisor = kind == "mean" ? a.extents.size() / row.out.extents.size() : 1;
             const std::vector<int> codes = codes_of(a);
-            reference::sum_axes(a.extents, row.out, codes.data(), of_a, divisor, of_y, expected.data());
+            reference::sum_axes(a.extents, row.out.extents, codes.data(), of_a, divisor, of_y, expected.data());
             for (int k = 0; k != a.extents.size(); ++k)
-                exact[folded_position(a.extents, row.out, k)] +=
+                exact[folded_position(a.extents, row.out.extents, k)] +=
                     real(a.values[static_cast<std::size_t>(k)], of_a) / divisor;
         }
         ++found.rows;
@@ -209,7 +213,7 @@ template <class Network> comparison compare_codes(const Network& model, const st
                 found.differences += "row " + std::to_string(i) + " " + std::string(kind) + " value " +
                                      std::to_string(k) + ": " + std::to_string(rows[i].values[k]) + ", expected " +
                                      std::to_string(expected[k]) + "\n";
-            const double wanted = zp::is_clamp(row.activation) ? std::clamp(exact[k], low, high) : exact[k];
+            const double wanted = row.fused.clamp != nullptr ? std::clamp(exact[k], low, high) : exact[k];
             signal += wanted * wanted;
             noise += std::pow(real(rows[i].values[k], own) - wanted, 2);
         }
@@ -230,7 +234,7 @@ std::vector<float> normal(std::size_t count, std::uint64_t seed) {
 }
 
 /// Through all stages, and a file, on normal data.
-template <class Net, class Config> void check(int described, double least_sqnr) {
+template <class Net, class Config> void check(int rows, double least_sqnr) {
     const auto trained = made_up::network<Net>(9);
     std::vector<std::vector<float>> inputs;
     for (std::uint64_t seed = 0; seed != 8; ++seed)
@@ -245,8 +249,8 @@ template <class Net, class Config> void check(int described, double least_sqnr) 
         CHECK(of_floats.differences == "");
         CHECK(of_codes.differences == "");
         CHECK(of_loaded.differences == "");
-        CHECK(of_trained.rows == described);
-        CHECK(of_codes.rows == described);
+        CHECK(of_trained.rows == rows);
+        CHECK(of_codes.rows == rows);
         CHECK(of_codes.least_sqnr > least_sqnr);
         CHECK(trace(int8, x).back().values == trace(loaded, x).back().values);
     }
@@ -295,7 +299,7 @@ TEST_CASE("convert: scales that an operator cannot compute with are an error of 
     auto int8 = zp::convert(zp::calibrate(zp::prepare<config<zp::quint8>>(zp::fuse(trained)),
                                           std::vector<std::vector<float>>{normal(2048, 1)}));
     for (const zp::node& row : int8.rows())
-        if (row.kind == zp::op::sub) int8.ranges()[row.slot].scale = 1e-12f;
+        if (row.op->kind == &zp::op::sub) int8.ranges()[row.out.qparams_id].scale = 1e-12f;
     CHECK_THROWS_WITH_AS(zp::load<int8_network>(zp::to_bytes(int8), "memory"), doctest::Contains("too far apart"),
                          zp::file_error);
 }

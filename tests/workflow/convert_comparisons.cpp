@@ -1,26 +1,30 @@
 // Comparisons of activations and with constants: every stage, row by row, and what they are for, conditions and masks.
 #include <zeropoint/kernel/compare_reference.hpp>
-#include <zeropoint/layer/operators/binary.hpp>
-#include <zeropoint/layer/operators/compare.hpp>
-#include <zeropoint/layer/operators/where.hpp>
+#include <zeropoint/operators/binary.hpp>
+#include <zeropoint/operators/compare.hpp>
+#include <zeropoint/operators/where.hpp>
 
-#include "described_rows.hpp"
+#include "operator_rows.hpp"
 
 #include <ratio>
 
 namespace {
 
-using described_rows::written;
+using operator_rows::written;
 using zp::identity;
 using zp::kernel::comparison;
 
+/// In the order of zp::kernel::comparison.
+constexpr const zp::operator_kind* tested[] = {&zp::op::equal,      &zp::op::not_equal, &zp::op::less,
+                                               &zp::op::less_equal, &zp::op::greater,   &zp::op::greater_equal};
+
 comparison comparison_of(const zp::node& row) {
-    return static_cast<comparison>(static_cast<int>(row.kind) - static_cast<int>(zp::op::equal));
+    return static_cast<comparison>(std::find(std::begin(tested), std::end(tested), row.op->kind) - std::begin(tested));
 }
 
 /// The real number of a ratio that a row compares with.
 double constant_of(const zp::node& row) {
-    return double{static_cast<float>(double(row.described->options[0]) / row.described->options[1])};
+    return double{static_cast<float>(double(row.op->options[0]) / row.op->options[1])};
 }
 bool is_true(comparison which, double a, double b) {
     switch (which) {
@@ -35,10 +39,10 @@ bool is_true(comparison which, double a, double b) {
 
 std::vector<double> real_result(const zp::node& row, const std::vector<written>& x) {
     std::vector<double> y;
-    for (int i = 0; i != row.out.size(); ++i) {
-        const double a = x[0].numbers[described_rows::place_in(x[0].extents, row.out, i)];
+    for (int i = 0; i != row.out.extents.size(); ++i) {
+        const double a = x[0].numbers[operator_rows::place_in(x[0].extents, row.out.extents, i)];
         const double b =
-            x.size() == 1 ? constant_of(row) : x[1].numbers[described_rows::place_in(x[1].extents, row.out, i)];
+            x.size() == 1 ? constant_of(row) : x[1].numbers[operator_rows::place_in(x[1].extents, row.out.extents, i)];
         y.push_back(is_true(comparison_of(row), a, b));
     }
     return y;
@@ -47,9 +51,9 @@ std::vector<double> code_result(const zp::node& row, const std::vector<written>&
     CHECK(range == zp::qparams{1.0f, 0});
     if (x.size() == 1) return real_result(row, {x[0].real()});
     std::vector<double> y;
-    for (int i = 0; i != row.out.size(); ++i) {
+    for (int i = 0; i != row.out.extents.size(); ++i) {
         const auto code = [&](const written& operand) {
-            return static_cast<int>(operand.numbers[described_rows::place_in(operand.extents, row.out, i)]);
+            return static_cast<int>(operand.numbers[operator_rows::place_in(operand.extents, row.out.extents, i)]);
         };
         y.push_back(zp::kernel::reference::compare(comparison_of(row), code(x[0]), x[0].range.scale,
                                                    x[0].range.zero_point, code(x[1]), x[1].range.scale,
@@ -82,21 +86,21 @@ struct chosen : zp::model<zp::input<6, 5, 12>,
 }  // namespace
 
 TEST_CASE_TEMPLATE("convert: comparisons of two activations", Dtype, zp::quint8, zp::qint8) {
-    described_rows::check<of_two, described_rows::config<Dtype>>(6, real_result, code_result);
+    operator_rows::check<of_two, operator_rows::config<Dtype>>(6, tested, real_result, code_result);
 }
 
 TEST_CASE("convert: comparisons of operands that spread, and with constants") {
-    described_rows::check<spreading, described_rows::config<zp::qint8>>(4, real_result, code_result);
-    described_rows::check<with_constants, described_rows::config<zp::quint8>>(6, real_result, code_result);
+    operator_rows::check<spreading, operator_rows::config<zp::qint8>>(4, tested, real_result, code_result);
+    operator_rows::check<with_constants, operator_rows::config<zp::quint8>>(6, tested, real_result, code_result);
 }
 
 TEST_CASE("convert: a comparison is a condition and a mask") {
-    using config = described_rows::config<zp::qint8>;
+    using config = operator_rows::config<zp::qint8>;
     const zp::float_model<chosen> trained{};
     std::vector<std::vector<float>> inputs;
-    for (std::uint64_t seed = 0; seed != 6; ++seed) inputs.push_back(described_rows::normal(360, seed));
+    for (std::uint64_t seed = 0; seed != 6; ++seed) inputs.push_back(operator_rows::normal(360, seed));
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<config>(zp::fuse(trained)), inputs));
-    for (const zp::node& row : int8.rows()) CHECK((row.described == nullptr || row.type == zp::scalar_type::int8));
+    for (const zp::node& row : int8.rows()) CHECK((row.described == nullptr || row.out.storage == zp::scalar_type::int8));
     double signal = 0, noise = 0;
     for (const auto& x : inputs) {
         std::vector<float> y(360), z(360);

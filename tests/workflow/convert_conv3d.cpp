@@ -9,7 +9,7 @@
 
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/layer/operators/volume_pooling.hpp>
+#include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
@@ -138,22 +138,22 @@ std::vector<double> codes_of(const zp::safetensors_file& file, const zp::node& r
     auto weights = doubles(tensor<Weight>(file, name + ".weight"));
     const auto scales = tensor<float>(file, name + ".weight_scale");
     const auto bias = tensor<std::int32_t>(file, name + ".bias");
-    if (row.affine_weights) {
+    if (row.weights.affine) {
         const auto zero_points = tensor<std::int32_t>(file, name + ".weight_zero_point");
         for (std::size_t i = 0; i != weights.size(); ++i)
             weights[i] -= zero_points[i / (weights.size() / zero_points.size())];
     }
-    std::vector<double> y = products(row.in, row.out, o, x, weights);
+    std::vector<double> y = products(row.in, row.out.extents, o, x, weights);
     for (std::size_t i = 0; i != y.size(); ++i) {
-        const std::size_t c = i % static_cast<std::size_t>(row.out.channels);
+        const std::size_t c = i % static_cast<std::size_t>(row.out.extents.channels);
         const auto sum = static_cast<std::int64_t>(y[i]) + bias[c];
         const double steps = residual == nullptr
                                  ? simulation::requantized(simulation::policy::nearest_even, sum, 0, x_range.scale,
                                                            scales[c], y_range.scale)
                                  : simulation::requantized_sum(sum, static_cast<int>(x[i]), x_range.scale,
                                                                x_range.scale, scales[c], y_range.scale);
-        y[i] = std::clamp(steps + y_range.zero_point, relu ? double(y_range.zero_point) : double(row.quant_min),
-                          double(row.quant_max));
+        y[i] = std::clamp(steps + y_range.zero_point, relu ? double(y_range.zero_point) : double(row.out.quant_min),
+                          double(row.out.quant_max));
     }
     return y;
 }
@@ -179,8 +179,8 @@ template <class Net> zp::float_model<Net> trained_network() {
     auto model = made_up::network<Net>(11);
     for (const zp::node& row : model.rows())
         if (zp::is_weighted(row.kind)) {
-            auto* weights = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-            for (int i = 0; i != row.weights; ++i) weights[i] *= 0.5f;
+            auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+            for (int i = 0; i != row.weights.count; ++i) weights[i] *= 0.5f;
         }
     return model;
 }
@@ -206,9 +206,9 @@ template <class Net, class Config, class Weight> void check_chain() {
     const auto loaded = zp::load<zp::quantized<Net, Config>>(bytes, "int8");
     CHECK(zp::to_bytes(loaded) == bytes);
     CHECK(file.expect("b.weight").shape == Net::second_weight);
-    const auto range = [&](std::size_t row) { return int8.ranges()[int8.rows()[row].slot]; };
+    const auto range = [&](std::size_t row) { return int8.ranges()[int8.rows()[row].out.qparams_id]; };
     for (const auto& x : inputs) {
-        auto y = quantized(x, range(1), int8.rows()[1].quant_min, int8.rows()[1].quant_max);
+        auto y = quantized(x, range(1), int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max);
         for (std::size_t i = 0; i != 3; ++i)
             y = codes_of<Weight>(file, int8.rows()[2 + i], Net::options[i], y, range(1 + i), range(2 + i), i == 0);
         CHECK(doubles(run(int8, x)) == dequantized(y, range(4)));
@@ -267,7 +267,7 @@ TEST_CASE("convert: a residual is added in the convolution, before its one round
     REQUIRE(int8.rows().size() == 4);
     const auto bytes = zp::to_bytes(int8);
     const auto file = zp::safetensors_file::parse(bytes, "int8");
-    const zp::qparams x_range = int8.ranges()[int8.rows()[1].slot], y_range = int8.ranges()[int8.rows()[2].slot];
+    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[int8.rows()[2].out.qparams_id];
     for (const auto& x : inputs) {
         const auto codes = quantized(x, x_range, 0, 255);
         const auto y = codes_of<std::int8_t>(file, int8.rows()[2], same, codes, x_range, y_range, true, &codes);

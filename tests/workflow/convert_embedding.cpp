@@ -14,7 +14,7 @@
 
 #include <zeropoint/analysis/model_graph.hpp>
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/layer/operators/embedding.hpp>
+#include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/scheme/quantize.hpp>
@@ -71,7 +71,7 @@ template <class T, class Network> std::vector<T> values_of(const Network& model,
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         if (std::string_view(row.name) != name) return;
-        found.resize(static_cast<std::size_t>(row.out.size()));
+        found.resize(static_cast<std::size_t>(row.out.extents.size()));
         std::memcpy(found.data(), values, found.size() * sizeof(T));
     });
     return found;
@@ -99,12 +99,12 @@ template <class Network> void check_files(const Network& model, const std::vecto
 template <class T, class Network, class Float>
 void check_codes(const Network& int8, const Float& trained, const sentence& x, const char* name) {
     const zp::node& row = row_of(int8, name);
-    REQUIRE(row.type == zp::scalar_type_of<T>);
+    REQUIRE(row.out.storage == zp::scalar_type_of<T>);
     const auto floats = values_of<float>(trained, x, name);
     const auto codes = values_of<T>(int8, x, name);
     REQUIRE(codes.size() == floats.size());
     for (std::size_t i = 0; i != codes.size(); ++i)
-        CHECK(codes[i] == zp::quantize(floats[i], int8.ranges()[row.slot], row.quant_min, row.quant_max));
+        CHECK(codes[i] == zp::quantize(floats[i], int8.ranges()[row.out.qparams_id], row.out.quant_min, row.out.quant_max));
 }
 
 // Linear layers stay float here: their kernels take long to compile.
@@ -149,7 +149,7 @@ TEST_CASE("embedding: int8 rows are codes of the output's grid, equal to the qua
     CHECK(report.warnings.empty());
     const auto int8 = zp::convert(observed);
     CHECK(row_of(int8, "input").is_indices());
-    CHECK(int8.rows()[1].parameter_bytes == words * columns);
+    CHECK(int8.rows()[1].at.parameter_bytes == words * columns);
     for (const sentence& x : {data[0], data[7]}) {
         check_codes<std::uint8_t>(int8, trained, x, "words");
         check_codes<std::uint8_t>(int8, trained, x, "places");
@@ -160,7 +160,7 @@ TEST_CASE("embedding: int8 rows are codes of the output's grid, equal to the qua
     CHECK(error_of<zp::value_error>([&] { run(int8, sentence(length, words)); }) ==
           "words: index 61 at position 0 is outside of the table's 61 rows");
     const zp::model_table table = zp::table_of(int8);
-    CHECK(table.rows[0].type == zp::scalar_type::int32);
+    CHECK(table.rows[0].out.storage == zp::scalar_type::int32);
     CHECK(table.rows[0].quantization.scale == 0);
     CHECK(table.rows[1].operation == "embedding");
     CHECK(zp::to_dot(int8).find("input\\n1x9x1 int32\"]") != std::string::npos);
@@ -243,7 +243,7 @@ TEST_CASE("embedding: state dicts have it as name.weight, rows x columns") {
 
 TEST_CASE("embedding: weights that are not finite are an error with the layer's name") {
     auto broken = trained;
-    auto* table = reinterpret_cast<float*>(broken.parameters() + broken.rows()[1].parameter_offset);
+    auto* table = reinterpret_cast<float*>(broken.parameters() + broken.rows()[1].at.parameter_offset);
     table[2 * columns] = std::numeric_limits<float>::infinity();
     CHECK(error_of<zp::calibration_error>([&] { zp::quantize_dynamic<dynamic_tables<8>>(broken); }) ==
           "words.weight: expected finite weights, row 2 has inf");
@@ -285,7 +285,7 @@ TEST_CASE("embedding: vectors of PyTorch, whose tables were packed") {
     const std::string group = "embedding_byte/1";
     const auto packed = golden.values<std::uint8_t>(group + "/table");  // a row: its codes, scale, lowest value
     zp::float_model<rows> model;
-    auto* table = reinterpret_cast<float*>(model.parameters() + model.rows()[1].parameter_offset);
+    auto* table = reinterpret_cast<float*>(model.parameters() + model.rows()[1].at.parameter_offset);
     for (std::size_t row = 0; row != 23; ++row) {
         const std::uint8_t* codes = packed.data() + row * 24;
         float range[2];

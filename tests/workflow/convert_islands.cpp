@@ -50,9 +50,9 @@ template <class Int8> std::vector<std::vector<float>> float_rows(const Int8& mod
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         std::vector<float> found;
-        if (row.type == zp::scalar_type::float32)
-            found.assign(static_cast<const float*>(values), static_cast<const float*>(values) + row.out.size());
-        if (!found.empty() && row.kind != op::input && row.kind != op::dequantize && row.kind != op::custom)
+        if (row.out.storage == zp::scalar_type::float32)
+            found.assign(static_cast<const float*>(values), static_cast<const float*>(values) + row.out.extents.size());
+        if (!found.empty() && row.op->kind != &op::input && row.op->kind != &op::dequantize && row.op->kind != &op::custom)
             CHECK(float_reference::difference(found, float_reference::row_output(row, exact, model.parameters())) <
                   3e-6);
         exact.emplace_back(found.begin(), found.end());

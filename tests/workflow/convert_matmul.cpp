@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/layer/operators/matmul.hpp>
+#include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 

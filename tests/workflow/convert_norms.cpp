@@ -9,10 +9,10 @@
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/kernel/normalize_reference.hpp>
 #include <zeropoint/kernel/softmax_reference.hpp>
-#include <zeropoint/layer/operators/batch_norm.hpp>
-#include <zeropoint/layer/operators/group_norm.hpp>
-#include <zeropoint/layer/operators/layer_norm.hpp>
-#include <zeropoint/layer/operators/softmax.hpp>
+#include <zeropoint/operators/unfused_batch_norm.hpp>
+#include <zeropoint/operators/group_norm.hpp>
+#include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/softmax.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 
@@ -69,15 +69,15 @@ template <class Net> std::vector<std::vector<float>> normal_inputs(std::size_t c
 template <class Net> zp::float_model<Net> trained_network() {
     auto model = made_up::network<Net>(3);
     const zp::node& row = model.rows()[1];
-    auto* values = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-    for (int i = 0; i != row.weights; ++i) values[i] = values[i] / 4 + (i < row.weights / 2 ? 1.0f : 0.0f);
-    if (row.kind == zp::op::unfused_batch_norm)
-        for (int i = row.weights - 12; i != row.weights; ++i) values[i] = 1 + std::abs(values[i]);
+    auto* values = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+    for (int i = 0; i != row.weights.count; ++i) values[i] = values[i] / 4 + (i < row.weights.count / 2 ? 1.0f : 0.0f);
+    if (row.op->kind == &zp::op::unfused_batch_norm)
+        for (int i = row.weights.count - 12; i != row.weights.count; ++i) values[i] = 1 + std::abs(values[i]);
     return model;
 }
 template <class Net> const float* parameters_of(const zp::float_model<Net>& model) {
     const zp::node& row = model.rows()[1];
-    return row.weights == 0 ? nullptr : reinterpret_cast<const float*>(model.parameters() + row.parameter_offset);
+    return row.weights.count == 0 ? nullptr : reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
 }
 
 // All stages of a network of one row: `exact(x, y)` gives the output as doubles, `codes(x, row, ranges, y)` the codes.
@@ -87,7 +87,7 @@ template <class Net, class Config, class Exact, class Codes> void check_stages(E
     const auto int8 = simulation::converted<Config>(trained, inputs);
     REQUIRE(int8.rows().size() == 4);  // input, quantize, the layer, dequantize
     const zp::node& row = int8.rows()[2];
-    const zp::qparams x_range = int8.ranges()[int8.rows()[1].slot], y_range = int8.ranges()[row.slot];
+    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[row.out.qparams_id];
     const auto bytes = zp::to_bytes(int8);
     const auto loaded = zp::load<zp::quantized<Net, Config>>(bytes, "int8");
     CHECK(zp::to_bytes(loaded) == bytes);
@@ -107,7 +107,7 @@ template <class Net, class Config, class Exact, class Codes> void check_stages(E
         exact(image, real, parameters_of(trained));
         std::vector<code<Config>> x(size), codes(size);
         for (std::size_t i = 0; i != size; ++i)
-            x[i] = static_cast<code<Config>>(zp::quantize(image[i], x_range, row.quant_min, row.quant_max));
+            x[i] = static_cast<code<Config>>(zp::quantize(image[i], x_range, row.out.quant_min, row.out.quant_max));
         expected_codes(x, row, x_range, y_range, codes, parameters_of(trained));
         for (std::size_t i = 0; i != size; ++i) {
             CHECK(std::abs(double{floats[i]} - real[i]) < 1e-5 * (1 + std::abs(real[i])));
@@ -148,7 +148,7 @@ template <class Net, class Config> void check_norm(const grouping& g, float epsi
                 reference::normalize(
                     x.data(), g.together, [&](std::size_t i) { return g.at(group, i); },
                     [&](std::size_t i) { return g.parameter(group, i); }, x_range.scale, epsilon, weight(p), bias(p),
-                    y_range.scale, y_range.zero_point, relu ? y_range.zero_point : row.quant_min, row.quant_max,
+                    y_range.scale, y_range.zero_point, relu ? y_range.zero_point : row.out.quant_min, row.out.quant_max,
                     y.data());
         });
 }
@@ -169,7 +169,7 @@ template <class Net, class Config> void check_batch_norm(float epsilon, bool aff
         [=](const auto& x, const zp::node& row, zp::qparams x_range, zp::qparams y_range, auto& y, const float* p) {
             reference::batch_norm(x.data(), pixels, channels, x_range.scale, x_range.zero_point, weight(p), bias(p),
                                   arrays(p), arrays(p) + channels, epsilon, y_range.scale, y_range.zero_point,
-                                  row.quant_min, row.quant_max, y.data());
+                                  row.out.quant_min, row.out.quant_max, y.data());
         });
 }
 
@@ -187,11 +187,11 @@ template <class Net, class Config> void check_softmax(bool logarithm) {
         },
         [=](const auto& x, const zp::node& row, zp::qparams x_range, zp::qparams y_range, auto& y, const float*) {
             CHECK(y_range.scale == (logarithm ? 16.0f / 256 : 1.0f / 256));
-            CHECK(y_range.zero_point == (logarithm ? row.quant_max : row.quant_min));
+            CHECK(y_range.zero_point == (logarithm ? row.out.quant_max : row.out.quant_min));
             (logarithm ? reference::log_softmax<code<Config>, code<Config>>
                        : reference::softmax<code<Config>, code<Config>>)(x.data(), pixels, channels, x_range.scale,
                                                                          y_range.scale, y_range.zero_point,
-                                                                         row.quant_min, row.quant_max, y.data());
+                                                                         row.out.quant_min, row.out.quant_max, y.data());
         });
 }
 
@@ -238,7 +238,7 @@ TEST_CASE("layer_norm over an image: PyTorch's order in files; a bias may be lef
 TEST_CASE("convert: a weight that no float holds in steps of the output is an error with the layer's name") {
     using net = one<zp::layer_norm<"norm">>;
     auto trained = trained_network<net>();
-    auto* values = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].parameter_offset);
+    auto* values = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].at.parameter_offset);
     std::fill_n(values, channels, 1.0f);
     values[0] = 3e38f;  // of a channel that always is the mean: the outputs stay small
     std::vector<float> image(size);

@@ -105,8 +105,8 @@ TEST_CASE_TEMPLATE("convert: a described operator, its fused clamp, arrays and p
     const auto int8 = simulation::converted<Config>(trained, calibration);
     REQUIRE(int8.rows().size() == 6);  // input, quantize, a, own + relu6, b, dequantize
     CHECK(int8.rows()[3].activation == zp::op::relu6);
-    CHECK(int8.rows()[3].arena_offset == int8.rows()[2].arena_offset);  // elementwise
-    const float* parameters = reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].parameter_offset);
+    CHECK(int8.rows()[3].at.arena_offset == int8.rows()[2].at.arena_offset);  // elementwise
+    const float* parameters = reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].at.parameter_offset);
     simulation::script<net, Config> s(trained, calibration);
     for (const auto& image : made_up::inputs<net>(4, 82, -4, 4)) {
         const auto a = s.convolve("a", s.quantize(s.input(image), s.range("input")), square(1), s.range("a"));
@@ -135,7 +135,7 @@ TEST_CASE("load and save: the arrays of a described operator have their names an
     CHECK(zp::to_bytes(zp::load<net>(bytes, "net")) == bytes);
     const auto file = zp::safetensors_file::parse(bytes, "net");
     const std::vector<float> weights = file.finite_floats("own.weight", {3, 2, 3});
-    const float* inside = reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].parameter_offset);
+    const float* inside = reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].at.parameter_offset);
     for (int c = 0; c != 3; ++c)
         for (int pixel = 0; pixel != 6; ++pixel)
             CHECK(weights[static_cast<std::size_t>(c * 6 + pixel)] == inside[pixel * 3 + c]);
@@ -156,7 +156,7 @@ TEST_CASE("load and save: the arrays of a described operator have their names an
 
 TEST_CASE("convert: scales that an operator does not compute are an error with its name") {
     auto trained = made_up::network<net>(5);
-    auto* own = reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].parameter_offset);
+    auto* own = reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].at.parameter_offset);
     for (int i = 0; i != 18; ++i) own[i] = 0;
     const auto calibrate = [&](float offset) {
         auto calibrated =
@@ -188,7 +188,7 @@ TEST_CASE("convert: inputs on one grid are brought there, or were there from the
 
 TEST_CASE("convert: an operator of a known range") {
     const auto int8 = simulation::converted<config>(made_up::network<portions>(8), made_up::inputs<portions>(5, 8));
-    const zp::qparams& range = int8.ranges()[int8.rows()[3].slot];
+    const zp::qparams& range = int8.ranges()[int8.rows()[3].out.qparams_id];
     CHECK(range == zp::qparams{1.0f / 256, 0});
     std::vector<float> y(3);
     int8(made_up::inputs<portions>(1, 9)[0], y);

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include <zeropoint/layer/operators/gather_nd.hpp>
-#include <zeropoint/layer/operators/slice.hpp>
+#include <zeropoint/operators/gather_nd.hpp>
+#include <zeropoint/operators/slice.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE("convert: gather_nd and scatter_nd move codes; zeros are zero
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<config<Dtype>>(zp::fuse(zp::float_model<net>())), seen));
     const zp::qparams range = int8.ranges()[0];
     for (const zp::node& row : int8.rows())
-        if (row.slot >= 0) CHECK(int8.ranges()[static_cast<std::size_t>(row.slot)] == range);
+        if (row.out.qparams_id >= 0) CHECK(int8.ranges()[static_cast<std::size_t>(row.out.qparams_id)] == range);
     for (const std::vector<float>& x : seen) {
         std::vector<float> on_grid(x);
         for (float& value : on_grid) value = zp::dequantize(zp::quantize<Dtype>(value, range), range);

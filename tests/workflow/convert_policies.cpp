@@ -30,9 +30,9 @@ template <class Config> void check(policy how) {
     auto trained = made_up::network<net>(8);
     // A nearly dead channel: 2^-20 of the others' weights, so multipliers range over many powers of two.
     for (const zp::node& row : trained.rows())
-        if (row.kind == zp::op::conv2d)
-            for (int k = 0; k != row.weights / row.channels; ++k)
-                reinterpret_cast<float*>(trained.parameters() + row.parameter_offset)[k] *= 0x1p-20f;
+        if (row.op->kind == &zp::op::conv2d)
+            for (int k = 0; k != row.weights.count / row.weights.channels; ++k)
+                reinterpret_cast<float*>(trained.parameters() + row.at.parameter_offset)[k] *= 0x1p-20f;
     const auto calibration = made_up::inputs<net>(4, 8);
     const auto int8 = simulation::converted<Config>(trained, calibration);
     simulation::script<net, Config> s(trained, calibration, how);

@@ -9,17 +9,17 @@
 
 #include <zeropoint/kernel/interpolate_reference.hpp>
 #include <zeropoint/kernel/rearrange_reference.hpp>
-#include <zeropoint/layer/operators/argmax.hpp>
-#include <zeropoint/layer/operators/batch_space.hpp>
-#include <zeropoint/layer/operators/full_like.hpp>
-#include <zeropoint/layer/operators/gather.hpp>
-#include <zeropoint/layer/operators/interpolate.hpp>
-#include <zeropoint/layer/operators/pad.hpp>
-#include <zeropoint/layer/operators/permute.hpp>
-#include <zeropoint/layer/operators/reshape.hpp>
-#include <zeropoint/layer/operators/shuffle.hpp>
-#include <zeropoint/layer/operators/slice.hpp>
-#include <zeropoint/layer/operators/where.hpp>
+#include <zeropoint/operators/argmax.hpp>
+#include <zeropoint/operators/batch_space.hpp>
+#include <zeropoint/operators/full_like.hpp>
+#include <zeropoint/operators/gather.hpp>
+#include <zeropoint/operators/interpolate.hpp>
+#include <zeropoint/operators/pad.hpp>
+#include <zeropoint/operators/permute.hpp>
+#include <zeropoint/operators/reshape.hpp>
+#include <zeropoint/operators/shuffle.hpp>
+#include <zeropoint/operators/slice.hpp>
+#include <zeropoint/operators/where.hpp>
 #include <zeropoint/zeropoint.hpp>
 
 #include "../support/made_up.hpp"
@@ -66,7 +66,7 @@ struct dilated : zp::model<zp::input<8, 12, 5>,
 struct in_blocks : zp::model<zp::input<8, 12, 5>, zp::space_to_batch<2, 3>,
     zp::conv3d<"c", zp::volume_conv{.out_channels = 6, .kernel = {1, 3, 3}}>, zp::batch_to_space<2, 3>> {};
 struct there_and_back : zp::model<zp::input<8, 12, 5>, zp::space_to_batch<4, 2>, zp::abs, zp::batch_to_space<4, 2>> {};
-static_assert(zp::float_model<in_blocks>::rows()[1].out == zp::shape{4, 4, 5, 6});
+static_assert(zp::float_model<in_blocks>::rows()[1].out.extents == zp::shape{4, 4, 5, 6});
 static_assert(zp::float_model<in_blocks>::output_shape == zp::float_model<dilated>::output_shape);
 template <class Constant> struct filled : zp::model<zp::input<2, 3, 4>, zp::full_like<Constant>> {};
 
@@ -137,7 +137,7 @@ template <class Network> std::vector<float> run(const Network& network, const st
 }
 // Codes as floats, which hold them exactly.
 template <class Network> zp::qparams range_of(const Network& network, int row) {
-    return network.ranges()[Network::rows()[static_cast<std::size_t>(row)].slot];
+    return network.ranges()[Network::rows()[static_cast<std::size_t>(row)].out.qparams_id];
 }
 std::vector<float> dequantized(const std::vector<float>& x, const zp::qparams& range, int low, int high) {
     std::vector<float> y;
@@ -157,7 +157,7 @@ double decibels(const auto& exact, const auto& int8, const std::vector<std::vect
 }
 int boundaries(std::span<const zp::node> rows) {
     int count = 0;
-    for (const zp::node& row : rows) count += row.kind == zp::op::quantize || row.kind == zp::op::dequantize;
+    for (const zp::node& row : rows) count += row.op->kind == &zp::op::quantize || row.op->kind == &zp::op::dequantize;
     return count;
 }
 

@@ -12,7 +12,7 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/state_dict.hpp>
-#include <zeropoint/layer/operators/recurrent.hpp>
+#include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
 #include <zeropoint/model/composition.hpp>
@@ -142,15 +142,15 @@ template <class Net, class Config> void compare_with_static(int hidden) {
     static_assert(zp::budget_of<zp::quantized<Net, Config>>.boundaries == 0);
     const zp::node& row = int8.rows()[2];
     REQUIRE(zp::is_recurrent(row));
-    const zp::qparams range = int8.ranges()[int8.rows()[1].slot], y_range = int8.ranges()[row.slot];
+    const zp::qparams range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[row.out.qparams_id];
     CHECK(y_range.scale == 0x1p-7f);
     std::vector<float> exact, found;
     for (const auto& x : made_up::inputs<Net>(3, 5, -2, 2)) {
         std::vector<std::uint8_t> codes;  // those of the row, as quint8
-        const int shift = row.quant_min;
+        const int shift = row.out.quant_min;
         for (const float value : x)
             codes.push_back(static_cast<std::uint8_t>(
-                zp::quantize(value, range, int8.rows()[1].quant_min, int8.rows()[1].quant_max) - shift));
+                zp::quantize(value, range, int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max) - shift));
         std::vector<float> expected;
         for (const std::int8_t code : expected_codes(Net(), find, {range.scale, range.zero_point - shift}, codes))
             expected.push_back(static_cast<float>(code) * 0x1p-7f);
@@ -270,7 +270,7 @@ TEST_CASE("recurrent rows: what stays float, and what tables say") {
     const auto calibrated = zp::calibrate(zp::prepare<config>(source), made_up::inputs<mixed>(2, 3));
     const zp::model_table int8 = zp::table_of(zp::convert(calibrated));
     REQUIRE(int8.rows.size() == 5);
-    CHECK(int8.rows[1].type == zp::scalar_type::float32);  // a projection has no form in integers
+    CHECK(int8.rows[1].out.storage == zp::scalar_type::float32);  // a projection has no form in integers
     CHECK(int8.rows[2].operation == "quantize");
     CHECK(int8.rows[3].operation == "gru");
     CHECK(int8.rows[3].packed_bytes > 48 * (40 + 16));

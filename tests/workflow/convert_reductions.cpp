@@ -1,27 +1,27 @@
 // Extrema, variances, lengths, and what sorts, repeats and requantizes, as layers: every stage, row by row.
 #include <zeropoint/kernel/reduction_reference.hpp>
-#include <zeropoint/layer/operators/l2_normalization.hpp>
-#include <zeropoint/layer/operators/permute.hpp>
-#include <zeropoint/layer/operators/reduce.hpp>
-#include <zeropoint/layer/operators/requantize.hpp>
-#include <zeropoint/layer/operators/topk.hpp>
-#include <zeropoint/layer/operators/variance.hpp>
+#include <zeropoint/operators/l2_normalization.hpp>
+#include <zeropoint/operators/permute.hpp>
+#include <zeropoint/operators/reduce.hpp>
+#include <zeropoint/operators/requantize.hpp>
+#include <zeropoint/operators/topk.hpp>
+#include <zeropoint/operators/variance.hpp>
 
-#include "described_rows.hpp"
+#include "operator_rows.hpp"
 
 namespace {
 
 namespace reference = zp::kernel::reference;
-using described_rows::written;
+using operator_rows::written;
 using zp::axes;
 
 /// Of tile, sort and topk, which move numbers whatever they mean.
 std::vector<double> moved(const zp::node& row, const written& x) {
     std::vector<double> y;
-    if (row.kind == zp::op::tile) {
-        for (int i = 0; i != row.out.size(); ++i) {
-            const int c = i % row.out.channels, w = i / row.out.channels % row.out.width,
-                      h = i / row.out.channels / row.out.width;
+    if (row.op->kind == &zp::op::tile) {
+        for (int i = 0; i != row.out.extents.size(); ++i) {
+            const int c = i % row.out.extents.channels, w = i / row.out.extents.channels % row.out.extents.width,
+                      h = i / row.out.extents.channels / row.out.extents.width;
             y.push_back(x.numbers[static_cast<std::size_t>(
                 (h % x.extents.height * x.extents.width + w % x.extents.width) * x.extents.channels +
                 c % x.extents.channels)]);
@@ -31,18 +31,22 @@ std::vector<double> moved(const zp::node& row, const written& x) {
     for (auto values :
          reference::values_together(x.extents, {x.extents.height, x.extents.width, 1}, x.numbers.data())) {
         std::sort(values.begin(), values.end());
-        if (row.described->options[1] != 0) std::reverse(values.begin(), values.end());
-        y.insert(y.end(), values.begin(), values.begin() + row.out.channels);
+        if (row.op->options[1] != 0) std::reverse(values.begin(), values.end());
+        y.insert(y.end(), values.begin(), values.begin() + row.out.extents.channels);
     }
     return y;
 }
-bool moves_numbers(const zp::node& row) { return row.kind == zp::op::tile || row.kind == zp::op::sort; }
+bool moves_numbers(const zp::node& row) { return row.op->kind == &zp::op::tile || row.op->kind == &zp::op::sort; }
+
+constexpr const zp::operator_kind* tested[] = {
+    &zp::op::reduce_max, &zp::op::reduce_min,         &zp::op::reduce_prod,     &zp::op::sort, &zp::op::tile,
+    &zp::op::variance,   &zp::op::standard_deviation, &zp::op::l2_normalization};
 
 std::vector<double> real_result(const zp::node& row, const std::vector<written>& operands) {
     const written& x = operands[0];
     if (moves_numbers(row)) return moved(row, x);
-    std::vector<double> y(static_cast<std::size_t>(row.out.size()));
-    if (row.kind == zp::op::l2_normalization) {
+    std::vector<double> y(static_cast<std::size_t>(row.out.extents.size()));
+    if (row.op->kind == &zp::op::l2_normalization) {
         const auto together =
             reference::values_together(x.extents, {x.extents.height, x.extents.width, 1}, x.numbers.data());
         std::size_t i = 0;
@@ -53,12 +57,12 @@ std::vector<double> real_result(const zp::node& row, const std::vector<written>&
         }
         return y;
     }
-    if (row.kind == zp::op::reduce_max || row.kind == zp::op::reduce_min) {
-        reference::extremum_along(x.extents, row.out, row.kind == zp::op::reduce_max, x.numbers.data(), y.data());
+    if (row.op->kind == &zp::op::reduce_max || row.op->kind == &zp::op::reduce_min) {
+        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, x.numbers.data(), y.data());
         return y;
     }
-    const auto together = reference::values_together(x.extents, row.out, x.numbers.data());
-    if (row.kind == zp::op::reduce_prod) {
+    const auto together = reference::values_together(x.extents, row.out.extents, x.numbers.data());
+    if (row.op->kind == &zp::op::reduce_prod) {
         for (std::size_t i = 0; i != y.size(); ++i) {
             y[i] = 1;
             for (const double value : together[i]) y[i] *= value;
@@ -70,9 +74,9 @@ std::vector<double> real_result(const zp::node& row, const std::vector<written>&
         double mean = 0;
         for (const double value : together[i]) mean += value / n;
         for (const double value : together[i]) y[i] += (value - mean) * (value - mean);
-        y[i] /= n - row.described->options[1];
-        if (row.kind == zp::op::standard_deviation) y[i] = std::sqrt(y[i]);
-        if (row.activation == zp::op::relu6) y[i] = std::min(y[i], 6.0);
+        y[i] /= n - row.op->options[1];
+        if (row.op->kind == &zp::op::standard_deviation) y[i] = std::sqrt(y[i]);
+        if (zp_test::has_clamp(row, zp::op::relu6)) y[i] = std::min(y[i], 6.0);
     }
     return y;
 }
@@ -82,21 +86,21 @@ std::vector<double> code_result(const zp::node& row, const std::vector<written>&
     const written& x = operands[0];
     if (moves_numbers(row)) return moved(row, x);
     const std::vector<int> codes(x.numbers.begin(), x.numbers.end());
-    std::vector<int> y(static_cast<std::size_t>(row.out.size()));
+    std::vector<int> y(static_cast<std::size_t>(row.out.extents.size()));
     reference::output_grid of_y{range.scale, range.zero_point, QuantMin, QuantMax};
-    if (row.kind == zp::op::reduce_max || row.kind == zp::op::reduce_min) {
+    if (row.op->kind == &zp::op::reduce_max || row.op->kind == &zp::op::reduce_min) {
         CHECK(range == x.range);
-        reference::extremum_along(x.extents, row.out, row.kind == zp::op::reduce_max, codes.data(), y.data());
-    } else if (row.kind == zp::op::reduce_prod) {
-        reference::product_along(x.extents, row.out, codes.data(), x.range.zero_point, x.range.scale, of_y, y.data());
-    } else if (row.kind == zp::op::l2_normalization) {
+        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, codes.data(), y.data());
+    } else if (row.op->kind == &zp::op::reduce_prod) {
+        reference::product_along(x.extents, row.out.extents, codes.data(), x.range.zero_point, x.range.scale, of_y, y.data());
+    } else if (row.op->kind == &zp::op::l2_normalization) {
         CHECK(range.scale == 2.0f / static_cast<float>(QuantMax - QuantMin + 1));
-        const auto channels = static_cast<std::size_t>(row.out.channels);
+        const auto channels = static_cast<std::size_t>(row.out.extents.channels);
         for (std::size_t at = 0; at != y.size(); at += channels)
             reference::l2_normalize(codes.data() + at, channels, x.range.zero_point, of_y, y.data() + at);
     } else {
-        if (row.activation == zp::op::relu6) of_y.quant_min = range.zero_point;
-        reference::moments_along(x.extents, row.out, row.kind == zp::op::standard_deviation, row.described->options[1],
+        if (zp_test::has_clamp(row, zp::op::relu6)) of_y.quant_min = range.zero_point;
+        reference::moments_along(x.extents, row.out.extents, row.op->kind == &zp::op::standard_deviation, row.op->options[1],
                                  codes.data(), x.range.scale, of_y, y.data());
     }
     return {y.begin(), y.end()};
@@ -124,7 +128,7 @@ struct products : zp::model<zp::input<2, 3, 18>, zp::reduce_prod<axes::height>> 
 struct lengths : zp::model<zp::input<6, 5, 18>, zp::l2_normalization> {};
 
 template <class Dtype, class Net> void check(int rows) {
-    described_rows::check<Net, described_rows::config<Dtype>>(rows, real_result,
+    operator_rows::check<Net, operator_rows::config<Dtype>>(rows, tested, real_result,
                                                               code_result<Dtype::quant_min, Dtype::quant_max>);
 }
 
@@ -143,22 +147,22 @@ TEST_CASE_TEMPLATE("convert: variance and standard deviation along axes", Dtype,
 TEST_CASE_TEMPLATE("convert: l2_normalization", Dtype, zp::quint8, zp::qint8_reduced) { check<Dtype, lengths>(1); }
 
 TEST_CASE("convert: requantize changes the dtype in the middle of a network") {
-    using outer = described_rows::config<zp::quint8>;
+    using outer = operator_rows::config<zp::quint8>;
     struct config : zp::qconfig<typename outer::activation, typename outer::weight,
-                                zp::for_layer<"signed", described_rows::config<zp::qint8>>> {};
+                                zp::for_layer<"signed", operator_rows::config<zp::qint8>>> {};
     const zp::float_model<recoded> trained{};
     std::vector<std::vector<float>> inputs;
-    for (std::uint64_t seed = 0; seed != 4; ++seed) inputs.push_back(described_rows::normal(360, seed));
+    for (std::uint64_t seed = 0; seed != 4; ++seed) inputs.push_back(operator_rows::normal(360, seed));
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<config>(zp::fuse(trained)), inputs));
     const auto loaded = zp::load<zp::quantized<recoded, config>>(zp::to_bytes(int8), "memory");
     REQUIRE(int8.rows().size() == 6);  // input, quantize, relu, the table, the layer, dequantize
-    const auto range = [&](int row) { return int8.ranges()[int8.rows()[static_cast<std::size_t>(row)].slot]; };
+    const auto range = [&](int row) { return int8.ranges()[int8.rows()[static_cast<std::size_t>(row)].out.qparams_id]; };
     const zp::qparams from = range(2), to = range(4);
-    CHECK(int8.rows()[2].type == zp::scalar_type::uint8);
-    CHECK(int8.rows()[4].type == zp::scalar_type::int8);
+    CHECK(int8.rows()[2].out.storage == zp::scalar_type::uint8);
+    CHECK(int8.rows()[4].out.storage == zp::scalar_type::int8);
     CHECK(!(from == to));
     const auto rows = [&](const auto& model, const std::vector<float>& x) {
-        return described_rows::trace(model, x, [&](const zp::node& row) { return model.ranges()[row.slot]; });
+        return operator_rows::trace(model, x, [&](const zp::node& row) { return model.ranges()[row.out.qparams_id]; });
     };
     for (const auto& x : inputs) {
         const auto of_int8 = rows(int8, x);

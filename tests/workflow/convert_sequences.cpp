@@ -35,8 +35,8 @@ constexpr simulation::window along(int kernel, int stride = 1, int padding = 0, 
 
 TEST_CASE("convert: conv1d, pooling and linear along a sequence") {
     static_assert(zp::float_model<net>::output_shape == zp::shape{1, 1, 2});
-    static_assert(zp::float_model<net>::rows()[1].out == zp::shape{1, 10, 8});
-    static_assert(zp::float_model<net>::rows()[7].out == zp::shape{1, 5, 6});
+    static_assert(zp::float_model<net>::rows()[1].out.extents == zp::shape{1, 10, 8});
+    static_assert(zp::float_model<net>::rows()[7].out.extents == zp::shape{1, 5, 6});
     const auto trained = made_up::network<net>(4);
     const auto calibration = made_up::inputs<net>(5, 7, -2, 2);
     const auto int8 = simulation::converted<config>(trained, calibration);

@@ -89,7 +89,7 @@ template <class Config> void check() {
 template <class Config> std::string algorithms_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<blocks, Config>::rows())
-        if (zp::has_residual(row)) text += std::string(text.empty() ? "" : " ") + zp::kernel::name_of(row.algorithm);
+        if (row.fused.adds_input_1) text += std::string(text.empty() ? "" : " ") + zp::kernel::name_of(row.by.algorithm);
     return text;
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("convert: a residual whose scale no sum can take is an error with the 
     const float factors[] = {1e30f, 1e-30f, 1e-20f};
     for (int i = 1; i != 4; ++i) {
         auto* filters = reinterpret_cast<float*>(trained.parameters() +
-                                                 trained.rows()[static_cast<std::size_t>(i)].parameter_offset);
+                                                 trained.rows()[static_cast<std::size_t>(i)].at.parameter_offset);
         for (int k = 0; k != 4; ++k) filters[k] *= factors[i - 1];
     }
     const auto observed = zp::calibrate(zp::prepare<usual>(trained), made_up::inputs<net>(4, 1));

@@ -92,8 +92,8 @@ template <class Script> void simulate_decoder(Script& s, const std::vector<float
 }  // namespace
 
 TEST_CASE("float: transposed convolutions with all options, as written and fused") {
-    static_assert(zp::float_model<decoder>::rows()[1].out == zp::shape{7, 14, 6});
-    static_assert(zp::float_model<decoder>::rows()[4].out == zp::shape{10, 18, 18});
+    static_assert(zp::float_model<decoder>::rows()[1].out.extents == zp::shape{7, 14, 6});
+    static_assert(zp::float_model<decoder>::rows()[4].out.extents == zp::shape{10, 18, 18});
     static_assert(zp::fused<decoder>::rows().size() == 10);
     const auto trained = made_up::network<decoder>(4);
     const auto fused = zp::fuse(trained);
@@ -115,8 +115,8 @@ TEST_CASE("convert: transposed convolutions with all that is fused into them, by
     const auto calibration = made_up::inputs<decoder>(5, 4);
     const auto int8 = simulation::converted<config>(trained, calibration);
     const auto by_panels = simulation::converted<panels>(trained, calibration);
-    CHECK(int8.rows()[4].algorithm == zp::conv2d_algorithm::depthwise);
-    CHECK(by_panels.rows()[4].algorithm == zp::conv2d_algorithm::implicit_gemm);
+    CHECK(int8.rows()[4].by.algorithm == zp::conv2d_algorithm::depthwise);
+    CHECK(by_panels.rows()[4].by.algorithm == zp::conv2d_algorithm::implicit_gemm);
     simulation::script<decoder, config> s(trained, calibration);
     for (const auto& image : made_up::inputs<decoder>(3, 80, -1.2f, 1.2f)) {
         simulate_decoder(s, image);
@@ -154,7 +154,7 @@ TEST_CASE("convert: a transposed convolution under every requantization, signed 
 }
 
 TEST_CASE("convert: conv_transpose1d along a sequence") {
-    static_assert(zp::float_model<sequence>::rows()[1].out == zp::shape{1, 28, 6});
+    static_assert(zp::float_model<sequence>::rows()[1].out.extents == zp::shape{1, 28, 6});
     const auto trained = made_up::network<sequence>(6);
     const auto calibration = made_up::inputs<sequence>(5, 6);
     const auto int8 = simulation::converted<config>(trained, calibration);
@@ -222,12 +222,12 @@ TEST_CASE(
     "quantize_dynamic") {
     using int8_type = zp::quantized<doubled, config>;
     static_assert(zp::budget_of<int8_type>.macs == 4 * 5 * 20 * 9 * 4);
-    static_assert(int8_type::rows()[2].algorithm == zp::conv2d_algorithm::implicit_gemm);
+    static_assert(int8_type::rows()[2].by.algorithm == zp::conv2d_algorithm::implicit_gemm);
     const auto trained = made_up::network<doubled>(5);
     const auto int8 = simulation::converted<config>(trained, made_up::inputs<doubled>(5, 5));
     const auto row = zp::table_of(int8).rows[2];
     CHECK(row.operation == "conv_transpose2d + relu");
-    CHECK(row.algorithm == "implicit_gemm");
+    CHECK(row.by.algorithm == "implicit_gemm");
     CHECK(row.why.rfind("balanced: ", 0) == 0);
     CHECK(row.panels.rfind("4 ", 0) == 0);  // one a phase: 9 channels
     CHECK(row.packed_bytes > 20 * 9 * 4);
@@ -248,10 +248,10 @@ TEST_CASE("algorithms: what computes no phases is not taken for a transposed con
     zp::node rows[2];
     zp::builder b(rows, 2);
     b.conv_transpose2d(b.input({8, 8, 64}), "c", {.out_channels = 64, .kernel = 3, .padding = 1});
-    rows[1].policy = zp::conv2d_algorithm::winograd_4x4;
+    rows[1].by.policy = zp::conv2d_algorithm::winograd_4x4;
     CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::automatic);
-    rows[1].policy = zp::conv2d_algorithm::depthwise;
+    rows[1].by.policy = zp::conv2d_algorithm::depthwise;
     CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::automatic);
-    rows[1].policy = zp::fastest;
+    rows[1].by.policy = zp::fastest;
     CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::implicit_gemm);
 }

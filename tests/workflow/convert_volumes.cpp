@@ -116,8 +116,8 @@ template <class Config> void check_pools() {
     const auto int8 = simulation::converted<Config>(trained, inputs);
     REQUIRE(int8.rows().size() == 6);
     const auto loaded = zp::load<zp::quantized<pools, Config>>(zp::to_bytes(int8), "pools");
-    const zp::qparams range = int8.ranges()[int8.rows()[1].slot];
-    const int low = int8.rows()[1].quant_min, high = int8.rows()[1].quant_max;
+    const zp::qparams range = int8.ranges()[int8.rows()[1].out.qparams_id];
+    const int low = int8.rows()[1].out.quant_min, high = int8.rows()[1].out.quant_max;
     noise_meter meter;
     for (const auto& x : inputs) {
         std::vector<code<Config>> codes, a(3 * 7 * 2 * 19), b(3 * 4 * 2 * 19), c(2 * 2 * 19);
@@ -166,9 +166,9 @@ TEST_CASE("float: pooling of volumes is the largest value and the mean of each w
 TEST_CASE("convert: to layers that see pixels a volume is an image of depth x height rows") {
     auto image = made_up::network<of_image>(3);
     for (const zp::node& row : image.rows()) {  // no variance below 0
-        auto* values = reinterpret_cast<float*>(image.parameters() + row.parameter_offset);
+        auto* values = reinterpret_cast<float*>(image.parameters() + row.at.parameter_offset);
         if (row.described != nullptr)
-            for (int i = 0; i != row.weights; ++i) values[i] = 0.5f + std::abs(values[i]) / 4;
+            for (int i = 0; i != row.weights.count; ++i) values[i] = 0.5f + std::abs(values[i]) / 4;
     }
     const auto float_bytes = zp::to_bytes(image);
     const auto volume = zp::load<of_volume>(float_bytes, "the same parameters");

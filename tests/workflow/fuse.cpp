@@ -23,7 +23,7 @@ template <class Net> std::string rows_of() {
         text += zp::name_of(row.kind);
         if (row.name[0] != 0) text += "(" + std::string(row.name) + ")";
         if (row.activation != zp::op::none) text += "+" + std::string(zp::name_of(row.activation));
-        if (row.folded >= 0) text += "*";
+        if (row.from.folded >= 0) text += "*";
         for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
     return text;
@@ -81,7 +81,7 @@ struct two_readers {
     static constexpr void lower(zp::builder& b) {
         const int a = b.conv2d(b.input({4, 4, 3}), "a", {.out_channels = 5});
         const int sum = b.add(b.batch_norm(a, "bn", 1e-5f, true), a, "sum");
-        const int c = b.conv2d(b.elementwise(zp::op::relu, sum), "c", {.out_channels = 5});
+        const int c = b.conv2d(zp::relu::lower(b, sum), "c", {.out_channels = 5});
         b.add(c, sum, "last");
     }
 };
@@ -89,8 +89,8 @@ struct two_readers {
 struct shared_relu {
     static constexpr int nodes = 8;
     static constexpr void lower(zp::builder& b) {
-        const int r = b.elementwise(zp::op::relu, b.conv2d(b.input({4, 4, 3}), "a", {.out_channels = 5}));
-        b.add(b.elementwise(zp::op::relu6, b.conv2d(r, "b", {.out_channels = 2})),
+        const int r = zp::relu::lower(b, b.conv2d(b.input({4, 4, 3}), "a", {.out_channels = 5}));
+        b.add(zp::relu6::lower(b, b.conv2d(r, "b", {.out_channels = 2})),
               b.conv2d(r, "c", {.out_channels = 2}));
     }
 };
@@ -145,7 +145,7 @@ TEST_CASE("fuse: rows between stubs are to be quantized, those outside stay floa
                               zp::conv2d<"c", conv{.out_channels = 4}>> {};
     CHECK(rows_of<partly>() == "input(input) conv2d(a)+relu<0 conv2d(b)+relu<1 relu6<2 conv2d(c)<3");
     std::vector<bool> floats;
-    for (const zp::node& row : zp::fused_stage<partly>::table) floats.push_back(row.keep_float);
+    for (const zp::node& row : zp::fused_stage<partly>::table) floats.push_back(row.flags.keep_float);
     CHECK(floats == std::vector{true, true, false, true, true});
 }
 
@@ -153,13 +153,13 @@ TEST_CASE("fuse: the folded numbers are those of the formula, rounded once") {
     struct one : zp::model<zp::input<1, 1, 2>, zp::conv2d<"a", conv{.out_channels = 1}>,
                            zp::batch_norm2d<"bn", zp::norm{.epsilon_millionths = 500000}>> {};
     zp::float_model<one> trained;
-    auto* weights = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].parameter_offset);
+    auto* weights = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].at.parameter_offset);
     weights[0] = 3, weights[1] = -0.25f, weights[zp::bias_offset(trained.rows()[1])] = 2;
     const auto bn = zp::view_of_batch_norm(
-        trained.rows()[2], reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].parameter_offset));
+        trained.rows()[2], reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].at.parameter_offset));
     bn.weight[0] = 5, bn.bias[0] = 0.5f, bn.running_mean[0] = -1, bn.running_var[0] = 6;
     const auto fused = zp::fuse(trained);
-    const auto* folded = reinterpret_cast<const float*>(fused.parameters() + fused.rows()[1].parameter_offset);
+    const auto* folded = reinterpret_cast<const float*>(fused.parameters() + fused.rows()[1].at.parameter_offset);
     const double factor = 5 / std::sqrt(6.5);
     CHECK(folded[0] == static_cast<float>(3 * factor));
     CHECK(folded[1] == static_cast<float>(-0.25 * factor));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/layer/operators/normalize.hpp>
+#include <zeropoint/operators/normalize.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
@@ -78,7 +78,7 @@ TEST_CASE("fuse: normalize goes into the convolution behind it, with the means a
     const auto fused = zp::fuse(trained);
     REQUIRE(fused.rows().size() == 4);  // input, mean_border, a + bn + relu, b
     CHECK(std::string(zp::kind_of(fused.rows()[1])) == "mean_border");
-    CHECK(fused.rows()[1].out == zp::shape{11, 9, 3});
+    CHECK(fused.rows()[1].out.extents == zp::shape{11, 9, 3});
     for (const auto& image : made_up::inputs<normalized>(4, 5, 0, 1)) {
         check_close(run(trained, image), run(same, by_formula(image)));
         check_close(run(fused, image), run(trained, image));
@@ -110,7 +110,7 @@ TEST_CASE("fuse: normalize stays where something else reads it") {
             found.assign(codes, codes + 75);
     });
     REQUIRE(found.size() == 75);
-    const zp::qparams range = int8.ranges()[int8.rows()[2].slot];
+    const zp::qparams range = int8.ranges()[int8.rows()[2].out.qparams_id];
     for (std::size_t i = 0; i != 75; ++i) {
         const double real = (double{int8.ranges()[0].scale} * x[i] - double{mean[i % 3]}) / double{deviation[i % 3]};
         const auto code = static_cast<int>(std::nearbyint(real / double{range.scale})) + range.zero_point;

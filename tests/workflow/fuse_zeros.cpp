@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/layer/operators/normalize.hpp>
-#include <zeropoint/layer/operators/pad.hpp>
+#include <zeropoint/operators/normalize.hpp>
+#include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -81,7 +81,7 @@ TEST_CASE("fuse: a convolution pads with the zeros that stand in front of it, on
     CHECK(rows[1].window.has_padding());
     CHECK(rows[2].window.padding_top == 3);  // 1 + 1 + 1
     CHECK(rows[2].window.padding_left == 4);
-    CHECK(rows[2].in == rows[1].out);
+    CHECK(rows[2].in == rows[1].out.extents);
     CHECK(difference<fused_away>() < 1e-5);
     CHECK(kinds<along_a_sequence>() == "input conv1d");
     CHECK(difference<along_a_sequence>() < 1e-5);
@@ -95,7 +95,7 @@ TEST_CASE("fuse: what is no zero, what lies among the channels and what another 
 
 TEST_CASE("fuse: zeros around a normalized image are its means around the image") {
     CHECK(kinds<normalized>() == "input mean_border conv2d");
-    CHECK(zp::fused_stage<normalized>::table.nodes[1].out == zp::shape{7, 5, 3});  // the last column is in no window
+    CHECK(zp::fused_stage<normalized>::table.nodes[1].out.extents == zp::shape{7, 5, 3});  // the last column is in no window
     CHECK(difference<normalized>() < 1e-5);
 }
 

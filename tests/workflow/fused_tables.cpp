@@ -48,7 +48,7 @@ template <class Config> double signal_to_noise() {
 
 template <class Config> int bits_of(const char* layer) {
     for (const zp::node& row : zp::quantized<net, Config>::rows())
-        if (std::string(row.name) == layer) return row.table_bits;
+        if (std::string(row.name) == layer) return row.fused.lut_bits;
     return 0;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("fused tables: the whole model's bits") {
     CHECK(bits_of<bytes>("b") == 8);
     CHECK(bits_of<mixed>("b") == 12);
     const auto& rows = zp::quantized_stage<net, mixed>::table.nodes;
-    CHECK((rows[2].kind == zp::op::conv2d && rows[2].activation == zp::op::none));
+    CHECK((rows[2].op->kind == &zp::op::conv2d && rows[2].activation == zp::op::none));
 }
 
 TEST_CASE("fused tables: a file of tables of another length is refused, with the qconfig that takes it") {

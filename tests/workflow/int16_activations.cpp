@@ -102,9 +102,9 @@ template <class Net> zp::float_model<Net> exact_weights(std::uint64_t seed) {
     zp::float_model<Net> model = made_up::network<Net>(seed);
     for (const zp::node& row : model.rows()) {
         if (!zp::is_weighted(row.kind)) continue;
-        auto* weights = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        const int depth = row.weights / row.channels;
-        for (int i = 0; i != row.weights; ++i) {
+        auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        const int depth = row.weights.count / row.weights.channels;
+        for (int i = 0; i != row.weights.count; ++i) {
             const float size = std::min(std::max(weights[i], -127 / 128.0f), 127 / 128.0f);
             weights[i] = i % depth == 0 ? 127 / 128.0f : std::round(size * 128) / 128;
         }
@@ -153,7 +153,7 @@ TEST_CASE("int16: nearly the accuracy of floats; the table says what has 16 bits
     CHECK(table.find("uint8") == std::string::npos);
     int islands = 0;
     for (const zp::node& row : quantized::rows())
-        islands += row.kind == zp::op::softmax && row.type == zp::scalar_type::float32;
+        islands += row.op->kind == &zp::op::softmax && row.out.storage == zp::scalar_type::float32;
     CHECK(islands == 1);
 }
 

@@ -135,7 +135,7 @@ public:
             fused_.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
                 seen& range = ranges_[static_cast<std::size_t>(i)];
                 const auto* floats = static_cast<const float*>(values);
-                for (int k = 0; k != fused_.rows()[static_cast<std::size_t>(i)].out.size(); ++k) {
+                for (int k = 0; k != fused_.rows()[static_cast<std::size_t>(i)].out.extents.size(); ++k) {
                     range.min = std::min(range.min, floats[k]);
                     range.max = std::max(range.max, floats[k]);
                 }
@@ -415,7 +415,7 @@ private:
         if (norm == nullptr) return floats;
         for (const zp::node& row : trained_.rows()) {
             if (std::string_view(row.name) != norm) continue;
-            const auto* block = reinterpret_cast<const float*>(trained_.parameters() + row.parameter_offset);
+            const auto* block = reinterpret_cast<const float*>(trained_.parameters() + row.at.parameter_offset);
             const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
             for (std::size_t c = 0; c != channels; ++c) {
                 const double gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c],
@@ -472,7 +472,7 @@ private:
         }
         bool is_convolution = true;
         for (const zp::node& row : fused_.rows())
-            is_convolution = is_convolution && (std::string_view(row.name) != name || row.kind != zp::op::linear);
+            is_convolution = is_convolution && (std::string_view(row.name) != name || row.op->kind != &zp::op::linear);
         const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
         for_each_output(y, [&](int row, int column, int c) {
             std::int64_t sum = bias[static_cast<std::size_t>(c)];
@@ -516,19 +516,19 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         const value& wanted = expected.rows[static_cast<std::size_t>(i)];
         const std::string where = "row " + std::to_string(i) + ", " + zp::display_name(model.rows(), i) + ": ";
-        if (row.out != wanted.extents) {
-            text += where + "is " + zp::to_string(row.out) + ", the script's " + zp::to_string(wanted.extents) + "\n";
+        if (row.out.extents != wanted.extents) {
+            text += where + "is " + zp::to_string(row.out.extents) + ", the script's " + zp::to_string(wanted.extents) + "\n";
             return;
         }
-        if ((row.type == zp::scalar_type::float32) == wanted.floats.empty()) {
-            text += where + "is " + zp::name_of(row.type) + ", the script's is not\n";
+        if ((row.out.storage == zp::scalar_type::float32) == wanted.floats.empty()) {
+            text += where + "is " + zp::name_of(row.out.storage) + ", the script's is not\n";
             return;
         }
-        for (int k = 0; k != row.out.size(); ++k) {
+        for (int k = 0; k != row.out.extents.size(); ++k) {
             const auto at = static_cast<std::size_t>(k);
-            const double found = row.type == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
-                                 : row.type == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
-                                 : row.type == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
+            const double found = row.out.storage == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
+                                 : row.out.storage == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
+                                 : row.out.storage == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
                                                                       : static_cast<const std::int8_t*>(values)[at];
             const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
             if (found == due) continue;

@@ -23,6 +23,7 @@
 #include <zeropoint/workflow/presets.hpp>
 
 #include "../support/generator.hpp"
+#include "../support/nodes.hpp"
 
 namespace operator_sweep {
 
@@ -48,7 +49,7 @@ struct sink {
     static void forward(const zp::operands<float>& o) { o.y()[0] = 0; }
 };
 inline bool is_sink(const zp::node& row) {
-    return row.described != nullptr && std::string_view(row.described->kind) == sink::kind;
+    return std::string_view(row.op->name) == sink::kind;
 }
 
 /// Entries as the branches of a model.
@@ -68,7 +69,7 @@ template <class Input, class... Entries> struct branches {
             int sinks = 0;
             for (int i = 0; i < left; i += 8) {
                 const auto together = static_cast<std::size_t>(left - i < 8 ? left - i : 8);
-                rows[sinks++] = zp::append<zp::op::custom, sink>(b, {rows + i, together});
+                rows[sinks++] = zp::append_operator<zp::op::custom, sink>(b, {rows + i, together});
             }
             left = sinks;
         } while (left > 1);
@@ -82,9 +83,9 @@ template <class Network> std::vector<std::vector<float>> values_of_entries(const
     std::vector<std::vector<float>> of_rows(model.rows().size()), of_entries;
     model.run(x, &y, memory->bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-        if (row.type == zp::scalar_type::float32) {
+        if (row.out.storage == zp::scalar_type::float32) {
             const auto* floats = static_cast<const float*>(values);
-            of_rows[static_cast<std::size_t>(i)].assign(floats, floats + row.out.size());
+            of_rows[static_cast<std::size_t>(i)].assign(floats, floats + row.out.extents.size());
         }
         if (!is_sink(row)) return;
         for (int k = 0; k != row.input_count; ++k) {
@@ -107,31 +108,30 @@ template <class Net> zp::float_model<Net> trained() {
     zp::float_model<Net> model;
     zp_test::generator next(7);
     for (const zp::node& row : model.rows()) {
-        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        if (row.kind == zp::op::batch_norm) {
-            const auto arrays = zp::view_of_batch_norm(row, block);
-            for (float& value : arrays.weight) value = next.real(0.5f, 1.5f);
-            for (float& value : arrays.bias) value = next.real(-0.5f, 0.5f);
-            for (float& value : arrays.running_mean) value = next.real(-0.5f, 0.5f);
-            for (float& value : arrays.running_var) value = next.real(0.5f, 2.0f);
-        } else if (row.described != nullptr) {
-            const zp::parameter_list list = row.described->parameters(row);
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        const zp::parameter_list list = zp::parameters_of(zp_test::view_of(model.rows(), row));
+        if (zp_test::is(row, zp::op::batch_norm)) {
+            for (float& value : zp_test::array_of(model, row, 0)) value = next.real(0.5f, 1.5f);
+            for (float& value : zp_test::array_of(model, row, 1)) value = next.real(-0.5f, 0.5f);
+            for (float& value : zp_test::array_of(model, row, 2)) value = next.real(-0.5f, 0.5f);
+            for (float& value : zp_test::array_of(model, row, 3)) value = next.real(0.5f, 2.0f);
+        } else if (!row.op->multiplies) {
             for (int i = 0; i != list.count; ++i) {
                 const std::string_view name = list.arrays[i].name;
                 const bool factor = name == "weight" || name == "running_var";
                 for (int k = 0; k != list.arrays[i].size(); ++k)
                     *block++ = factor ? next.real(0.5f, 1.5f) : next.real(-0.5f, 0.5f);
             }
-        } else if (zp::is_weighted(row.kind)) {
-            const int depth = row.weights / row.channels;
-            for (int c = 0; c != row.channels; ++c) {
+        } else {
+            const int depth = row.weights.count / row.weights.channels;
+            for (int c = 0; c != row.weights.channels; ++c) {
                 float* filter = block + c * depth;
                 double squares = 0;
                 for (int i = 0; i != depth; ++i) squares += std::pow(double{filter[i] = normal(next)}, 2);
                 for (int i = 0; i != depth; ++i) filter[i] /= static_cast<float>(std::sqrt(squares));
             }
-            if (row.bias)
-                for (int c = 0; c != row.channels; ++c) block[zp::bias_offset(row) + c] = next.real(-0.5f, 0.5f);
+            if (row.weights.has_bias)
+                for (float& value : zp_test::array_of(model, row, 1)) value = next.real(-0.5f, 0.5f);
         }
     }
     return model;

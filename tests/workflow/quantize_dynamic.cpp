@@ -104,10 +104,10 @@ std::vector<float> expected_convolution(const zp::node& row, const zp::quantized
     std::vector<std::int8_t> codes;
     for (const float value : x) codes.push_back(static_cast<std::int8_t>(zp::quantize(value, range, -128, 127)));
     const auto finish = [&](std::int32_t sum, int c) { return dequantized<Policy>(row, w, sum, range.scale, c); };
-    std::vector<float> y(static_cast<std::size_t>(row.out.size()));
-    if (row.kind == op::conv3d)
+    std::vector<float> y(static_cast<std::size_t>(row.out.extents.size()));
+    if (row.op->kind == &op::conv3d)
         reference::conv3d(zp::volume_window(row), codes.data(), 0, weights, zero_points, nullptr, finish, y.data());
-    else if (row.kind == op::conv_transpose2d)
+    else if (row.op->kind == &op::conv_transpose2d)
         reference::conv_transpose2d(zp::transposed_window(row), codes.data(), 0, weights, zero_points, nullptr, finish,
                                     y.data());
     else
@@ -121,12 +121,12 @@ template <class Policy>
 std::vector<float> expected(const zp::node& row, const float* floats, const std::vector<float>& x) {
     std::vector<std::string> raised;
     const zp::quantized_weights w = zp::quantize_filters<typename Policy::weight_quantizer, zp::default_architecture>(
-        {floats, static_cast<std::size_t>(row.weights)},
-        {floats + zp::bias_offset(row), static_cast<std::size_t>(row.channels)}, 1.0f, true, "row", raised);
+        {floats, static_cast<std::size_t>(row.weights.count)},
+        {floats + zp::bias_offset(row), static_cast<std::size_t>(row.weights.channels)}, 1.0f, true, "row", raised);
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
-    if (row.kind == op::conv2d) return expected_image<Policy>(row, w, x);
-    if (row.kind != op::linear) return expected_convolution<Policy>(row, w, x);
+    if (row.op->kind == &op::conv2d) return expected_image<Policy>(row, w, x);
+    if (row.op->kind != &op::linear) return expected_convolution<Policy>(row, w, x);
     const int depth = row.in.channels, rows = row.in.width;
     std::vector<float> y;
     const auto range_of = [&](int from, int count) {
@@ -140,7 +140,7 @@ std::vector<float> expected(const zp::node& row, const float* floats, const std:
     const zp::qparams whole = range_of(0, rows);
     for (int r = 0; r != rows; ++r) {
         const zp::qparams range = Policy::is_per_row ? range_of(r, 1) : whole;
-        for (int c = 0; c != row.channels; ++c) {
+        for (int c = 0; c != row.weights.channels; ++c) {
             std::int32_t sum = 0;
             for (int k = 0; k != depth; ++k) {
                 const int code = zp::quantize(x[static_cast<std::size_t>(r * depth + k)], range, Policy::limits.min,
@@ -169,10 +169,10 @@ template <class Net, class Config> void check(const Config&) {
         model.run(x.data(), y.data(), memory->bytes, [&](int i, const void* values) {
             const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
             const auto* floats = static_cast<const float*>(values);
-            all.emplace_back(floats, floats + row.out.size());
-            if (!row.dynamic) return;
+            all.emplace_back(floats, floats + row.out.extents.size());
+            if (!row.is_dynamic()) return;
             ++dynamic_rows;
-            const zp::node& old = fused.rows()[static_cast<std::size_t>(row.origin)];
+            const zp::node& old = fused.rows()[static_cast<std::size_t>(row.from.self)];
             const auto* weights = reinterpret_cast<const float*>(fused.parameters() + old.parameter_offset);
             CHECK(all.back() ==
                   expected<typename Config::policy>(row, weights, all[static_cast<std::size_t>(row.inputs[0])]));
@@ -224,7 +224,7 @@ TEST_CASE("quantize_dynamic: a file of another network, or of another policy, is
     CHECK_THROWS_AS((zp::load<zp::dynamically_quantized<net, every<symmetric>>>(bytes, "dynamic")), zp::file_error);
     CHECK_THROWS_AS((zp::load<net>(bytes, "dynamic")), zp::file_error);
     auto trained = made_up::network<net>(3);
-    reinterpret_cast<float*>(trained.parameters() + trained.rows()[4].parameter_offset)[5] =
+    reinterpret_cast<float*>(trained.parameters() + trained.rows()[4].at.parameter_offset)[5] =
         std::numeric_limits<float>::infinity();
     CHECK_THROWS_WITH_AS(zp::quantize_dynamic(trained), doctest::Contains("wide"), zp::calibration_error);
 }

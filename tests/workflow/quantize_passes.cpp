@@ -24,7 +24,7 @@ struct reduced : zp::qconfig<activations<zp::quint8_reduced>, weights<zp::qint4>
 template <class Net, class Config = with<>> std::string slots_of() {
     std::string text;
     for (const zp::node& row : zp::prepared_stage<Net, Config>::table)
-        text += (text.empty() ? "" : " ") + std::to_string(row.slot) + (row.observed ? "*" : "");
+        text += (text.empty() ? "" : " ") + std::to_string(row.out.qparams_id) + (row.flags.observed ? "*" : "");
     return text;
 }
 /// The rows of the int8 model: kind, fused activation, type by its letter, inputs and slot.
@@ -34,7 +34,7 @@ template <class Net, class Config = with<>> std::string rows_of() {
         text += text.empty() ? "" : " ";
         text += zp::name_of(row.kind);
         if (row.activation != op::none) text += "+" + std::string(zp::name_of(row.activation));
-        text += row.type == zp::scalar_type::float32 ? ":f" : row.type == zp::scalar_type::uint8 ? ":u" : ":s";
+        text += row.out.storage == zp::scalar_type::float32 ? ":f" : row.out.storage == zp::scalar_type::uint8 ? ":u" : ":s";
         for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
     return text;
@@ -44,7 +44,7 @@ struct separate : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, zp::s
 /// Which entry of the qconfig each fused row has; -1 is float32.
 template <class Net, class Config> std::vector<int> entries_of() {
     std::vector<int> all;
-    for (const zp::node& row : zp::prepared_stage<Net, Config>::table) all.push_back(row.keep_float ? -1 : row.config);
+    for (const zp::node& row : zp::prepared_stage<Net, Config>::table) all.push_back(row.flags.keep_float ? -1 : row.config);
     return all;
 }
 
@@ -52,7 +52,7 @@ struct read_twice {
     static constexpr int nodes = 5;
     static constexpr void lower(zp::builder& b) {
         const int a = b.conv2d(b.input({2, 2, 2}), "a", {.out_channels = 2});
-        b.add(a, b.elementwise(op::sigmoid, a));
+        b.add(a, zp::sigmoid::lower(b, a));
     }
 };
 struct many_concats {
@@ -60,7 +60,7 @@ struct many_concats {
     static constexpr void lower(zp::builder& b) {
         const int x = b.input({1, 1, 4});
         int gates[zp::max_inputs], all[zp::max_inputs];
-        for (int& gate : gates) gate = b.elementwise(op::sigmoid, x);
+        for (int& gate : gates) gate = zp::sigmoid::lower(b, x);
         for (int& joined : all) joined = b.concat(gates);
         b.concat(all);
     }
@@ -212,18 +212,18 @@ TEST_CASE("rows: the output of a sum with a residual has the scale of the sum, a
                            zp::clamp<-500, 750>, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>, zp::tanh> {};
     const auto& prepared = zp::prepared_stage<net, with<>>::table.nodes;  // input, a, add, b, add, tanh
     const auto& rows = zp::quantized_stage<net, with<>>::table.nodes;     // input, quantize, a, b, dequantize
-    CHECK(rows[2].slot == prepared[2].slot);
+    CHECK(rows[2].out.qparams_id == prepared[2].slot);
     CHECK(rows[2].activation == op::clamp);
     CHECK(rows[2].lowest == -0.5f);
     CHECK(rows[2].highest == 0.75f);
-    CHECK(rows[2].origin == 1);
-    CHECK(zp::value_origin(rows[2]) == 2);
+    CHECK(rows[2].from.self == 1);
+    CHECK(rows[2].from.value() == 2);
     CHECK(std::string(rows[2].name) == "a");
-    CHECK(rows[3].slot == prepared[5].slot);
-    CHECK(rows[3].table_slot == prepared[4].slot);
-    CHECK(rows[3].sum_origin == 4);
-    CHECK(zp::value_origin(rows[3]) == 5);
-    CHECK(zp::value_origin(rows[1]) == 0);
+    CHECK(rows[3].out.qparams_id == prepared[5].slot);
+    CHECK(rows[3].fused.lut_qparams_id == prepared[4].slot);
+    CHECK(rows[3].from.sum == 4);
+    CHECK(rows[3].from.value() == 5);
+    CHECK(rows[1].from.value() == 0);
 }
 TEST_CASE("rows: a concat rescales what could not take its scale") {
     struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::sigmoid,
@@ -242,13 +242,13 @@ TEST_CASE("rows: many concats over many fixed scales fit the table") {
 }
 TEST_CASE("rows: the ranges of codes come from the entry") {
     const auto& rows = zp::quantized_stage<three_convolutions, with<zp::for_layer<"b", reduced>>>::table.nodes;
-    CHECK(rows[1].quant_max == 255);
-    CHECK(rows[4].quant_max == 127);
-    CHECK(rows[4].weight_min == -8);
-    CHECK(rows[4].weight_max == 7);
-    CHECK(rows[2].weight_min == -128);
-    CHECK(rows[5].quant_max == 255);
-    CHECK_FALSE(rows[4].affine_weights);
+    CHECK(rows[1].out.quant_max == 255);
+    CHECK(rows[4].out.quant_max == 127);
+    CHECK(rows[4].weights.quant_min == -8);
+    CHECK(rows[4].weights.quant_max == 7);
+    CHECK(rows[2].weights.quant_min == -128);
+    CHECK(rows[5].out.quant_max == 255);
+    CHECK_FALSE(rows[4].weights.affine);
 }
 
 namespace {

@@ -33,7 +33,7 @@ template <class Config> std::array<int, 2> generated() {
         const zp::node& row = table.nodes[i];
         const auto general = stage<Config>::kernels::step_of(table.nodes, row);
         counts[0] += stage<Config>::steps[static_cast<std::size_t>(i)] != general;
-        counts[1] += row.word_weights;
+        counts[1] += row.weights.packed_int16;
     }
     return counts;
 }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <zeropoint/analysis/model_table.hpp>
-#include <zeropoint/layer/operators/layer_norm.hpp>
-#include <zeropoint/layer/operators/pad.hpp>
-#include <zeropoint/layer/operators/recurrent.hpp>
-#include <zeropoint/layer/operators/softmax.hpp>
+#include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/pad.hpp>
+#include <zeropoint/operators/lstm.hpp>
+#include <zeropoint/operators/softmax.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -57,8 +57,8 @@ zp::float_model<net> trained_network() {
     auto model = made_up::network<net>(3);
     for (const zp::node& row : model.rows()) {
         if (!zp::is_recurrent(row)) continue;
-        auto* weights = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
-        for (int i = 0; i != row.weights; ++i) weights[i] *= 0.08f;
+        auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        for (int i = 0; i != row.weights.count; ++i) weights[i] *= 0.08f;
     }
     return model;
 }
@@ -119,9 +119,9 @@ TEST_CASE("streaming: the table of one step") {
     const zp::model_table table = zp::table_of(stream.step_network());
     REQUIRE(table.rows.size() > 3);
     CHECK(table.rows[1].operation == "window");
-    CHECK(table.rows[1].out == zp::shape{1, 5, features});
+    CHECK(table.rows[1].out.extents == zp::shape{1, 5, features});
     CHECK(table.rows[2].operation == "conv1d");
-    CHECK(table.rows[2].out == zp::shape{1, 1, 40});
+    CHECK(table.rows[2].out.extents == zp::shape{1, 1, 40});
     CHECK(table.rows[2].macs == 5 * features * 40);
     static_assert(zp::streaming<zp::float_model<net>>::input_shape == zp::shape{1, 1, features});
 }

@@ -71,6 +71,7 @@ constexpr void set_channels(builder& b, node& n, const shape& in, int out_channe
 }
 constexpr int append_conv2d(builder& b, const operator_info& info, int x, const char* name, const conv& options) {
     node n = b.unary(info, conv2d_rules, x, name);
+    set_options(n, window2d{});
     const shape in = b.nodes[x].out.extents;
     set_channels(b, n, in, options.out_channels, options.groups);
     set_window(b, n, in, options.kernel, options.stride, options.padding, options.dilation, false);

@@ -45,6 +45,7 @@ template <> struct forms_of<op::conv3d> : operators::matrix_forms {};
 /// The same over a volume, as PyTorch's Conv3d.
 constexpr int builder::conv3d(int x, const char* name, const volume_conv& options) {
     node n = unary(operators::conv3d_info, operators::conv2d_rules, x, name);
+    set_options(n, window2d{});
     const volume_extent &kernel = options.kernel, &stride = options.stride, &padding = options.padding,
                         &dilation = options.dilation;
     const shape in = nodes[x].out.extents;

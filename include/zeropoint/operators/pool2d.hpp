@@ -60,6 +60,7 @@ struct adaptive_avg_pool2d : pooling {
 template <const operator_kind& Kind, class Operator>
 constexpr int append_pool2d(builder& b, int x, const char* name, const pool& options) {
     node n = b.unary(info_of<Operator, Kind>, rules_of<Operator>, x, name);
+    set_options(n, window2d{});
     const extent stride = options.stride == extent(0) ? options.kernel : options.stride;
     set_window(b, n, b.nodes[x].out.extents, options.kernel, stride, options.padding, options.dilation, options.ceil_mode);
     if (options.padding.height * 2 > options.kernel.height || options.padding.width * 2 > options.kernel.width)

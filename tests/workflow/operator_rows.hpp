@@ -1,4 +1,4 @@
-// Networks of described operators, row by row through every stage: the test says what an operator is, of real numbers and
+// Networks of operators, row by row through every stage: the test says what an operator is, of real numbers and
 // of codes, and each row that ran is compared with that, over the values which it read.
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,7 @@
 
 #include "../support/made_up.hpp"
 
-namespace described_rows {
+namespace operator_rows {
 
 template <class Dtype>
 struct config : zp::qconfig<zp::quantizer<Dtype, zp::per_tensor_affine, zp::min_max_observer>,
@@ -48,11 +49,11 @@ std::vector<written> trace(const Network& model, const std::vector<float>& x, Ra
     std::vector<written> rows;
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-        rows.push_back({row.out, {1.0f, 0}, {}});
-        if (row.type != zp::scalar_type::float32) rows.back().range = range(row);
-        const auto copy = [&]<class T>(const T* from) { rows.back().numbers.assign(from, from + row.out.size()); };
-        if (row.type == zp::scalar_type::float32) copy(static_cast<const float*>(values));
-        else if (row.type == zp::scalar_type::int8) copy(static_cast<const std::int8_t*>(values));
+        rows.push_back({row.out.extents, {1.0f, 0}, {}});
+        if (row.out.storage != zp::scalar_type::float32) rows.back().range = range(row);
+        const auto copy = [&]<class T>(const T* from) { rows.back().numbers.assign(from, from + row.out.extents.size()); };
+        if (row.out.storage == zp::scalar_type::float32) copy(static_cast<const float*>(values));
+        else if (row.out.storage == zp::scalar_type::int8) copy(static_cast<const std::int8_t*>(values));
         else copy(static_cast<const std::uint8_t*>(values));
     });
     return rows;
@@ -81,11 +82,11 @@ inline std::vector<float> normal(int count, std::uint64_t seed) {
     return values;
 }
 
-/// Through all stages and a file, on normal data: `rows` described rows, for each of which real_result(row, operands)
+/// Through all stages and a file, on normal data: `rows` rows of these kinds, for each of which real_result(row, operands)
 /// gives the numbers that its float form must come near to, code_result(row, operands, range) the codes. Each int8 row is
 /// at least 30 dB above its own rounding.
 template <class Net, class Config, class Reals, class Codes>
-void check(int rows, Reals real_result, Codes code_result) {
+void check(int rows, std::span<const zp::operator_kind* const> kinds, Reals real_result, Codes code_result) {
     const auto trained = made_up::network<Net>(9);
     std::vector<std::vector<float>> inputs;
     for (std::uint64_t seed = 0; seed != 6; ++seed)
@@ -94,7 +95,7 @@ void check(int rows, Reals real_result, Codes code_result) {
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(fused), inputs));
     const auto loaded = zp::load<zp::quantized<Net, Config>>(zp::to_bytes(int8), "memory");
     const auto floats = [](const zp::node&) { return zp::qparams{1.0f, 0}; };
-    const auto range = [&](const zp::node& row) { return int8.ranges()[row.slot]; };
+    const auto range = [&](const zp::node& row) { return int8.ranges()[row.out.qparams_id]; };
     std::vector<double> signal, noise;
     for (const auto& x : inputs) {
         int found = 0;
@@ -102,8 +103,8 @@ void check(int rows, Reals real_result, Codes code_result) {
         CHECK(trace(trained, x, floats).back().numbers == in_float.back().numbers);
         for (std::size_t i = 0; i != in_float.size(); ++i) {
             const zp::node& row = fused.rows()[i];
-            if (row.described == nullptr) continue;
-            CAPTURE(std::string(row.described->kind));
+            if (!zp_test::is_one_of(row, kinds)) continue;
+            CAPTURE(std::string(row.op->name));
             const std::vector<double> wanted = real_result(row, operands_of(row, in_float));
             int different = 0;
             for (std::size_t k = 0; k != wanted.size(); ++k)
@@ -115,9 +116,9 @@ void check(int rows, Reals real_result, Codes code_result) {
         CHECK(trace(loaded, x, range).back().numbers == in_codes.back().numbers);
         for (std::size_t i = 0; i != in_codes.size(); ++i) {
             const zp::node& row = int8.rows()[i];
-            if (row.described == nullptr) continue;
-            CAPTURE(std::string(row.described->kind));
-            CHECK(row.type != zp::scalar_type::float32);
+            if (!zp_test::is_one_of(row, kinds)) continue;
+            CAPTURE(std::string(row.op->name));
+            CHECK(row.out.storage != zp::scalar_type::float32);
             std::vector<written> operands = operands_of(row, in_codes);
             CHECK(in_codes[i].numbers == code_result(row, operands, range(row)));
             for (written& operand : operands) operand = operand.real();
@@ -139,4 +140,4 @@ void check(int rows, Reals real_result, Codes code_result) {
     }
 }
 
-}  // namespace described_rows
+}  // namespace operator_rows
