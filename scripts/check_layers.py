@@ -7,20 +7,24 @@ import pathlib
 import re
 import sys
 
-BELOW_LAYER = {"core", "scheme", "kernel", "observe"}
-BELOW_MODEL = BELOW_LAYER | {"layer"}
+BELOW_GRAPH = {"core", "scheme", "kernel", "observe"}
+BELOW_OPERATORS = BELOW_GRAPH | {"graph"}
+BELOW_MODEL = BELOW_OPERATORS | {"operators", "pass", "layer"}
 BELOW_WORKFLOW = BELOW_MODEL | {"model"}
 MAY_SEE = {
     "core": set(),
     "scheme": {"core"},
     "kernel": {"core"},
     "observe": {"core", "scheme", "kernel"},
-    "layer": BELOW_LAYER,
+    "graph": BELOW_GRAPH,
+    "operators": BELOW_OPERATORS,
+    "pass": BELOW_OPERATORS,
+    "layer": BELOW_OPERATORS | {"operators"},
     "model": BELOW_MODEL,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
     "analysis": BELOW_WORKFLOW | {"workflow"},
-    "io": {"core", "layer", "model"},
+    "io": {"core", "kernel", "scheme", "graph", "model"},
     "models": BELOW_WORKFLOW,
 }
 EXTERNAL = {"xsimd": {"kernel"}}  # library: the rooms that may include it

@@ -8,8 +8,6 @@
 #include <zeropoint/kernel/matmul.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
-#include <zeropoint/operators/matrix.hpp>
-#include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 #include <doctest/doctest.h>
@@ -21,6 +19,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/matrix_forms.hpp"
 
 namespace {
 
@@ -75,48 +74,42 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
             .dilation = extent(2),
             .groups = option[across + 4]};
         const int y = flat ? b.conv_transpose1d(x, "", options) : b.conv_transpose2d(x, "", options);
-        zp::node &from = rows[0], &row = rows[y];
+        zp::node& row = rows[y];
+        const zp::node_view v{rows, row};
         CHECK(b.error.broken == zp::rule::none);
         CHECK(row.out.extents == image(group + "/codes"));
-        CHECK(zp::weight_shape(row).size() == golden.rank(group + "/weight"));
-        from.type = row.out.storage = zp::scalar_type::uint8;
-        from.quant_max = row.out.quant_max = 255;
-        from.slot = 0, row.out.qparams_id = 1;
+        CHECK(static_cast<std::size_t>(zp::parameters_of(v).arrays[0].rank) == golden.rank(group + "/weight"));
+        zp_test::set_bytes(rows[0], 0);
+        zp_test::set_bytes(row, 1);
         row.at.arena_offset = zp::in_user_output;
-        row.weights.storage = zp::scalar_type::int8;
-        row.weights.quant_min = -128, row.weights.quant_max = 127;
         row.weights.affine = true;
-        row.by.algorithm = kernel::conv2d_algorithm::implicit_gemm;
 
         // PyTorch's arithmetic: policy float_bias, one weight scale.
         const auto channels = static_cast<std::size_t>(row.weights.channels);
         const auto file_weights = golden.values<std::int8_t>(group + "/weight");
-        zp::quantized_weights weights;
+        zp::node_parameters parameters;
+        zp::quantized_weights& weights = parameters.matrices.emplace_back();
         weights.codes.resize(file_weights.size());
-        zp::weights_from_file(row, file_weights.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        zp::array_from_file(zp::parameters_of(v).arrays[0], file_weights.data(),
+                            reinterpret_cast<std::int8_t*>(weights.codes.data()));
         weights.scales.assign(channels, golden.values<float>(group + "/weight_scale")[0]);
         weights.zero_points.assign(channels, golden.values<std::int32_t>(group + "/weight_zero_point")[0]);
         weights.float_bias = golden.values<float>(group + "/bias");
         const auto scale = golden.values<float>(group + "/scale");
         const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
         const zp::qparams ranges[] = {{scale[0], zero_point[0]}, {scale[1], zero_point[1]}};
-        using kernels = zp::quantized_conv2d_kernels<zp::float_bias, arch>;
-        constexpr zp::kernel_needs needs = [] {
-            zp::node like;
-            like.kind = zp::op::conv_transpose2d;
-            like.type = zp::scalar_type::uint8;
-            like.weight_type = zp::scalar_type::int8;
-            like.algorithm = kernel::conv2d_algorithm::implicit_gemm;
-            return zp::needs_of(&like, 1);
-        }();
-        row.at.parameter_bytes = kernels::parameter_bytes(row);
+        constexpr zp::operators::matrix_key key =
+            zp_test::with_algorithm(zp_test::key_of_bytes(zp::filter_kernels::conv_transpose2d),
+                                    kernel::conv2d_algorithm::implicit_gemm);
+        using form = zp_test::matrix_form<key, zp::float_bias>;
+        row.at.parameter_bytes = form::parameter_bytes(v);
         zp::aligned_buffer block(static_cast<std::size_t>(row.at.parameter_bytes));
-        zp::aligned_buffer scratch(std::max<std::size_t>(static_cast<std::size_t>(kernels::scratch_bytes(row)), 64));
-        kernels::write<needs>(row, from, weights, ranges[0], ranges[1], block.data());
-        const auto read = kernels::read<needs>(row, from, ranges[0], block.data());
-        CHECK(read.codes == weights.codes);
-        CHECK(read.float_bias == weights.float_bias);
-        const auto in = channels_last(golden.values<std::uint8_t>(group + "/x"), from.out);
+        zp::aligned_buffer scratch(std::max<std::size_t>(static_cast<std::size_t>(form::scratch_bytes(v)), 64));
+        CHECK(form::pack({v, ranges, block.data()}, parameters).rule == nullptr);
+        const zp::node_parameters read = form::unpack({v, ranges, block.data()});
+        CHECK(read.matrices[0].codes == weights.codes);
+        CHECK(read.matrices[0].float_bias == weights.float_bias);
+        const auto in = channels_last(golden.values<std::uint8_t>(group + "/x"), rows[0].out.extents);
         std::vector<std::uint8_t> out(static_cast<std::size_t>(row.out.extents.size()));
         const zp::context c{rows,
                             block.data(),
@@ -124,8 +117,7 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
                             scratch.data(),
                             reinterpret_cast<const float*>(in.data()),
                             reinterpret_cast<float*>(out.data())};
-        kernels::run<std::uint8_t, std::uint8_t, kernel::conv2d_algorithm::implicit_gemm, false,
-                     zp::op::conv_transpose2d>(row, c);
+        form::run(row, c);
         CHECK(out == channels_last(golden.values<std::uint8_t>(group + "/codes"), row.out.extents));
     }
 }
@@ -209,10 +201,11 @@ TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
         const zp::node& row = rows[b.conv_transpose3d(b.input(volume("x")), "", options)];
         CHECK(b.error.broken == zp::rule::none);
         CHECK(row.out.extents == volume("codes"));
-        const kernel::conv_transpose3d_geometry g = zp::transposed_volume_window(row);
+        const zp::node_view v{rows, row};
+        const kernel::conv_transpose3d_geometry g = zp::transposed_volume_window(v);
         const auto file_weights = golden.values<std::int8_t>(group + "/weight");
         std::vector<std::int8_t> weights(file_weights.size());
-        zp::weights_from_file(row, file_weights.data(), weights.data());
+        zp::array_from_file(zp::parameters_of(v).arrays[0], file_weights.data(), weights.data());
 
         // PyTorch's arithmetic: policy float_bias, one weight scale.
         const auto scale = golden.values<float>(group + "/scale");
@@ -230,8 +223,8 @@ TEST_CASE("operator parity: transposed 3-D convolutions are PyTorch's") {
         zp::aligned_buffer packed(kernels::packed_bytes(g, true));
         zp::aligned_buffer scratch(kernels::scratch_bytes(g));
         // Planes lie one behind another: to the layout they are rows.
-        const zp::shape x_shape{row.in.depth * row.in.height, row.in.width, row.in.channels},
-            y_shape{row.out.extents.depth * row.out.extents.height, row.out.extents.width, row.out.extents.channels};
+        const auto rows_of = [](const zp::shape& s) { return zp::shape{s.depth * s.height, s.width, s.channels}; };
+        const zp::shape x_shape = rows_of(v.x_shape()), y_shape = rows_of(v.y_shape());
         const auto x = channels_last(golden.values<std::uint8_t>(group + "/x"), x_shape);
         std::vector<std::uint8_t> y(static_cast<std::size_t>(g.out_size()));
         kernels::pack(g, source, codes, packed.data());

@@ -1,7 +1,5 @@
 // A convolution with a residual in one rounding against PyTorch's fused conv2d_add and conv2d_add_relu (engine onednn).
-#include <zeropoint/operators/algorithm.hpp>
-#include <zeropoint/operators/common.hpp>
-#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/kernel/layout.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>
 
@@ -13,10 +11,9 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/matrix_forms.hpp"
 
 TEST_CASE("operator parity: a residual in one rounding is at most one code from PyTorch's conv2d_add") {
-    using kernels = zp::quantized_conv2d_kernels<zp::nearest_even, zp::default_architecture>;
-    constexpr zp::kernel_needs everything = zp::kernel_needs::everything();
     const zp_test::golden_file file("operators_convolution");
     for (const std::string group : {"conv2d_add/3x3", "conv2d_add_relu/3x3"}) {
         CAPTURE(group);
@@ -41,20 +38,18 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
                   .padding = {options[1], options[1]}});
         REQUIRE(b.error.broken == zp::rule::none);
         zp::node& sum = rows[2];
-        for (short i = 0; i != 3; ++i) {
-            rows[i].out.storage = zp::scalar_type::uint8;
-            rows[i].out.quant_max = 255;
-            rows[i].out.qparams_id = i;
-        }
-        sum.weight_type = zp::scalar_type::int8;
-        sum.weight_min = -128, sum.weight_max = 127;
+        const zp::node_view v{rows, sum};
+        for (short i = 0; i != 3; ++i) zp_test::set_bytes(rows[i], i);
         sum.input_count = 2, sum.inputs[1] = static_cast<short>(other);
-        sum.activation = options.back() != 0 ? zp::op::relu : zp::op::none;
-        sum.arena_offset = zp::in_user_output;
+        sum.fused.adds_input_1 = true;
+        zp::operators::fuse_activation(sum, options.back() != 0 ? zp::op::relu : zp::op::none);
+        sum.at.arena_offset = zp::in_user_output;
 
-        zp::quantized_weights weights;
+        zp::node_parameters parameters;
+        zp::quantized_weights& weights = parameters.matrices.emplace_back();
         weights.codes.resize(weight.size());
-        zp::weights_from_file(sum, weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        zp::array_from_file(zp::parameters_of(v).arrays[0], weight.data(),
+                            reinterpret_cast<std::int8_t*>(weights.codes.data()));
         for (const std::int32_t weight_zero_point : values(std::int32_t{}, "weight_zero_point"))
             CHECK(weight_zero_point == 0);
         for (std::size_t c = 0; c != bias.size(); ++c) {
@@ -64,26 +59,28 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
         std::vector<std::uint8_t> image_codes(x.size()), y(codes.size()), result(codes.size());
         zp::kernel::nchw_to_nhwc(x.data(), rows[0].out.extents, image_codes.data());
         zp::aligned_buffer arena(addend.size());
-        zp::kernel::nchw_to_nhwc(addend.data(), sum.out, reinterpret_cast<std::uint8_t*>(arena.data()));
+        zp::kernel::nchw_to_nhwc(addend.data(), sum.out.extents, reinterpret_cast<std::uint8_t*>(arena.data()));
         for (const zp::conv2d_algorithm algorithm : zp::kernel::conv2d_algorithms) {
-            if (!zp::kernel::supports(sum.window, algorithm)) continue;
+            if (!zp::operators::supports(v, algorithm)) continue;
             CAPTURE(zp::kernel::name_of(algorithm));
-            sum.algorithm = algorithm;
-            sum.parameter_bytes = kernels::parameter_bytes(sum);
-            zp::aligned_buffer block(static_cast<std::size_t>(sum.parameter_bytes));
-            kernels::write<everything>(sum, rows[0], weights, ranges[0], ranges[2], block.data(), scale[1]);
-            zp::aligned_buffer memory(addend.size() + static_cast<std::size_t>(kernels::scratch_bytes(sum)) + 64);
-            std::copy_n(arena.data(), addend.size(), memory.data());
-            sum.scratch_offset = static_cast<int>(zp::align_up(addend.size()));
-            const zp::context c{rows,
-                                block.data(),
-                                ranges,
-                                memory.data(),
-                                reinterpret_cast<const float*>(image_codes.data()),
-                                reinterpret_cast<float*>(y.data())};
-            zp::with_algorithm<everything>(
-                algorithm, [&](auto name) { kernels::run<std::uint8_t, std::uint8_t, name, true>(sum, c); });
-            zp::kernel::nhwc_to_nchw(y.data(), sum.out, result.data());
+            const auto run = [&]<class Form>(std::type_identity<Form>) {
+                sum.at.parameter_bytes = Form::parameter_bytes(v);
+                zp::aligned_buffer block(static_cast<std::size_t>(sum.at.parameter_bytes));
+                CHECK(Form::pack({v, ranges, block.data()}, parameters).rule == nullptr);
+                zp::aligned_buffer memory(addend.size() + static_cast<std::size_t>(Form::scratch_bytes(v)) + 64);
+                std::copy_n(arena.data(), addend.size(), memory.data());
+                sum.at.scratch_offset = static_cast<int>(zp::align_up(addend.size()));
+                const zp::context c{rows,
+                                    block.data(),
+                                    ranges,
+                                    memory.data(),
+                                    reinterpret_cast<const float*>(image_codes.data()),
+                                    reinterpret_cast<float*>(y.data())};
+                Form::run(sum, c);
+            };
+            zp_test::with_matrix_form<zp_test::key_of_bytes(zp::filter_kernels::conv2d, true), zp::nearest_even>(
+                algorithm, run);
+            zp::kernel::nhwc_to_nchw(y.data(), sum.out.extents, result.data());
             int largest = 0, different = 0;
             for (std::size_t i = 0; i != codes.size(); ++i) {
                 largest = std::max(largest, std::abs(codes[i] - result[i]));

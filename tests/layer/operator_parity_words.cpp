@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/wide_elementwise.hpp>
 #include <zeropoint/kernel/wide_table.hpp>
+#include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/operators/requantization.hpp>
 
 #include "../support/golden_file.hpp"
@@ -27,10 +28,10 @@ using policy = zp::fixed_point_double_rounding;
 constexpr zp::kernel::activation_codes words{0, -32768, 32767};
 
 /// A layer under the policy. FULLY_CONNECTED with one weight scale has the product of both scales in float.
-template <conv2d_algorithm Algorithm, zp::op Kind, class Geometry>
+template <conv2d_algorithm Algorithm, zp::filter_kernels Family, bool IsConnected, class Geometry>
 std::vector<word> computed(const golden_file& file, const std::string& group, const Geometry& g,
                            const std::vector<std::int8_t>& weights) {
-    constexpr bool is_transposed = Kind == zp::op::conv_transpose2d;
+    constexpr bool is_transposed = Family == zp::filter_kernels::conv_transpose2d;
     using kernels = std::conditional_t<is_transposed, zp::kernel::conv_transpose2d_kernels<arch, Algorithm>,
                                        zp::kernel::conv2d_kernels<arch, Algorithm>>;
     const float x_scale = file.range(group, 0).scale, y_scale = file.range(group, 1).scale;
@@ -41,15 +42,15 @@ std::vector<word> computed(const golden_file& file, const std::string& group, co
     for (int c = 0; c != g.out.channels; ++c) {
         const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
         const zp::fixed_point_multiplier m = scales.size() == 1
-                                                 ? policy::wide_multiplier(Kind, {1, x_scale * scale, y_scale})
-                                                 : policy::wide_multiplier(Kind, {x_scale, scale, y_scale});
+                                                 ? policy::wide_multiplier(IsConnected, {1, x_scale * scale, y_scale})
+                                                 : policy::wide_multiplier(IsConnected, {x_scale, scale, y_scale});
         multipliers.push_back(m.multiplier);
         shifts.push_back(m.shift);
     }
     zp::aligned_buffer packed(kernels::packed_bytes(g, false)), scratch(kernels::scratch_bytes(g) + 64);
     kernels::pack(g, zp::kernel::conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr, bias.data()}, words,
                   packed.data());
-    const zp::kernel::wide_requantize<policy::wide_halves(Kind)> epilogue{
+    const zp::kernel::wide_requantize<policy::wide_halves(IsConnected)> epilogue{
         multipliers.data(), shifts.data(), bias.data(), {0, -32768, 32767}};
     std::vector<word> y(static_cast<std::size_t>(g.out.size()));
     if constexpr (is_transposed)
@@ -75,30 +76,30 @@ TEST_CASE("operator_parity_words: layers have LiteRT's codes") {
     std::string group = "CONV_2D/int16";
     auto weights = file.values<std::int8_t>(group + "/weight");
     CHECK(
-        (computed<conv2d_algorithm::implicit_gemm, zp::op::conv2d>(file, group, image, weights) == codes(file, group)));
+        (computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv2d, false>(file, group, image, weights) == codes(file, group)));
     group = "DEPTHWISE_CONV_2D/int16";
     image.out.channels = image.groups = 4;
     const auto taps = file.values<std::int8_t>(group + "/weight");
     weights.clear();
     for (std::size_t c = 0; c != 4; ++c)
         for (std::size_t tap = 0; tap != 9; ++tap) weights.push_back(taps[4 * tap + c]);
-    CHECK((computed<conv2d_algorithm::depthwise, zp::op::conv2d>(file, group, image, weights) == codes(file, group)));
+    CHECK((computed<conv2d_algorithm::depthwise, zp::filter_kernels::conv2d, false>(file, group, image, weights) == codes(file, group)));
     group = "TRANSPOSE_CONV/int16";
     zp::kernel::conv_transpose2d_geometry transposed{.in = {3, 4, 5}, .out = {6, 8, 6}};
     transposed.kernel_height = transposed.kernel_width = 3;
     transposed.stride_height = transposed.stride_width = 2;
-    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::conv_transpose2d>(
+    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv_transpose2d, false>(
                file, group, transposed, file.values<std::int8_t>(group + "/weight")) == codes(file, group)));
     group = "CONV_2D/int16_deep";
     weights = file.values<std::int8_t>(group + "/weight");
-    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::conv2d>(
+    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv2d, false>(
                file, group, zp::kernel::conv2d_geometry{.in = {2, 3, 1000}, .out = {2, 3, 5}}, weights) ==
            codes(file, group)));
     for (const std::string name : {"FULLY_CONNECTED/int16", "FULLY_CONNECTED/int16_ties"}) {
         const auto extents = products.extents(name + "/weight");
         const int outputs = static_cast<int>(extents[0]), inputs = static_cast<int>(extents[1]);
         const int rows = static_cast<int>(products.extents(name + "/x")[0]);
-        CHECK((computed<conv2d_algorithm::implicit_gemm, zp::op::linear>(
+        CHECK((computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv2d, true>(
                    products, name, zp::kernel::conv2d_geometry{.in = {rows, 1, inputs}, .out = {rows, 1, outputs}},
                    products.values<std::int8_t>(name + "/weight")) == codes(products, name)));
     }

@@ -1,7 +1,6 @@
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
+#include <zeropoint/kernel/layout.hpp>
 #include <zeropoint/operators/algorithm.hpp>
-#include <zeropoint/operators/common.hpp>
-#include <zeropoint/operators/matrix.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>
 
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/matrix_forms.hpp"
 
 namespace {
 
@@ -56,42 +56,44 @@ struct problem {
             b.linear(b.input({1, 1, extent(shape, 1)}), "", extent(filters, 0));
         }
         REQUIRE(b.error.broken == zp::rule::none);
-        rows[0].out.storage = rows[1].out.storage = zp::scalar_type::uint8;
-        rows[0].out.quant_max = rows[1].out.quant_max = 255;
-        rows[1].weights.storage = zp::scalar_type::int8;
-        rows[1].weights.quant_min = -128;
-        rows[1].weights.quant_max = 127;
-        rows[0].out.qparams_id = 0;
-        rows[1].out.qparams_id = 1;
+        zp_test::set_bytes(rows[0], 0);
+        zp_test::set_bytes(rows[1], 1);
         rows[1].at.arena_offset = zp::in_user_output;
-        rows[1].activation = geometry[7] != 0 ? zp::op::relu : zp::op::none;
+        zp::operators::fuse_activation(rows[1], geometry[7] != 0 ? zp::op::relu : zp::op::none);
         weight_scale.resize(static_cast<std::size_t>(rows[1].weights.channels),
                             weight_scale[0]);  // one a tensor becomes one a channel
         weight_zero_point.resize(static_cast<std::size_t>(rows[1].weights.channels), weight_zero_point[0]);
         rows[1].weights.affine =
             std::set(weight_zero_point.begin(), weight_zero_point.end()) != std::set<std::int32_t>{0};
-        rows[1].by.algorithm = zp::choose_algorithm<zp::default_architecture>(rows[1]);
+        rows[1].by.algorithm = zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]});
     }
 
     // All images through our layer, in PyTorch's order (channels outermost).
     template <class Requantization> std::vector<std::uint8_t> run() {
-        using kernels = zp::quantized_conv2d_kernels<Requantization, zp::default_architecture>;
-        rows[1].at.parameter_bytes = kernels::parameter_bytes(rows[1]);
-        constexpr zp::kernel_needs everything = zp::kernel_needs::everything();
-        zp::quantized_weights weights;
+        std::vector<std::uint8_t> result;
+        zp_test::with_matrix_form<zp_test::key_of_bytes(zp::filter_kernels::conv2d), Requantization>(
+            rows[1].by.algorithm,
+            [&]<class Form>(std::type_identity<Form>) { result = run_form<Form, Requantization>(); });
+        return result;
+    }
+    template <class Form, class Requantization> std::vector<std::uint8_t> run_form() {
+        const zp::node_view v{rows, rows[1]};
+        rows[1].at.parameter_bytes = Form::parameter_bytes(v);
+        zp::node_parameters parameters;
+        zp::quantized_weights& weights = parameters.matrices.emplace_back();
         weights.codes.resize(weight.size());
-        zp::weights_from_file(rows[1], weight.data(), reinterpret_cast<std::int8_t*>(weights.codes.data()));
+        zp::array_from_file(zp::parameters_of(v).arrays[0], weight.data(),
+                            reinterpret_cast<std::int8_t*>(weights.codes.data()));
         weights.scales = weight_scale;
         weights.float_bias = bias;
         if (rows[1].weights.affine) weights.zero_points = weight_zero_point;
         if (!Requantization::has_float_bias)
             for (std::size_t c = 0; c != bias.size(); ++c)
                 weights.bias.push_back(zp::quantize_bias(bias[c], input.scale, weight_scale[c]));
-        const zp::aligned_buffer block(static_cast<std::size_t>(rows[1].at.parameter_bytes));
-        kernels::template write<everything>(rows[1], rows[0], weights, input, output,
-                                            const_cast<std::byte*>(block.data()));
-        zp::aligned_buffer scratch(static_cast<std::size_t>(kernels::scratch_bytes(rows[1])));
+        zp::aligned_buffer block(static_cast<std::size_t>(rows[1].at.parameter_bytes));
         const zp::qparams ranges[] = {input, output};
+        CHECK(Form::pack({v, ranges, block.data()}, parameters).rule == nullptr);
+        zp::aligned_buffer scratch(static_cast<std::size_t>(Form::scratch_bytes(v)));
         const auto in = static_cast<std::size_t>(rows[0].out.extents.size()),
                    out = static_cast<std::size_t>(rows[1].out.extents.size());
         std::vector<std::uint8_t> nhwc(in), y(out), result(out * static_cast<std::size_t>(images));
@@ -103,9 +105,7 @@ struct problem {
                                 scratch.data(),
                                 reinterpret_cast<const float*>(nhwc.data()),
                                 reinterpret_cast<float*>(y.data())};
-            zp::with_algorithm<everything>(rows[1].by.algorithm, [&](auto algorithm) {
-                kernels::template run<std::uint8_t, std::uint8_t, algorithm>(rows[1], c);
-            });
+            Form::run(rows[1], c);
             zp::kernel::nhwc_to_nchw(y.data(), rows[1].out.extents, result.data() + i * out);
         }
         return result;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/operators/batch_norm.hpp>
 
 #include "generator.hpp"
 #include "nodes.hpp"

@@ -9,7 +9,7 @@
 #include <zeropoint/kernel/conv3d.hpp>
 #include <zeropoint/kernel/conv_transpose2d.hpp>
 #include <zeropoint/kernel/conv_transpose3d.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -8,7 +8,7 @@
 #include <zeropoint/kernel/border.hpp>
 #include <zeropoint/kernel/lookup_table.hpp>
 #include <zeropoint/operators/pad.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
@@ -34,6 +34,7 @@ namespace operators {
 /// normalized image are around the image itself.
 template <class Means> struct mean_border {
     static constexpr const char* kind = "mean_border";
+    static constexpr std::span<const char* const> option_names = window2d::names;  // of which it has the padding
     static constexpr auto options = std::to_array(Means::thousandths);
     static constexpr qparams_source range = qparams_source::of_input;
 

@@ -3,7 +3,7 @@
 
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/kernel/tap_sums.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -3,7 +3,7 @@
 
 #include <zeropoint/graph/builder.hpp>
 #include <zeropoint/graph/extent.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include <zeropoint/graph/rewriter.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 
 namespace zp {
 inline namespace v0 {

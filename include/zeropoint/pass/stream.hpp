@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/graph/rewriter.hpp>
-#include <zeropoint/operators/window.hpp>
+#include <zeropoint/graph/window.hpp>
 
 namespace zp {
 inline namespace v0 {
