@@ -69,7 +69,7 @@ std::string geometry_of(const zp::node& row) {
 
 /// The algorithm of a weighted row, and how many of its panels have each kind.
 std::string kernels_of(const zp::node& row, const std::byte* parameters) {
-    if (!zp::is_weighted(row.kind)) return "";
+    if (!row.op->multiplies) return "";
     const auto what = zp::kernel::describe_conv2d<arch>(row.window, row.by.algorithm, parameters + row.at.parameter_offset);
     std::string text = zp::kernel::name_of(what.algorithm);
     for (int kind = 0; kind != zp::kernel::panel_kernels; ++kind) {
@@ -100,9 +100,9 @@ void print(models::timed_model& model, const profile& times, int most) {
     for (int i = 0; i != std::min(most, static_cast<int>(order.size())); ++i) {
         const int number = order[static_cast<std::size_t>(i)];
         const zp::node& row = rows[static_cast<std::size_t>(number)];
-        const double work = zp::is_weighted(row.kind) ? static_cast<double>(row.weights.count) * row.out.extents.pixels() : 0;
+        const double work = row.op->multiplies ? static_cast<double>(row.weights.count) * row.out.extents.pixels() : 0;
         const double rate = 2 * work / best(number);
-        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, zp::name_of(row.kind),
+        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, row.op->kind->name,
                     geometry_of(row).c_str(), kernels_of(row, model.int8_parameters()).c_str(), best(number) / 1e3,
                     100 * best(number) / sum);
         if (work != 0) std::printf(" %.2f | %.0f | %.0f%% |\n", work / 1e6, rate, 100 * rate / times.peak);

@@ -56,7 +56,7 @@ template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed
             for (float& value : norm.bias) value = random.uniform(-0.25f, 0.25f);
             for (float& value : norm.running_mean) value = random.uniform(-0.25f, 0.25f);
             for (float& value : norm.running_var) value = random.uniform(0.75f, 1.25f);
-        } else if (zp::is_weighted(row.kind)) {
+        } else if (row.op->multiplies) {
             const float deviation =
                 std::sqrt(2.0f * static_cast<float>(row.weights.channels) / static_cast<float>(row.weights.count));
             for (float& value : std::span(block, static_cast<std::size_t>(row.weights.count)))

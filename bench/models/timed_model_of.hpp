@@ -20,7 +20,7 @@ template <class Net>
 inline constexpr int trained_parameters = [] {
     int sum = 0;
     for (const zp::node& row : zp::float_model<Net>::rows()) {
-        if (zp::is_weighted(row.kind)) sum += row.weights.count + (row.weights.has_bias ? row.weights.channels : 0);
+        if (row.op->multiplies) sum += row.weights.count + (row.weights.has_bias ? row.weights.channels : 0);
         if (row.op->kind == &zp::op::batch_norm) sum += 2 * row.weights.channels;
     }
     return sum;
@@ -36,7 +36,7 @@ public:
     std::int64_t multiplications() const override {
         std::int64_t sum = 0;
         for (const zp::node& row : int8_network::rows())
-            if (zp::is_weighted(row.kind)) sum += std::int64_t{row.weights.count} * row.out.extents.pixels();
+            if (row.op->multiplies) sum += std::int64_t{row.weights.count} * row.out.extents.pixels();
         return sum;
     }
     int arena_bytes() const override { return int8_network::arena_bytes; }

@@ -58,7 +58,7 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
     REQUIRE(table.rows.size() == 6);
     const zp::model_table_row &conv1 = table.rows[2], &conv2 = table.rows[3], &fc = table.rows[4];
     CHECK(table.rows[0].operation == "input");
-    CHECK(table.rows[0].at.arena_offset == zp::in_user_input);
+    CHECK(table.rows[0].arena_offset == zp::in_user_input);
     CHECK(conv1.operation == "conv2d + relu");
     CHECK(conv1.name == "conv1");
     CHECK(conv1.inputs == std::vector<int>{1});
@@ -79,7 +79,7 @@ TEST_CASE("model table: rows, algorithms and bytes of an int8 network") {
         CHECK(row->packed_bytes > 0);
         CHECK(row->packed_bytes < row->parameter_bytes);
     }
-    CHECK(table.rows.back().at.arena_offset == zp::in_user_output);
+    CHECK(table.rows.back().arena_offset == zp::in_user_output);
     CHECK(table.arena_bytes == model.arena_bytes);
     CHECK(conv1.macs == 64 * 48 * 27);
     CHECK(table.macs == 64 * 48 * 27 + 64 * 48 * 48 * 9 + 10 * 64 * 48);
@@ -96,7 +96,7 @@ TEST_CASE("model table: sums with a residual, as a part of a layer and on their 
     REQUIRE(merged.rows.size() == 6);
     CHECK(merged.rows[4].operation == "conv2d + add + relu");
     CHECK(merged.rows[4].inputs == std::vector<int>{3, 2});
-    CHECK(merged.rows[4].at.arena_offset == merged.rows[2].at.arena_offset);  // over the residual
+    CHECK(merged.rows[4].arena_offset == merged.rows[2].arena_offset);  // over the residual
     const zp::model_table apart =
         zp::table_of(zp::convert(zp::calibrate(zp::prepare<separate>(made_up::network<sums>(1)), calibration)));
     REQUIRE(apart.rows.size() == 7);
@@ -105,7 +105,7 @@ TEST_CASE("model table: sums with a residual, as a part of a layer and on their 
     CHECK(add.operation == "add + relu");
     CHECK(add.inputs == std::vector<int>{4, 2});
     CHECK(add.algorithm.empty());
-    CHECK(add.arena_offset == apart.rows[4].at.arena_offset);  // in place
+    CHECK(add.arena_offset == apart.rows[4].arena_offset);  // in place
     CHECK(add.quantization == merged.rows[4].quantization);
 }
 

@@ -123,8 +123,8 @@ TEST_CASE("docs: models that are quantized dynamically") {
     CHECK_FALSE(model.rows()[2].is_dynamic());
     // [cost-rule]
     struct large_layers {
-        static constexpr const char* why_float(const zp::node& row) {
-            return row.weights.count < 100000 ? "stays float32: fewer than 100 000 weights" : nullptr;
+        static constexpr const char* why_float(const zp::node_view& v) {
+            return v.n.weights.count < 100000 ? "stays float32: fewer than 100 000 weights" : nullptr;
         }
     };
     using config = zp::dynamic_qconfig<zp::dynamic_policy<>, large_layers, zp::keep_float<"scores">>;

@@ -21,12 +21,12 @@ struct gate {
     }
 
     struct tables { double factor; std::int16_t sigmoid[256]; };
-    static constexpr int prepared_bytes(const zp::node&) { return sizeof(tables); }
+    static constexpr int prepared_bytes(const zp::node_view&) { return sizeof(tables); }
     static void prepare(const zp::preparation& p) {
-        auto* t = reinterpret_cast<tables*>(p.prepared);
+        auto* t = reinterpret_cast<tables*>(p.prepared());
         t->factor = double{p.x_qparams(0).scale} / 32768 / double{p.y_qparams().scale};
         for (int i = 0; i != 256; ++i) {  // by the bits of a code
-            const int code = p.x(1).type == zp::scalar_type::int8 ? static_cast<std::int8_t>(i) : i;
+            const int code = p.x_type(1).storage == zp::scalar_type::int8 ? static_cast<std::int8_t>(i) : i;
             const double b = double{p.x_qparams(1).scale} * (code - p.x_qparams(1).zero_point);
             t->sigmoid[i] = static_cast<std::int16_t>(zp::round_half_even(32767 / (1 + std::exp(-b))));
         }

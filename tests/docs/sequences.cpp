@@ -93,7 +93,7 @@ TEST_CASE("docs: models of indices") {
     int8(zp::unchecked(std::array{42, 300}), rating);  // none is looked at: noexcept
     // [/run-indices]
     CHECK(int8.rows()[1].out.storage == zp::scalar_type::uint8);
-    CHECK(zp::has_coded_table(dynamic.rows()[1]));
+    CHECK(dynamic.rows()[1].weights.storage == zp::scalar_type::uint8);
     CHECK_THROWS_AS(int8(std::array{500, 0}, rating), zp::value_error);
     CHECK(zp::float_model<sentences>::output_shape == zp::shape{1, 1, 3});
 }

@@ -99,9 +99,9 @@ static_assert(int8_digits::output_shape == zp::shape{1, 1, 10});
 // [/budget]
 
 // [state]
-template <class Network> constexpr int rows_of(zp::op kind) {
+template <class Network> constexpr int rows_of(const zp::operator_kind& kind) {
     int count = 0;
-    for (const zp::node& row : Network::rows()) count += row.kind == kind;
+    for (const zp::node& row : Network::rows()) count += row.op->kind == &kind;
     return count;
 }
 static_assert(rows_of<zp::fused<digits_cnn>>(zp::op::batch_norm) == 0, "every batch norm is folded");

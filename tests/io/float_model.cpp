@@ -121,12 +121,10 @@ TEST_CASE("float model: half and double precision are read as floats, and PyTorc
         all.tensors["plain.num_batches_tracked"] = {zp::file_dtype::I64, {}, edited_file::byte_vector(8)};
     });
     const auto model = zp::load<net>(bytes);
-    const auto bn = zp::view_of_batch_norm(
-        model.rows()[2], reinterpret_cast<const float*>(model.parameters() + model.rows()[2].at.parameter_offset));
-    CHECK(bn.running_mean[3] == 1.0f);
-    CHECK(bn.running_var[3] == 2.0f);
-    const zp::node& fc = model.rows()[7];
-    CHECK(reinterpret_cast<const float*>(model.parameters() + fc.parameter_offset)[zp::bias_offset(fc)] == 0.75f);
+    const zp::node &bn = model.rows()[2], &fc = model.rows()[7];
+    CHECK(zp_test::array_of(model, bn, 2)[3] == 1.0f);
+    CHECK(zp_test::array_of(model, bn, 3)[3] == 2.0f);
+    CHECK(zp_test::array_of(model, fc, 1)[0] == 0.75f);
 }
 
 TEST_CASE("float model: a batch norm without affine parameters has neither weight nor bias") {
@@ -135,10 +133,9 @@ TEST_CASE("float model: a batch norm without affine parameters has neither weigh
     CHECK(all.tensors.count("plain.running_var") == 1);
     CHECK(all.tensors.count("bare.bias") == 0);
     const auto model = zp::load<net>(file());
-    const auto bn = zp::view_of_batch_norm(
-        model.rows()[5], reinterpret_cast<const float*>(model.parameters() + model.rows()[5].at.parameter_offset));
-    CHECK(bn.weight[0] == 1.0f);
-    CHECK(bn.bias[0] == 0.0f);
+    const zp::node& bn = model.rows()[5];
+    CHECK(zp_test::array_of(model, bn, 0)[0] == 1.0f);
+    CHECK(zp_test::array_of(model, bn, 1)[0] == 0.0f);
 }
 
 TEST_CASE("float model: missing and unexpected tensors") {

@@ -98,7 +98,7 @@ TEST_CASE("int8 model: what a file holds") {
     CHECK(all.tensors.count("bn.weight") == 0);
     CHECK(all.tensors.count("a.weight_zero_point") == 0);
     CHECK(all.tensors.at("activation.scale").shape.front() ==
-          static_cast<std::int64_t>(decltype(model)::stage::table.slots));
+          static_cast<std::int64_t>(decltype(model)::stage::table.qparams_count));
     const auto scale = zp::load_little_endian<float>(all.tensors.at("activation.scale").bytes.data());
     CHECK(scale == model.ranges()[0].scale);
     // Weights lie in PyTorch's order: quantizing the trained weight of output 5, input 2, row 1, column 0 gives byte 5, 2, 1, 0.

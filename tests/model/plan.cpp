@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/operators/boundary.hpp>
+#include <zeropoint/operators/common.hpp>
 #include <zeropoint/pass/plan.hpp>
 
 #include "../support/made_up.hpp"
@@ -14,6 +16,18 @@ namespace {
 constexpr int capacity = 40;
 using zp::graph;
 using zp::node;
+using zp::operator_info;
+
+namespace operators = zp::operators;
+namespace functions = zp::kernel::functions;
+constexpr operator_info custom_info{.kind = &zp::op::custom, .name = "custom"};
+constexpr const operator_info &sigmoid_info = operators::function_info<functions::sigmoid, zp::op::sigmoid>,
+                              &tanh_info = operators::function_info<functions::tanh, zp::op::tanh>,
+                              &hardswish_info = operators::function_info<functions::hardswish, zp::op::hardswish>,
+                              &leaky_relu_info = operators::function_info<functions::leaky_relu, zp::op::leaky_relu>,
+                              &add_info = zp::info_of<operators::add, zp::op::add>,
+                              &concat_info = zp::info_of<operators::concat, zp::op::concat>,
+                              &max_pool2d_info = zp::info_of<operators::max_pool2d, zp::op::max_pool2d>;
 
 /// A graph whose rows read random earlier rows, of random operators, types, sizes and scratch.
 graph<capacity> random_graph(made_up::generator& next) {
@@ -21,7 +35,7 @@ graph<capacity> random_graph(made_up::generator& next) {
     g.size = next.integer(2, capacity);
     for (int i = 0; i != g.size; ++i) {
         node& row = g.nodes[i];
-        row.kind = i == 0 ? zp::op::input : zp::op::custom;
+        row.op = i == 0 ? &operators::input : &custom_info;
         row.out.storage = next.integer(0, 2) == 0 ? zp::scalar_type::uint8 : zp::scalar_type::float32;
         row.out.extents = {next.integer(1, 6), next.integer(1, 6), next.integer(1, 40)};
         row.at.scratch_bytes = next.integer(0, 1) * next.integer(0, 3000);
@@ -32,23 +46,24 @@ graph<capacity> random_graph(made_up::generator& next) {
         if (i == 0 || next.integer(0, 2) == 0) continue;
         // Operators that may share the place of an input.
         const node& input = g.nodes[row.inputs[0]];
-        const zp::op kinds[] = {zp::op::relu,    zp::op::sigmoid, zp::op::flatten,
-                                zp::op::dropout, zp::op::add,     zp::op::conv2d};
-        row.kind = kinds[next.integer(0, 5)];
-        if (row.op->kind == &zp::op::conv2d) {  // of the first input, plus the second
+        const operator_info* candidates[] = {&operators::relu_info, &sigmoid_info, &operators::flatten,
+                                             &operators::dropout,   &add_info,     &operators::conv2d_info};
+        row.op = candidates[next.integer(0, 5)];
+        if (row.op->multiplies) {  // of the first input, plus the second
+            row.fused.adds_input_1 = true;
             row.input_count = 2;
             row.inputs[1] = static_cast<short>(next.integer(std::max(0, i - 8), i - 1));
             const node& residual = g.nodes[row.inputs[1]];
-            row.out.extents = residual.out;
-            if (next.integer(0, 4) != 0) row.out.storage = residual.type;
+            row.out.extents = residual.out.extents;
+            if (next.integer(0, 4) != 0) row.out.storage = residual.out.storage;
             continue;
         }
-        row.out.extents = input.out;
-        if (next.integer(0, 4) != 0) row.out.storage = input.type;
-        row.input_count = row.op->kind == &zp::op::add ? std::int8_t{2} : std::int8_t{1};
-        if (row.op->kind == &zp::op::add && g.nodes[row.inputs[1]].out.size() != input.out.size())
+        row.out.extents = input.out.extents;
+        if (next.integer(0, 4) != 0) row.out.storage = input.out.storage;
+        row.input_count = row.op == &add_info ? std::int8_t{2} : std::int8_t{1};
+        if (row.op == &add_info && g.nodes[row.inputs[1]].out.extents.size() != input.out.extents.size())
             row.inputs[1] = row.inputs[0];
-        if (zp::is_view(row)) row.out.storage = input.type;
+        if (zp::is_view(row)) row.out.storage = input.out.storage;
     }
     g.nodes[g.size - 1].out.storage = zp::scalar_type::float32;
     return g;
@@ -77,7 +92,7 @@ std::string mistake_of(const graph<capacity>& g) {
     };
     for (int i = 0; i != g.size; ++i) {
         const node& row = g.nodes[i];
-        const std::string at = " at row " + std::to_string(i) + " (" + zp::name_of(row.kind) + ")";
+        const std::string at = " at row " + std::to_string(i) + " (" + row.op->name + ")";
         const range scratch{row.at.scratch_offset, row.at.scratch_offset + row.at.scratch_bytes};
         const bool in_arena = row.at.arena_offset != zp::in_user_output;
         if (row.at.scratch_bytes != 0 && !inside(scratch)) return "scratch outside" + at;
@@ -87,23 +102,23 @@ std::string mistake_of(const graph<capacity>& g) {
         bool view = false;
         for (int k = 0; k != row.input_count; ++k) {
             const node& input = g.nodes[row.inputs[k]];
-            if (input.kind == zp::op::input) {  // the caller's memory
-                if (in_arena && row.at.arena_offset == input.arena_offset && zp::is_view(row)) return "view of it" + at;
+            if (input.op->is_input) {  // the caller's memory
+                if (in_arena && row.at.arena_offset == input.at.arena_offset && zp::is_view(row)) return "view of it" + at;
                 continue;
             }
             const range place = place_of(input);
             for (int b = place.begin; b != place.end; ++b)
                 if (writer[static_cast<std::size_t>(b)] != wrote[row.inputs[k]]) return "input lost" + at;
             if (!in_arena || !place.meets(place_of(row))) continue;
-            const bool elementwise = row.op->kind == &zp::op::relu || row.op->kind == &zp::op::sigmoid ||
-                                     row.op->kind == &zp::op::add || (row.op->kind == &zp::op::conv2d && k == 1);
-            view = row.op->kind == &zp::op::flatten || row.op->kind == &zp::op::dropout;
-            if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.type) return "overlap" + at;
+            const bool elementwise = row.op == &operators::relu_info || row.op == &sigmoid_info || row.op == &add_info ||
+                                     (row.op == &operators::conv2d_info && k == 1);
+            view = row.op == &operators::flatten || row.op == &operators::dropout;
+            if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.out.storage) return "overlap" + at;
             if (view) wrote[i] = wrote[row.inputs[k]];
         }
         if (view || !in_arena) continue;
         wrote[i] = i;
-        if (row.op->kind != &zp::op::input) write(place_of(row), i);
+        if (!row.op->is_input) write(place_of(row), i);
     }
     return "";
 }
@@ -135,7 +150,7 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
             }
             most_alive = std::max(most_alive, alive);
             for (int k = 0; k != g.nodes[i].input_count; ++k)
-                if (i != g.size - 1 && g.nodes[i].at.arena_offset == g.nodes[g.nodes[i].inputs[k]].arena_offset)
+                if (i != g.size - 1 && g.nodes[i].at.arena_offset == g.nodes[g.nodes[i].inputs[k]].at.arena_offset)
                     ++(zp::is_view(g.nodes[i]) ? views : in_place);
         }
         CHECK(g.arena_bytes >= most_alive);
@@ -152,16 +167,16 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
 TEST_CASE("plan: which rows take the place of an input") {
     graph<5> g;  // input -> a -> b -> c -> output, all of one size
     g.size = 5;
-    const auto plan = [&](zp::op b, zp::scalar_type type_of_b, int second_reader) {
+    const auto plan = [&](const operator_info& b, zp::scalar_type type_of_b, int second_reader) {
         for (int i = 0; i != g.size; ++i) {
             node& row = g.nodes[i] = {};
-            row.kind = i == 0 ? zp::op::input : zp::op::conv2d;
+            row.op = i == 0 ? &operators::input : &operators::conv2d_info;
             row.out.storage = zp::scalar_type::uint8;
             row.out.extents = {1, 1, 64};
             row.input_count = i == 0 ? std::int8_t{0} : std::int8_t{1};
             if (i != 0) row.inputs[0] = static_cast<short>(i - 1);
         }
-        g.nodes[2].kind = b;
+        g.nodes[2].op = &b;
         g.nodes[2].out.storage = type_of_b;
         if (second_reader != 0) {
             g.nodes[second_reader].input_count = 2;
@@ -171,55 +186,59 @@ TEST_CASE("plan: which rows take the place of an input") {
         return g.nodes[2].at.arena_offset == g.nodes[1].at.arena_offset;
     };
     const auto codes = zp::scalar_type::uint8;
-    for (const zp::op kind : {zp::op::relu, zp::op::relu6, zp::op::sigmoid, zp::op::hardswish, zp::op::leaky_relu,
-                              zp::op::tanh, zp::op::add, zp::op::batch_norm, zp::op::requantize}) {
-        INFO(zp::name_of(kind));
-        CHECK(plan(kind, codes, 0));
-        CHECK(plan(kind, codes, 2));                        // reads it twice
-        CHECK_FALSE(plan(kind, codes, 3));                  // somebody needs it later
-        CHECK_FALSE(plan(kind, zp::scalar_type::int8, 0));  // no kernel promises it between types
-        CHECK_FALSE(plan(kind, zp::scalar_type::float32, 0));
+    for (const operator_info* op :
+         {&operators::relu_info, &operators::relu6_info, &sigmoid_info, &hardswish_info, &leaky_relu_info, &tanh_info, &add_info,
+          &operators::batch_norm_info, &operators::requantize_info}) {
+        INFO(std::string(op->name));
+        CHECK(plan(*op, codes, 0));
+        CHECK(plan(*op, codes, 2));                        // reads it twice
+        CHECK_FALSE(plan(*op, codes, 3));                  // somebody needs it later
+        CHECK_FALSE(plan(*op, zp::scalar_type::int8, 0));  // no kernel promises it between types
+        CHECK_FALSE(plan(*op, zp::scalar_type::float32, 0));
     }
-    for (const zp::op kind : {zp::op::conv2d, zp::op::max_pool2d, zp::op::concat, zp::op::quantize, zp::op::custom})
-        CHECK_FALSE(plan(kind, codes, 0));
-    CHECK(plan(zp::op::flatten, codes, 0));
-    CHECK(plan(zp::op::flatten, codes, 4));  // reading it changes nothing
+    for (const operator_info* op :
+         {&operators::conv2d_info, &max_pool2d_info, &concat_info, &operators::quantize_info, &custom_info})
+        CHECK_FALSE(plan(*op, codes, 0));
+    CHECK(plan(operators::flatten, codes, 0));
+    CHECK(plan(operators::flatten, codes, 4));  // reading it changes nothing
 }
 
 TEST_CASE("plan: a sum with a residual takes the place of the residual, never that of what its windows read") {
     graph<5> g;  // input -> a -> b; c = conv2d(windows) + residual -> output
     g.size = 5;
-    const auto plan = [&](short windows, short residual, zp::op b, zp::scalar_type type, short read_by_output) {
+    const auto plan = [&](short windows, short residual, const operator_info& b, zp::scalar_type type, short read_by_output) {
         for (int i = 0; i != g.size; ++i) {
             node& row = g.nodes[i] = {};
-            row.kind = i == 0 ? zp::op::input : i == 2 ? b : zp::op::conv2d;
+            row.op = i == 0 ? &operators::input : i == 2 ? &b : &operators::conv2d_info;
             row.out.storage = zp::scalar_type::uint8;
             row.out.extents = {1, 1, 64};
             row.input_count = i == 0 ? std::int8_t{0} : std::int8_t{1};
             if (i != 0) row.inputs[0] = static_cast<short>(i - 1);
         }
         g.nodes[3].input_count = 2;
+        g.nodes[3].fused.adds_input_1 = true;
         g.nodes[3].inputs[0] = windows, g.nodes[3].inputs[1] = residual;
         g.nodes[3].out.storage = type;
-        g.nodes[4].kind = zp::op::add, g.nodes[4].input_count = 2, g.nodes[4].inputs[1] = read_by_output;
+        g.nodes[4].op = &add_info, g.nodes[4].input_count = 2, g.nodes[4].inputs[1] = read_by_output;
         zp::place_activations(g);
         const int a_place = g.nodes[1].at.arena_offset, b_place = g.nodes[2].at.arena_offset, c = g.nodes[3].at.arena_offset;
         return std::string(c == a_place ? "a" : "") + (c == b_place ? "b" : "");
     };
     const auto codes = zp::scalar_type::uint8;
-    CHECK(plan(2, 1, zp::op::conv2d, codes, 3) == "a");
-    CHECK(plan(1, 2, zp::op::conv2d, codes, 3) == "b");
-    CHECK(plan(1, 1, zp::op::conv2d, codes, 3) != "a");                 // the windows read it, too
-    CHECK(plan(2, 1, zp::op::flatten, codes, 3) == "");                 // and so they do through a view
-    CHECK(plan(2, 1, zp::op::conv2d, codes, 1) == "");                  // somebody needs it later
-    CHECK(plan(2, 1, zp::op::conv2d, zp::scalar_type::int8, 3) == "");  // other codes
-    CHECK(plan(2, 0, zp::op::conv2d, codes, 3) == "a");                 // free by then, and the input is the caller's
+    CHECK(plan(2, 1, operators::conv2d_info, codes, 3) == "a");
+    CHECK(plan(1, 2, operators::conv2d_info, codes, 3) == "b");
+    CHECK(plan(1, 1, operators::conv2d_info, codes, 3) != "a");                 // the windows read it, too
+    CHECK(plan(2, 1, operators::flatten, codes, 3) == "");                 // and so they do through a view
+    CHECK(plan(2, 1, operators::conv2d_info, codes, 1) == "");                  // somebody needs it later
+    CHECK(plan(2, 1, operators::conv2d_info, zp::scalar_type::int8, 3) == "");  // other codes
+    CHECK(plan(2, 0, operators::conv2d_info, codes, 3) == "a");                 // free by then, and the input is the caller's
 }
 
 TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's memory") {
     graph<2> g;
     g.size = 2;
     g.nodes[0].out.extents = g.nodes[1].out.extents = {1, 1, 100};
+    g.nodes[0].op = &operators::input, g.nodes[1].op = &custom_info;
     g.nodes[1].input_count = 1;
     zp::place_activations(g);
     CHECK(g.nodes[1].at.arena_offset == zp::in_user_output);
@@ -248,7 +267,8 @@ TEST_CASE("plan: planning is constant evaluation") {
     constexpr int bytes = [] {
         graph<3> g;
         g.size = 3;
-        for (node& row : g.nodes) row.out.extents = {1, 1, 16};
+        for (node& row : g.nodes) row.op = &custom_info, row.out.extents = {1, 1, 16};
+        g.nodes[0].op = &operators::input;
         g.nodes[1].input_count = g.nodes[2].input_count = 1;
         g.nodes[2].inputs[0] = 1;
         zp::place_activations(g);

@@ -6,21 +6,35 @@
 #include <vector>
 
 #include <zeropoint/io/signature_v1.hpp>
+#include <zeropoint/operators/add.hpp>
+#include <zeropoint/operators/conv2d.hpp>
+#include <zeropoint/operators/input.hpp>
+#include <zeropoint/operators/function.hpp>
+#include <zeropoint/operators/linear.hpp>
 
 namespace {
+
+namespace operators = zp::operators;
 
 zp::graph<3> some_graph() {
     zp::graph<3> g;
     g.size = 3;
     for (zp::node& row : g.nodes) row.out.extents = {4, 4, 8}, row.out.storage = zp::scalar_type::uint8;
-    g.nodes[0].kind = zp::op::input;
-    g.nodes[1].kind = zp::op::conv2d;
+    g.nodes[0].op = &operators::input;
+    g.nodes[1].op = &operators::conv2d_info;
+    zp::set_options(g.nodes[1], zp::window2d{});
     g.nodes[1].name = "conv";
     g.nodes[1].input_count = 1;
-    g.nodes[2].kind = zp::op::add;
+    g.nodes[2].op = &zp::info_of<operators::add, zp::op::add>;
     g.nodes[2].input_count = 2;
     g.nodes[2].inputs[1] = 1;
     return g;
+}
+
+template <int zp::window2d::*Member, int Value> void set_window(zp::node& n) {
+    auto window = zp::options_of<zp::window2d>(n);
+    window.*Member = Value;
+    zp::set_options(n, window);
 }
 
 std::uint64_t signature(const zp::graph<3>& g) { return zp::signature_of(g, "nearest_even"); }
@@ -30,28 +44,28 @@ std::uint64_t signature(const zp::graph<3>& g) { return zp::signature_of(g, "nea
 TEST_CASE("signature: every property that gives integers their meaning changes it") {
     using change = void (*)(zp::node&);
     const change changes[] = {
-        [](zp::node& n) { n.kind = zp::op::linear; },
-        [](zp::node& n) { n.activation = zp::op::relu; },
+        [](zp::node& n) { n.op = &operators::linear_info; },
+        [](zp::node& n) { n.fused.clamp = &operators::relu_info; },
         [](zp::node& n) { n.name = "conw"; },
         [](zp::node& n) { n.name = "con"; },
-        [](zp::node& n) { n.out.channels = 9; },
-        [](zp::node& n) { n.out.depth = 2; },
-        [](zp::node& n) { n.window.kernel_height = 3; },
-        [](zp::node& n) { n.window.stride_width = 2; },
-        [](zp::node& n) { n.window.padding_top = 1; },
-        [](zp::node& n) { n.window.dilation_width = 2; },
-        [](zp::node& n) { n.window.groups = 8; },
-        [](zp::node& n) { n.type = zp::scalar_type::int8; },
-        [](zp::node& n) { n.weight_type = zp::scalar_type::int8; },
-        [](zp::node& n) { n.affine_weights = true; },
-        [](zp::node& n) { n.slot = 3; },
-        [](zp::node& n) { n.table_slot = 3; },
-        [](zp::node& n) { n.table_bits = 10; },
-        [](zp::node& n) { n.quant_min = -1; },
-        [](zp::node& n) { n.quant_max = 127; },
-        [](zp::node& n) { n.weight_min = -127; },
-        [](zp::node& n) { n.weight_max = 7; },
-        [](zp::node& n) { n.count_include_pad = false; },
+        [](zp::node& n) { n.out.extents.channels = 9; },
+        [](zp::node& n) { n.out.extents.depth = 2; },
+        set_window<&zp::window2d::kernel_height, 3>,
+        set_window<&zp::window2d::stride_width, 2>,
+        set_window<&zp::window2d::padding_top, 1>,
+        set_window<&zp::window2d::dilation_width, 2>,
+        set_window<&zp::window2d::groups, 8>,
+        [](zp::node& n) { n.out.storage = zp::scalar_type::int8; },
+        [](zp::node& n) { n.weights.storage = zp::scalar_type::int8; },
+        [](zp::node& n) { n.weights.affine = true; },
+        [](zp::node& n) { n.out.qparams_id = 3; },
+        [](zp::node& n) { n.fused.lut_qparams_id = 3; },
+        [](zp::node& n) { n.fused.lut_bits = 10; },
+        [](zp::node& n) { n.out.quant_min = -1; },
+        [](zp::node& n) { n.out.quant_max = 127; },
+        [](zp::node& n) { n.weights.quant_min = -127; },
+        [](zp::node& n) { n.weights.quant_max = 7; },
+        set_window<&zp::window2d::count_include_pad, 0>,
         [](zp::node& n) { n.parameter = 1e-3f; },
     };
     std::vector<std::uint64_t> all{signature(some_graph())};
@@ -81,29 +95,40 @@ TEST_CASE("signature: every property that gives integers their meaning changes i
 
 TEST_CASE("signature: functions differ by kind and constants, clamps by their bounds") {
     static constexpr float one[] = {1.0f}, two[] = {2.0f};
-    static constexpr zp::activation_function functions[] = {{"bump", {}, 0, 0, nullptr, nullptr},
-                                                            {"bumb", {}, 0, 0, nullptr, nullptr},
-                                                            {"bump", one, 0, 0, nullptr, nullptr},
-                                                            {"bump", two, 0, 0, nullptr, nullptr}};
+    static constexpr zp::scalar_function plain{}, of_one{one}, of_two{two};
+    static constexpr auto function = [](const char* name, const zp::scalar_function* made_of) {
+        zp::operator_info info;
+        info.kind = &zp::op::activation;
+        info.name = name;
+        info.function = made_of;
+        return info;
+    };
+    static constexpr zp::operator_info functions[] = {function("bump", &plain), function("bumb", &plain),
+                                                      function("bump", &of_one), function("bump", &of_two)};
     std::vector<std::uint64_t> all;
     for (const bool fused : {false, true}) {
-        for (const zp::activation_function& function : functions) {
+        for (const zp::operator_info& op : functions) {
             zp::graph<3> g = some_graph();
-            (fused ? g.nodes[1].activation : g.nodes[1].kind) = zp::op::activation;
-            g.nodes[1].function = &function;
+            (fused ? g.nodes[1].fused.lut : g.nodes[1].op) = &op;
             all.push_back(signature(g));
         }
         for (const float bound : {1.0f, 2.0f, 3.0f}) {
             zp::graph<3> g = some_graph();
-            (fused ? g.nodes[1].activation : g.nodes[1].kind) = zp::op::clamp;
-            g.nodes[1].lowest = bound == 3 ? 1 : 0, g.nodes[1].highest = bound;
+            if (!fused) g.nodes[1].op = &operators::clamp_info;
+            g.nodes[1].fused.clamp = &operators::clamp_info;
+            g.nodes[1].fused.lowest = bound == 3 ? 1.0f : 0.0f, g.nodes[1].fused.highest = bound;
             all.push_back(signature(g));
         }
     }
     for (std::size_t a = 0; a != all.size(); ++a)
         for (std::size_t b = 0; b != a; ++b) CHECK(all[a] != all[b]);
     zp::graph<3> g = some_graph();  // operators with names of their own are told by those
-    g.nodes[1].function = functions;
+    static constexpr zp::operator_info same_name = [] {
+        zp::operator_info info = operators::conv2d_info;
+        info.function = &of_one;
+        return info;
+    }();
+    g.nodes[1].op = &same_name;
     CHECK(signature(g) == signature(some_graph()));
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <iterator>
 #include <type_traits>
-#include <utility>
 
 #include <zeropoint/operators/matrix.hpp>
 
@@ -28,15 +27,13 @@ using matrix_form =
     zp::operators::matrix_forms::form<Key, zp::default_architecture, zp::stage_policies<Requantization, void>>;
 
 /// call(std::type_identity<Form>()) with the form of an algorithm.
-template <zp::operators::matrix_key Key, class Requantization, class Call>
-void with_matrix_form(zp::conv2d_algorithm algorithm, Call call) {
-    const auto one = [&]<std::size_t I>() {
-        constexpr zp::conv2d_algorithm candidate = zp::kernel::conv2d_algorithms[I];
-        if (candidate == algorithm)
-            call(std::type_identity<matrix_form<with_algorithm(Key, candidate), Requantization>>());
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (one.template operator()<I>(), ...); }
-    (std::make_index_sequence<std::size(zp::kernel::conv2d_algorithms)>{});
+template <zp::operators::matrix_key Key, class Requantization, std::size_t First = 0, class Call>
+void with_matrix_form(zp::conv2d_algorithm algorithm, const Call& call) {
+    if constexpr (First != std::size(zp::kernel::conv2d_algorithms)) {
+        constexpr zp::operators::matrix_key key = with_algorithm(Key, zp::kernel::conv2d_algorithms[First]);
+        if (key.algorithm == algorithm) return call(std::type_identity<matrix_form<key, Requantization>>());
+        with_matrix_form<Key, Requantization, First + 1>(algorithm, call);
+    }
 }
 
 /// Makes a node one over uint8 with all codes and the qparams of that id, and int8 weights if it has any.

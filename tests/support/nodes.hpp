@@ -10,7 +10,7 @@
 
 namespace zp_test {
 
-inline bool is(const zp::node& n, const zp::operator_kind& kind) { return n.op->kind == &kind; }
+constexpr bool is(const zp::node& n, const zp::operator_kind& kind) { return n.op->kind == &kind; }
 
 inline bool is_one_of(const zp::node& n, std::span<const zp::operator_kind* const> kinds) {
     return std::find(kinds.begin(), kinds.end(), n.op->kind) != kinds.end();
@@ -19,8 +19,13 @@ inline bool is_one_of(const zp::node& n, std::span<const zp::operator_kind* cons
 inline bool has_clamp(const zp::node& n, const zp::operator_kind& kind) {
     return n.fused.clamp != nullptr && n.fused.clamp->kind == &kind;
 }
+/// The clamp or function that is fused into it; null where it has none.
+constexpr const zp::operator_info* fused_into(const zp::node& n) {
+    if (n.fused.lut != nullptr) return n.fused.lut;
+    return n.fused.clamp == n.op ? nullptr : n.fused.clamp;
+}
 
-inline zp::node_view view_of(std::span<const zp::node> nodes, const zp::node& n) { return {nodes.data(), n}; }
+constexpr zp::node_view view_of(std::span<const zp::node> nodes, const zp::node& n) { return {nodes.data(), n}; }
 
 /// The values of the i-th array of a node that keeps its parameters as floats, as they lie inside.
 template <class Network> auto array_of(Network& model, const zp::node& n, int i) {

@@ -29,14 +29,14 @@ struct net : zp::model<zp::input<6, 6, 3>, zp::conv2d<"a", zp::conv{.out_channel
 template <class Config> std::string algorithms_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<net, Config>::rows())
-        if (zp::is_weighted(row.kind))
+        if (row.op->multiplies)
             text += (text.empty() ? "" : " ") + std::string(zp::kernel::name_of(row.by.algorithm));
     return text;
 }
 template <class Config> std::string goals_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<net, Config>::rows())
-        if (zp::is_weighted(row.kind)) text += (text.empty() ? "" : " ") + std::string(zp::name_of(row.by.policy.goal));
+        if (row.op->multiplies) text += (text.empty() ? "" : " ") + std::string(zp::name_of(row.by.policy.goal));
     return text;
 }
 
@@ -75,31 +75,37 @@ TEST_CASE("algorithms: an option beside one about numbers for the same layer") {
     CHECK(row.by.algorithm == conv2d_algorithm::direct);
 }
 
-TEST_CASE("algorithms: only those that a model takes are in its kernels") {
-    constexpr zp::kernel_needs one =
-        zp::needs_of(zp::quantized<net, direct>::stage::table.nodes, zp::quantized<net, direct>::stage::table.size);
-    static_assert(one.has(conv2d_algorithm::direct) && !one.has(conv2d_algorithm::implicit_gemm) &&
-                  !one.has(conv2d_algorithm::depthwise));
-    static_assert(one.has(op::linear) && !one.has(op::add) && !one.has(op::concat));
-    static_assert(one.signed_weights && !one.unsigned_weights && one.unsigned_codes && !one.signed_codes &&
-                  !one.floats);
+/// The form of node I of a network: layers of one form share their code.
+template <class Network, int I> using form_of = zp::form_at<typename Network::stage, I>;
+
+TEST_CASE("algorithms: layers have one form where they compute alike, and other forms elsewhere") {
+    using all_direct = zp::quantized<net, direct>;  // input, quantize, a, b, c, d, dequantize
+    using all_panels = zp::quantized<net, panels>;
+    using some = zp::quantized<net, mixed>;
+    static_assert(std::is_same_v<form_of<all_direct, 2>, form_of<all_direct, 3>>);
+    static_assert(std::is_same_v<form_of<all_direct, 2>, form_of<all_direct, 4>>);
+    static_assert(std::is_same_v<form_of<all_direct, 2>, form_of<all_direct, 5>>);
+    static_assert(!std::is_same_v<form_of<all_direct, 2>, form_of<all_panels, 2>>);
+    static_assert(std::is_same_v<form_of<some, 2>, form_of<all_direct, 2>>);
+    static_assert(!std::is_same_v<form_of<some, 3>, form_of<all_direct, 3>>);
+    constexpr auto key = zp::operators::matrix_key_of(all_direct::stage::loose.view(2));
+    static_assert(key.algorithm == conv2d_algorithm::direct && key.input == zp::scalar_type::uint8 &&
+                  key.weights == zp::scalar_type::int8 && key.output == zp::scalar_type::uint8 && !key.residual);
 }
 
-TEST_CASE("algorithms: kernels for sums with a residual are those of rows that have one") {
+TEST_CASE("algorithms: a sum with a residual has a form of its own") {
     struct block
         : zp::model<zp::input<6, 6, 3>, zp::conv2d<"a", zp::conv{.out_channels = 16}>,
                     zp::residual<zp::conv2d<"b", zp::conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
-                    zp::flatten, zp::linear<"c", 5>> {};
-    constexpr zp::kernel_needs usual =
-        zp::needs_of(zp::quantized<net, panels>::stage::table.nodes, zp::quantized<net, panels>::stage::table.size);
-    static_assert(usual.algorithms != 0 && usual.residual_algorithms == 0);
-    using stage = zp::quantized<block, with<>>::stage;
-    constexpr zp::kernel_needs needs = zp::needs_of(stage::table.nodes, stage::table.size);
-    static_assert(needs.has(conv2d_algorithm::depthwise, true) && !needs.has(conv2d_algorithm::depthwise, false));
-    static_assert(needs.has(conv2d_algorithm::implicit_gemm, false) &&
-                  !needs.has(conv2d_algorithm::implicit_gemm, true));
-    static_assert(needs.has(conv2d_algorithm::depthwise) && !needs.has(conv2d_algorithm::direct));
-    static_assert(!needs.has(op::add));
+                    zp::conv2d<"c", zp::conv{.kernel = 3, .groups = zp::depthwise}>, zp::flatten,
+                    zp::linear<"d", 5>> {};
+    using network = zp::quantized<block, with<>>;  // input, quantize, a, b + a, c, d, dequantize
+    constexpr const auto& nodes = network::stage::loose;
+    constexpr auto sum = zp::operators::matrix_key_of(nodes.view(3)), plain = zp::operators::matrix_key_of(nodes.view(4));
+    static_assert(sum.algorithm == conv2d_algorithm::depthwise && sum.residual);
+    static_assert(plain.algorithm == conv2d_algorithm::depthwise && !plain.residual);
+    static_assert(!std::is_same_v<form_of<network, 3>, form_of<network, 4>>);
+    for (const zp::node& row : network::rows()) CHECK_FALSE(zp_test::is(row, op::add));
 }
 
 TEST_CASE("algorithms: all give the same results and the same file, which any of them loads") {

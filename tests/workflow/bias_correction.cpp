@@ -38,14 +38,16 @@ const std::vector<std::vector<float>>& data() {
 }
 
 /// Mean over data and outputs of what one output channel's weights give more than the float ones: output by output.
-std::vector<double> mean_differences(const zp::node& row, const std::vector<float>& errors,
+std::vector<double> mean_differences(const zp::node_view& v, const std::vector<float>& errors,
                                      const std::vector<std::vector<float>>& inputs) {
-    const auto& w = row.window;
+    const zp::node& row = v.n;
+    const bool is_connected = zp_test::is(row, zp::op::linear);
+    const zp::kernel::conv2d_geometry w = is_connected ? row.op->geometry(v) : zp::geometry_of_window(v);
     const int group_in = w.in.channels / w.groups, group_out = row.weights.channels / w.groups;
     const int taps = w.kernel_height * w.kernel_width;
     std::vector<double> sums(static_cast<std::size_t>(row.weights.channels));
     const auto place = [&](int out, int tap, int stride, int padding, int extent) {
-        if (row.op->kind != &zp::op::conv_transpose2d) return out * stride - padding + tap;
+        if (!zp_test::is(row, zp::op::conv_transpose2d)) return out * stride - padding + tap;
         const int up = out + padding - tap;
         return up >= 0 && up % stride == 0 ? up / stride : extent;
     };
@@ -74,14 +76,16 @@ template <class Config> auto converted() {
 /// How many biases differ by more than rounding from what they should be, and how many were not left as they were.
 template <class Config> std::pair<int, int> wrong_and_changed() {
     using int8_network = zp::quantized<net, Config>;
-    const int8_network int8 = converted<Config>();
+    int8_network int8 = converted<Config>();
     const auto fused = zp::fuse(made_up::network<net>(2));
     int wrong = 0, changed = 0;
-    for (const zp::node& row : int8.rows()) {
-        if (!zp::is_weighted(row.kind)) continue;
-        const zp::node& producer = int8.rows()[static_cast<std::size_t>(row.inputs[0])];
-        const zp::quantized_weights q = int8_network::stage::kernels::read_weighted(
-            row, producer, int8.ranges(), int8.parameters() + row.at.parameter_offset);
+    for (std::size_t number = 0; number != int8.rows().size(); ++number) {
+        const zp::node& row = int8.rows()[number];
+        if (!row.op->multiplies) continue;
+        const zp::node_view v = zp_test::view_of(int8.rows(), row);
+        const zp::node_parameters parameters = int8_network::stage::unpacks[number](
+            {v, int8.ranges(), int8.parameters() + row.at.parameter_offset});
+        const zp::quantized_weights& q = parameters.matrices[0];
         const auto floats = made_up::parameters_of(fused, row.name);
         // The inputs of the row in float.
         std::vector<std::vector<float>> inputs;
@@ -92,7 +96,7 @@ template <class Config> std::pair<int, int> wrong_and_changed() {
                 for (const zp::node& reader : fused.rows())
                     if (std::string(reader.name) == row.name && reader.inputs[0] == i)
                         inputs.emplace_back(static_cast<const float*>(values),
-                                            static_cast<const float*>(values) + reader.window.in.size());
+                                            static_cast<const float*>(values) + v.x_shape().size());
             });
         }
         REQUIRE(inputs.size() == data().size());
@@ -102,8 +106,8 @@ template <class Config> std::pair<int, int> wrong_and_changed() {
             const int code = static_cast<std::int8_t>(q.codes[i]) - q.zero_points[i / depth];
             errors[i] = static_cast<float>(double{q.scales[i / depth]} * code - double{floats.weights[i]});
         }
-        const std::vector<double> differences = mean_differences(row, errors, inputs);
-        const double x_scale{int8.ranges()[producer.slot].scale};
+        const std::vector<double> differences = mean_differences(v, errors, inputs);
+        const double x_scale{int8.ranges()[v.x_type().qparams_id].scale};
         for (std::size_t c = 0; c != differences.size(); ++c) {
             const double wanted = double{floats.bias[c]} - differences[c];
             if (q.float_bias.empty()) {

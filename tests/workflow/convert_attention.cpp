@@ -81,8 +81,9 @@ zp::float_model<wide> trained() {
     zp::float_model<wide> model;
     for (const zp::node& row : model.rows()) {
         auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
-        const bool norm = row.op->kind == &zp::op::layer_norm;
-        const float size = row.weights.channels == 0 ? 0.1f : 1.7f / std::sqrt(static_cast<float>(row.in.channels));
+        const bool norm = zp_test::is(row, zp::op::layer_norm);
+        const int inputs = zp_test::view_of(model.rows(), row).x_shape().channels;
+        const float size = row.weights.channels == 0 ? 0.1f : 1.7f / std::sqrt(static_cast<float>(inputs));
         const auto values = made_up::values(static_cast<std::size_t>(row.at.parameter_bytes) / 4, 7, -size, size);
         std::copy(values.begin(), values.end(), block);
         for (int i = 0; norm && i != row.out.extents.channels; ++i) block[i] += 1;

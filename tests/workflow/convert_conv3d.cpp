@@ -130,9 +130,10 @@ template <class T> std::vector<T> tensor(const zp::safetensors_file& file, const
 
 // The codes of an int8 row over those of its input, from what its file holds; `residual` is added before the rounding.
 template <class Weight, class Options>
-std::vector<double> codes_of(const zp::safetensors_file& file, const zp::node& row, const Options& o,
+std::vector<double> codes_of(const zp::safetensors_file& file, const zp::node_view& v, const Options& o,
                              std::vector<double> x, zp::qparams x_range, zp::qparams y_range, bool relu,
                              const std::vector<double>* residual = nullptr) {
+    const zp::node& row = v.n;
     for (double& code : x) code -= x_range.zero_point;
     const std::string name = row.name;
     auto weights = doubles(tensor<Weight>(file, name + ".weight"));
@@ -143,7 +144,7 @@ std::vector<double> codes_of(const zp::safetensors_file& file, const zp::node& r
         for (std::size_t i = 0; i != weights.size(); ++i)
             weights[i] -= zero_points[i / (weights.size() / zero_points.size())];
     }
-    std::vector<double> y = products(row.in, row.out.extents, o, x, weights);
+    std::vector<double> y = products(v.x_shape(), v.y_shape(), o, x, weights);
     for (std::size_t i = 0; i != y.size(); ++i) {
         const std::size_t c = i % static_cast<std::size_t>(row.out.extents.channels);
         const auto sum = static_cast<std::int64_t>(y[i]) + bias[c];
@@ -178,7 +179,7 @@ template <class Network> double decibels(const auto& exact, const Network& int8,
 template <class Net> zp::float_model<Net> trained_network() {
     auto model = made_up::network<Net>(11);
     for (const zp::node& row : model.rows())
-        if (zp::is_weighted(row.kind)) {
+        if (row.op->multiplies) {
             auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
             for (int i = 0; i != row.weights.count; ++i) weights[i] *= 0.5f;
         }
@@ -210,7 +211,7 @@ template <class Net, class Config, class Weight> void check_chain() {
     for (const auto& x : inputs) {
         auto y = quantized(x, range(1), int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max);
         for (std::size_t i = 0; i != 3; ++i)
-            y = codes_of<Weight>(file, int8.rows()[2 + i], Net::options[i], y, range(1 + i), range(2 + i), i == 0);
+            y = codes_of<Weight>(file, zp_test::view_of(int8.rows(), int8.rows()[2 + i]), Net::options[i], y, range(1 + i), range(2 + i), i == 0);
         CHECK(doubles(run(int8, x)) == dequantized(y, range(4)));
         CHECK(run(loaded, x) == run(int8, x));
     }
@@ -227,17 +228,18 @@ TEST_CASE_TEMPLATE("float: conv3d and conv_transpose3d are PyTorch's, with their
     CHECK(zp::to_bytes(zp::load<Net>(bytes, "float")) == bytes);
     CHECK(file.expect("b.weight").shape == Net::second_weight);
     const auto value = [&](const char* name) { return doubles(tensor<float>(file, name)); };
-    const zp::node &a = model.rows()[1], &b = model.rows()[4], &c_row = model.rows()[5];
+    const auto view = [&](std::size_t row) { return zp_test::view_of(model.rows(), model.rows()[row]); };
+    const zp::node_view a = view(1), b = view(4), c_view = view(5);
     for (const auto& x : made_up::inputs<Net>(3)) {
-        auto y = products(a.in, a.out, Net::options[0], doubles(x), value("a.weight"));
+        auto y = products(a.x_shape(), a.y_shape(), Net::options[0], doubles(x), value("a.weight"));
         for (std::size_t i = 0; i != y.size(); ++i) {
             const std::size_t c = i % 10;
             const double factor = value("n.weight")[c] / std::sqrt(value("n.running_var")[c] + 1e-5);
             y[i] = (y[i] + value("a.bias")[c] - value("n.running_mean")[c]) * factor + value("n.bias")[c];
             y[i] = std::max(y[i], 0.0);
         }
-        y = products(b.in, b.out, Net::options[1], y, value("b.weight"));
-        y = products(c_row.in, c_row.out, Net::options[2], y, value("c.weight"));
+        y = products(b.x_shape(), b.y_shape(), Net::options[1], y, value("b.weight"));
+        y = products(c_view.x_shape(), c_view.y_shape(), Net::options[2], y, value("c.weight"));
         const auto plain = run(model, x), fused = run(zp::fuse(model), x);
         int different = 0;
         for (std::size_t i = 0; i != y.size(); ++i) {
@@ -270,7 +272,7 @@ TEST_CASE("convert: a residual is added in the convolution, before its one round
     const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[int8.rows()[2].out.qparams_id];
     for (const auto& x : inputs) {
         const auto codes = quantized(x, x_range, 0, 255);
-        const auto y = codes_of<std::int8_t>(file, int8.rows()[2], same, codes, x_range, y_range, true, &codes);
+        const auto y = codes_of<std::int8_t>(file, zp_test::view_of(int8.rows(), int8.rows()[2]), same, codes, x_range, y_range, true, &codes);
         CHECK(doubles(run(int8, x)) == dequantized(y, y_range));
     }
     CHECK(decibels(trained, int8, inputs) > 30);
@@ -296,15 +298,15 @@ TEST_CASE("convert: a small network over video, with a table behind a convolutio
 TEST_CASE("signature: the window of a conv3d or conv_transpose3d along depth is part of it") {
     zp::graph<1> g;
     g.size = 1;
-    SUBCASE("conv3d") { g.nodes[0].kind = zp::op::conv3d; }
-    SUBCASE("conv_transpose3d") { g.nodes[0].kind = zp::op::conv_transpose3d; }
+    SUBCASE("conv3d") { g.nodes[0].op = &zp::operators::conv3d_info; }
+    SUBCASE("conv_transpose3d") { g.nodes[0].op = &zp::operators::conv_transpose3d_info; }
     const auto before = zp::signature_of(g, "nearest_even");
-    using change = void (*)(zp::depth_window&);
-    for (const change make :
-         {change([](zp::depth_window& d) { d.kernel = 2; }), change([](zp::depth_window& d) { d.stride = 2; }),
-          change([](zp::depth_window& d) { d.padding = 1; }), change([](zp::depth_window& d) { d.dilation = 2; })}) {
+    for (int zp::window3d::*option : {&zp::window3d::kernel_depth, &zp::window3d::stride_depth,
+                                      &zp::window3d::padding_front, &zp::window3d::dilation_depth}) {
         zp::graph<1> other = g;
-        make(other.nodes[0].depth);
+        auto window = zp::options_of<zp::window3d>(other.nodes[0]);
+        ++(window.*option);
+        zp::set_options(other.nodes[0], window);
         CHECK(zp::signature_of(other, "nearest_even") != before);
     }
 }

@@ -141,7 +141,7 @@ template <class Net, class Config> void compare_with_static(int hidden) {
     CHECK(zp::to_bytes(again) == zp::to_bytes(int8));
     static_assert(zp::budget_of<zp::quantized<Net, Config>>.boundaries == 0);
     const zp::node& row = int8.rows()[2];
-    REQUIRE(zp::is_recurrent(row));
+    REQUIRE(row.op->state_values != 0);
     const zp::qparams range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[row.out.qparams_id];
     CHECK(y_range.scale == 0x1p-7f);
     std::vector<float> exact, found;
@@ -270,7 +270,7 @@ TEST_CASE("recurrent rows: what stays float, and what tables say") {
     const auto calibrated = zp::calibrate(zp::prepare<config>(source), made_up::inputs<mixed>(2, 3));
     const zp::model_table int8 = zp::table_of(zp::convert(calibrated));
     REQUIRE(int8.rows.size() == 5);
-    CHECK(int8.rows[1].out.storage == zp::scalar_type::float32);  // a projection has no form in integers
+    CHECK(int8.rows[1].type == zp::scalar_type::float32);  // a projection has no form in integers
     CHECK(int8.rows[2].operation == "quantize");
     CHECK(int8.rows[3].operation == "gru");
     CHECK(int8.rows[3].packed_bytes > 48 * (40 + 16));

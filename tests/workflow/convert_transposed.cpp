@@ -227,7 +227,7 @@ TEST_CASE(
     const auto int8 = simulation::converted<config>(trained, made_up::inputs<doubled>(5, 5));
     const auto row = zp::table_of(int8).rows[2];
     CHECK(row.operation == "conv_transpose2d + relu");
-    CHECK(row.by.algorithm == "implicit_gemm");
+    CHECK(row.algorithm == "implicit_gemm");
     CHECK(row.why.rfind("balanced: ", 0) == 0);
     CHECK(row.panels.rfind("4 ", 0) == 0);  // one a phase: 9 channels
     CHECK(row.packed_bytes > 20 * 9 * 4);
@@ -249,9 +249,9 @@ TEST_CASE("algorithms: what computes no phases is not taken for a transposed con
     zp::builder b(rows, 2);
     b.conv_transpose2d(b.input({8, 8, 64}), "c", {.out_channels = 64, .kernel = 3, .padding = 1});
     rows[1].by.policy = zp::conv2d_algorithm::winograd_4x4;
-    CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::automatic);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::automatic);
     rows[1].by.policy = zp::conv2d_algorithm::depthwise;
-    CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::automatic);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::automatic);
     rows[1].by.policy = zp::fastest;
-    CHECK(zp::choose_algorithm<zp::default_architecture>(rows[1]) == zp::conv2d_algorithm::implicit_gemm);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::implicit_gemm);
 }

@@ -20,9 +20,9 @@ template <class Net> std::string rows_of() {
     std::string text;
     for (const zp::node& row : zp::fused_stage<Net>::table) {
         text += text.empty() ? "" : " ";
-        text += zp::name_of(row.kind);
+        text += row.op->kind->name;
         if (row.name[0] != 0) text += "(" + std::string(row.name) + ")";
-        if (row.activation != zp::op::none) text += "+" + std::string(zp::name_of(row.activation));
+        if (const zp::operator_info* fused = zp_test::fused_into(row)) text += "+" + std::string(fused->kind->name);
         if (row.from.folded >= 0) text += "*";
         for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
@@ -153,15 +153,15 @@ TEST_CASE("fuse: the folded numbers are those of the formula, rounded once") {
     struct one : zp::model<zp::input<1, 1, 2>, zp::conv2d<"a", conv{.out_channels = 1}>,
                            zp::batch_norm2d<"bn", zp::norm{.epsilon_millionths = 500000}>> {};
     zp::float_model<one> trained;
-    auto* weights = reinterpret_cast<float*>(trained.parameters() + trained.rows()[1].at.parameter_offset);
-    weights[0] = 3, weights[1] = -0.25f, weights[zp::bias_offset(trained.rows()[1])] = 2;
-    const auto bn = zp::view_of_batch_norm(
-        trained.rows()[2], reinterpret_cast<float*>(trained.parameters() + trained.rows()[2].at.parameter_offset));
-    bn.weight[0] = 5, bn.bias[0] = 0.5f, bn.running_mean[0] = -1, bn.running_var[0] = 6;
+    const auto floats = [&](int row, int array) {
+        return zp_test::array_of(trained, trained.rows()[static_cast<std::size_t>(row)], array);
+    };
+    floats(1, 0)[0] = 3, floats(1, 0)[1] = -0.25f, floats(1, 1)[0] = 2;
+    floats(2, 0)[0] = 5, floats(2, 1)[0] = 0.5f, floats(2, 2)[0] = -1, floats(2, 3)[0] = 6;
     const auto fused = zp::fuse(trained);
-    const auto* folded = reinterpret_cast<const float*>(fused.parameters() + fused.rows()[1].at.parameter_offset);
+    const auto folded = zp_test::array_of(fused, fused.rows()[1], 0), bias = zp_test::array_of(fused, fused.rows()[1], 1);
     const double factor = 5 / std::sqrt(6.5);
     CHECK(folded[0] == static_cast<float>(3 * factor));
     CHECK(folded[1] == static_cast<float>(-0.25 * factor));
-    CHECK(folded[zp::bias_offset(fused.rows()[1])] == static_cast<float>(3 * factor + 0.5));
+    CHECK(bias[0] == static_cast<float>(3 * factor + 0.5));
 }

@@ -77,7 +77,7 @@ TEST_CASE("fuse: normalize goes into the convolution behind it, with the means a
     const auto same = made_up::network<plain>(3);  // the same weights: normalize has none
     const auto fused = zp::fuse(trained);
     REQUIRE(fused.rows().size() == 4);  // input, mean_border, a + bn + relu, b
-    CHECK(std::string(zp::kind_of(fused.rows()[1])) == "mean_border");
+    CHECK(std::string(fused.rows()[1].op->name) == "mean_border");
     CHECK(fused.rows()[1].out.extents == zp::shape{11, 9, 3});
     for (const auto& image : made_up::inputs<normalized>(4, 5, 0, 1)) {
         check_close(run(trained, image), run(same, by_formula(image)));
@@ -106,7 +106,7 @@ TEST_CASE("fuse: normalize stays where something else reads it") {
     int8.run(image.data(), y.data(), memory->bytes, [&](int i, const void* values) {
         const auto* codes = static_cast<const std::uint8_t*>(values);
         if (i == 1) x.assign(codes, codes + 75);
-        if (std::string(zp::kind_of(int8.rows()[static_cast<std::size_t>(i)])) == "normalize")
+        if (std::string(int8.rows()[static_cast<std::size_t>(i)].op->name) == "normalize")
             found.assign(codes, codes + 75);
     });
     REQUIRE(found.size() == 75);
@@ -129,9 +129,9 @@ TEST_CASE("convert: a folded normalize computes what the same convolution over a
     const auto copy = [&](int from, int to) {
         const zp::node &source = fused.rows()[static_cast<std::size_t>(from)],
                        &target = hand.rows()[static_cast<std::size_t>(to)];
-        REQUIRE(source.parameter_bytes == target.parameter_bytes);
-        std::memcpy(hand.parameters() + target.parameter_offset, fused.parameters() + source.parameter_offset,
-                    static_cast<std::size_t>(source.parameter_bytes));
+        REQUIRE(source.at.parameter_bytes == target.at.parameter_bytes);
+        std::memcpy(hand.parameters() + target.at.parameter_offset, fused.parameters() + source.at.parameter_offset,
+                    static_cast<std::size_t>(source.at.parameter_bytes));
     };
     copy(2, 1);
     copy(3, 3);

@@ -101,7 +101,7 @@ struct transposed
 template <class Net> zp::float_model<Net> exact_weights(std::uint64_t seed) {
     zp::float_model<Net> model = made_up::network<Net>(seed);
     for (const zp::node& row : model.rows()) {
-        if (!zp::is_weighted(row.kind)) continue;
+        if (!row.op->multiplies) continue;
         auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
         const int depth = row.weights.count / row.weights.channels;
         for (int i = 0; i != row.weights.count; ++i) {

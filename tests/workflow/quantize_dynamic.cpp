@@ -44,7 +44,7 @@ struct volumes
 struct sequences : zp::model<zp::input<1, 9, 40>, zp::linear<"a", 300>, zp::relu, zp::linear<"b", 37>> {};
 
 using zp::dynamic_policy;
-using zp::op;
+namespace op = zp::op;
 using affine_weights = dynamic_policy<zp::quint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
 using symmetric = dynamic_policy<zp::qint8, zp::per_tensor_symmetric, zp::qint8, zp::per_tensor_symmetric>;
 template <class Policy> using every = zp::dynamic_qconfig<Policy, zp::quantize_every_layer>;
@@ -56,15 +56,15 @@ float dequantized(const zp::node& row, const zp::quantized_weights& w, std::int3
     volatile float scale = x_scale * w.scales[c];
     volatile float product = static_cast<float>(sum) * scale;
     const float value = product + w.float_bias[c];
-    return std::clamp<float>(value, zp::lower_bound(row, row.activation), zp::upper_bound(row, row.activation));
+    return std::clamp(value, row.fused.lowest, row.fused.highest);
 }
 
 /// One dynamic convolution by plain loops.
 template <class Policy>
-std::vector<float> expected_image(const zp::node& row, const zp::quantized_weights& w, const std::vector<float>& x) {
+std::vector<float> expected_image(const zp::node_view& v, const zp::quantized_weights& w, const std::vector<float>& x) {
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
-    const zp::kernel::conv2d_geometry& g = row.window;
+    const zp::kernel::conv2d_geometry g = v.n.op->geometry(v);
     const auto [low, high] = std::minmax_element(x.begin(), x.end());
     const zp::qparams range = typename Policy::choose_image_range{}(std::min(*low, 0.0f), std::max(*high, 0.0f));
     CHECK(range.zero_point == 0);
@@ -87,15 +87,16 @@ std::vector<float> expected_image(const zp::node& row, const zp::quantized_weigh
                             sum += zp::quantize(x[at], range, -128, 127) * (filter - zero_point);
                         }
                     }
-                y.push_back(dequantized<Policy>(row, w, sum, range.scale, c));
+                y.push_back(dequantized<Policy>(v.n, w, sum, range.scale, c));
             }
     return y;
 }
 
 /// Of other kinds, by their references.
 template <class Policy>
-std::vector<float> expected_convolution(const zp::node& row, const zp::quantized_weights& w,
+std::vector<float> expected_convolution(const zp::node_view& v, const zp::quantized_weights& w,
                                         const std::vector<float>& x) {
+    const zp::node& row = v.n;
     namespace reference = zp::kernel::reference;
     const auto* weights = reinterpret_cast<const typename Policy::weight_storage*>(w.codes.data());
     const std::int32_t* zero_points = w.zero_points.empty() ? nullptr : w.zero_points.data();
@@ -105,29 +106,29 @@ std::vector<float> expected_convolution(const zp::node& row, const zp::quantized
     for (const float value : x) codes.push_back(static_cast<std::int8_t>(zp::quantize(value, range, -128, 127)));
     const auto finish = [&](std::int32_t sum, int c) { return dequantized<Policy>(row, w, sum, range.scale, c); };
     std::vector<float> y(static_cast<std::size_t>(row.out.extents.size()));
-    if (row.op->kind == &op::conv3d)
-        reference::conv3d(zp::volume_window(row), codes.data(), 0, weights, zero_points, nullptr, finish, y.data());
-    else if (row.op->kind == &op::conv_transpose2d)
-        reference::conv_transpose2d(zp::transposed_window(row), codes.data(), 0, weights, zero_points, nullptr, finish,
+    if (zp_test::is(row, op::conv3d))
+        reference::conv3d(zp::volume_window(v), codes.data(), 0, weights, zero_points, nullptr, finish, y.data());
+    else if (zp_test::is(row, op::conv_transpose2d))
+        reference::conv_transpose2d(zp::transposed_window(v), codes.data(), 0, weights, zero_points, nullptr, finish,
                                     y.data());
     else
-        reference::conv_transpose3d(zp::transposed_volume_window(row), codes.data(), 0, weights, zero_points, nullptr,
+        reference::conv_transpose3d(zp::transposed_volume_window(v), codes.data(), 0, weights, zero_points, nullptr,
                                     finish, y.data());
     return y;
 }
 
 /// One dynamic row by plain loops, from float weights in the library's order.
 template <class Policy>
-std::vector<float> expected(const zp::node& row, const float* floats, const std::vector<float>& x) {
+std::vector<float> expected(const zp::node_view& v, const made_up::layer_floats& floats, const std::vector<float>& x) {
+    const zp::node& row = v.n;
     std::vector<std::string> raised;
     const zp::quantized_weights w = zp::quantize_filters<typename Policy::weight_quantizer, zp::default_architecture>(
-        {floats, static_cast<std::size_t>(row.weights.count)},
-        {floats + zp::bias_offset(row), static_cast<std::size_t>(row.weights.channels)}, 1.0f, true, "row", raised);
+        floats.weights, floats.bias, 1.0f, true, "row", raised);
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
-    if (row.op->kind == &op::conv2d) return expected_image<Policy>(row, w, x);
-    if (row.op->kind != &op::linear) return expected_convolution<Policy>(row, w, x);
-    const int depth = row.in.channels, rows = row.in.width;
+    if (zp_test::is(row, op::conv2d)) return expected_image<Policy>(v, w, x);
+    if (!zp_test::is(row, op::linear)) return expected_convolution<Policy>(v, w, x);
+    const int rows = row.out.extents.width, depth = v.x_shape().size() / rows;
     std::vector<float> y;
     const auto range_of = [&](int from, int count) {
         float low = 0, high = 0;
@@ -172,10 +173,9 @@ template <class Net, class Config> void check(const Config&) {
             all.emplace_back(floats, floats + row.out.extents.size());
             if (!row.is_dynamic()) return;
             ++dynamic_rows;
-            const zp::node& old = fused.rows()[static_cast<std::size_t>(row.from.self)];
-            const auto* weights = reinterpret_cast<const float*>(fused.parameters() + old.parameter_offset);
-            CHECK(all.back() ==
-                  expected<typename Config::policy>(row, weights, all[static_cast<std::size_t>(row.inputs[0])]));
+            CHECK(all.back() == expected<typename Config::policy>(zp_test::view_of(model.rows(), row),
+                                                                  made_up::parameters_of(fused, row.name),
+                                                                  all[static_cast<std::size_t>(row.inputs[0])]));
         });
         loaded(x, again, *std::make_unique<typename std::remove_cvref_t<decltype(loaded)>::workspace>());
         CHECK(y == again);

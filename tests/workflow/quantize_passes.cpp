@@ -8,10 +8,12 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
+#include "../support/nodes.hpp"
+
 namespace {
 
 using zp::conv;
-using zp::op;
+namespace op = zp::op;
 
 template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
 template <class DType>
@@ -20,20 +22,20 @@ template <class... Options> struct with : zp::qconfig<activations<zp::quint8>, w
 struct int8 : zp::qconfig<activations<zp::qint8>, weights<zp::qint8_narrow>> {};
 struct reduced : zp::qconfig<activations<zp::quint8_reduced>, weights<zp::qint4>> {};
 
-/// The slots of the prepared rows, an asterisk where the row is observed: "0* 1* 1".
-template <class Net, class Config = with<>> std::string slots_of() {
+/// The qparams ids of the prepared rows, an asterisk where the row is observed: "0* 1* 1".
+template <class Net, class Config = with<>> std::string ids_of() {
     std::string text;
     for (const zp::node& row : zp::prepared_stage<Net, Config>::table)
         text += (text.empty() ? "" : " ") + std::to_string(row.out.qparams_id) + (row.flags.observed ? "*" : "");
     return text;
 }
-/// The rows of the int8 model: kind, fused activation, type by its letter, inputs and slot.
+/// The rows of the int8 model: kind, fused activation, type by its letter, and inputs.
 template <class Net, class Config = with<>> std::string rows_of() {
     std::string text;
     for (const zp::node& row : zp::quantized_stage<Net, Config>::table) {
         text += text.empty() ? "" : " ";
-        text += zp::name_of(row.kind);
-        if (row.activation != op::none) text += "+" + std::string(zp::name_of(row.activation));
+        text += row.op->kind->name;
+        if (const zp::operator_info* fused = zp_test::fused_into(row)) text += "+" + std::string(fused->kind->name);
         text += row.out.storage == zp::scalar_type::float32 ? ":f" : row.out.storage == zp::scalar_type::uint8 ? ":u" : ":s";
         for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
@@ -95,27 +97,27 @@ TEST_CASE("qconfig: the requantization policy is the model's") {
                     zp::float_bias>);
 }
 
-TEST_CASE("slots: pools, clamps and flattens share their input's") {
-    CHECK(slots_of<three_convolutions>() == "0* 1* 1 2* 3*");
+TEST_CASE("qparams: pools, clamps and flattens share their input's") {
+    CHECK(ids_of<three_convolutions>() == "0* 1* 1 2* 3*");
     struct chain : zp::model<zp::input<8, 8, 2>, zp::max_pool2d<2>, zp::relu, zp::avg_pool2d<2>, zp::sigmoid,
                              zp::adaptive_avg_pool2d<1>, zp::flatten, zp::relu6> {};
-    CHECK(slots_of<chain>() == "0* 0 0 0 1* 1 1 1");
+    CHECK(ids_of<chain>() == "0* 0 0 0 1* 1 1 1");
 }
-TEST_CASE("slots: a row that stays float has one of its own") {
-    CHECK(slots_of<three_convolutions, with<zp::keep_float_type<op::max_pool2d>>>() == "0* 1* 2* 3* 4*");
+TEST_CASE("qparams: a row that stays float has one of its own") {
+    CHECK(ids_of<three_convolutions, with<zp::keep_float_type<op::max_pool2d>>>() == "0* 1* 2* 3* 4*");
 }
-TEST_CASE("slots: a concat pulls its branches into its own") {
+TEST_CASE("qparams: a concat pulls its branches into its own") {
     struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>,
                                                           zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>,
                                                                          zp::max_pool2d<zp::pool{.kernel = 1}>>,
                                                           zp::sigmoid>> {};
     // input, a, b (observed: its pool's codes are its own), pool, sigmoid (fixed), concat
-    CHECK(slots_of<net>() == "0* 1 1* 1 2* 1*");
-    CHECK(slots_of<net, with<zp::for_layer<"a", int8>>>() == "0* 1* 2* 2 3* 2*");
-    CHECK(slots_of<net, with<zp::keep_float<"a">>>() == "0* 1* 2* 2 3* 2*");
+    CHECK(ids_of<net>() == "0* 1 1* 1 2* 1*");
+    CHECK(ids_of<net, with<zp::for_layer<"a", int8>>>() == "0* 1* 2* 2 3* 2*");
+    CHECK(ids_of<net, with<zp::keep_float<"a">>>() == "0* 1* 2* 2 3* 2*");
     struct of_input : zp::model<zp::input<4, 4, 2>, zp::concat<zp::identity, zp::relu>,
                                 zp::concat<zp::conv2d<"c", conv{.out_channels = 2}>, zp::identity>> {};
-    CHECK(slots_of<of_input>() == "0 0 0 0 0*");
+    CHECK(ids_of<of_input>() == "0 0 0 0 0*");
 }
 
 TEST_CASE("rows: an int8 model quantizes its input and dequantizes its output") {
@@ -212,15 +214,15 @@ TEST_CASE("rows: the output of a sum with a residual has the scale of the sum, a
                            zp::clamp<-500, 750>, zp::residual<zp::conv2d<"b", conv{.out_channels = 2}>>, zp::tanh> {};
     const auto& prepared = zp::prepared_stage<net, with<>>::table.nodes;  // input, a, add, b, add, tanh
     const auto& rows = zp::quantized_stage<net, with<>>::table.nodes;     // input, quantize, a, b, dequantize
-    CHECK(rows[2].out.qparams_id == prepared[2].slot);
-    CHECK(rows[2].activation == op::clamp);
-    CHECK(rows[2].lowest == -0.5f);
-    CHECK(rows[2].highest == 0.75f);
+    CHECK(rows[2].out.qparams_id == prepared[2].out.qparams_id);
+    CHECK(zp_test::has_clamp(rows[2], op::clamp));
+    CHECK(rows[2].fused.lowest == -0.5f);
+    CHECK(rows[2].fused.highest == 0.75f);
     CHECK(rows[2].from.self == 1);
     CHECK(rows[2].from.value() == 2);
     CHECK(std::string(rows[2].name) == "a");
-    CHECK(rows[3].out.qparams_id == prepared[5].slot);
-    CHECK(rows[3].fused.lut_qparams_id == prepared[4].slot);
+    CHECK(rows[3].out.qparams_id == prepared[5].out.qparams_id);
+    CHECK(rows[3].fused.lut_qparams_id == prepared[4].out.qparams_id);
     CHECK(rows[3].from.sum == 4);
     CHECK(rows[3].from.value() == 5);
     CHECK(rows[1].from.value() == 0);
@@ -253,10 +255,10 @@ TEST_CASE("rows: the ranges of codes come from the entry") {
 
 namespace {
 template <class Net, class Config> zp::rule broken() {
-    return zp::quantize_rows<64>(
-               zp::assign_slots(zp::fused_stage<Net>::table,
-                                [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }),
-               zp::describe_entry<Config>, zp::qconfig_entries<Config>::merges_sums)
+    return zp::quantize_nodes<64>(
+               zp::assign_qparams(zp::fused_stage<Net>::loose,
+                                  [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }),
+               zp::rule_of_entry<Config>, zp::qconfig_entries<Config>::merges_sums, zp::boundaries)
         .error.broken;
 }
 }  // namespace

@@ -56,7 +56,7 @@ struct net
 zp::float_model<net> trained_network() {
     auto model = made_up::network<net>(3);
     for (const zp::node& row : model.rows()) {
-        if (!zp::is_recurrent(row)) continue;
+        if (!row.op->state_values != 0) continue;
         auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
         for (int i = 0; i != row.weights.count; ++i) weights[i] *= 0.08f;
     }
