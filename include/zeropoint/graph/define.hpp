@@ -117,6 +117,9 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::elementwise; }) info.elementwise = Operator::elementwise;
     if (info.elementwise && info.stream == stream_rule::whole) info.stream = stream_rule::pointwise;
     if constexpr (requires { Operator::moves_nothing; }) info.moves_nothing = Operator::moves_nothing;
+    if constexpr (requires { Operator::picks_values; }) info.picks_values = Operator::picks_values;
+    if constexpr (requires { Operator::requantizes_inputs; }) info.requantizes_inputs = Operator::requantizes_inputs;
+    if constexpr (requires { Operator::has_own_range; }) info.has_own_range = Operator::has_own_range;
     if constexpr (requires { Operator::is_view; }) info.is_view = Operator::is_view;
     if constexpr (requires { Operator::is_identity; }) info.is_identity = Operator::is_identity;
     if constexpr (requires { Operator::takes_volumes; }) info.takes_volumes = Operator::takes_volumes;
@@ -252,7 +255,7 @@ inline constexpr operator_kind custom{"custom"};
 ///   inverse, with `keeps_codes = true`: int8 nodes keep matrices as codes (parameter_role::matrix), not floats.
 /// - `scratch_bytes(const node_view&)`; y_type().storage tells the float form from that of codes.
 /// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
-/// - `elementwise`, `takes_volumes`, `moves_nothing`, `inputs`, `stream`, `takes` (of fusion), `derive`: see operator_info.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `takes` (of fusion), `derive`: see operator_info.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
     static_assert(describes_operator<Operator>,

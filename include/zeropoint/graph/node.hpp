@@ -91,6 +91,7 @@ struct node_flags {
     bool outside_stubs = false;  // not between a quant_stub and a dequant_stub of a model that has such
     bool keeps_state = false;    // of a stream: goes on from where the call before ended
     bool observed = false;       // prepared: its output feeds the observer of its qparams_id
+    bool unshared = false;       // a requantize that files of shared ranges lack: see pass/shared_ranges.hpp
 };
 
 /// A row of the table that every stage of a model owns as a static constexpr member. Nodes stand in execution order.
@@ -103,7 +104,8 @@ struct node {
     packed_tensor part;
     short inputs[max_inputs] = {};
     std::int8_t input_count = 0;
-    std::int8_t config = 0;  // which rule of the qconfig applies
+    std::int8_t config = 0;                // which rule of the qconfig applies
+    std::uint8_t requantized_inputs = 0;   // bit k where input k has another range, which the operator brings to its own
     value_type out;
     weight_type weights;
     epilogue fused;

@@ -104,6 +104,10 @@ struct operator_info {
     bool elementwise = false;       // an output depends on the inputs at its place alone: it may be written over one of them
     bool keeps_order = false;       // and whatever that place means: values of a flattened image too
     bool moves_nothing = false;     // codes of the output are those of the input, at their places: a view in int8
+    bool picks_values = false;      // each output is one of the inputs, a bound or zero: a coarser range in front of it costs no
+                                    // more than the same range behind it. An average is none
+    bool requantizes_inputs = false;  // of the same qparams: the operator itself brings inputs of another range to its own
+    bool has_own_range = false;       // of the same qparams: and its range is never another node's
     bool is_view = false;           // the same of floats: where input and output have one place, nothing is done
     bool is_identity = false;       // does nothing at inference: the fuse pass removes it
     bool takes_volumes = false;     // inputs may have a depth

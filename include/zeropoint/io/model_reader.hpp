@@ -15,6 +15,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_reader.hpp>
+#include <zeropoint/pass/shared_ranges.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -23,6 +24,32 @@ namespace detail {
 /// How a file has parameters that are parts of one tensor in PyTorch: whole in a state dict, else by the names of nodes.
 enum class parts_in_file : bool { apart, whole };
 
+/// How a network's nodes stood in files of the time before every value had a scale of its own: see pass/shared_ranges.hpp.
+struct earlier_nodes {
+    std::string (*signature)();
+    int ranges;             // pairs of scale and zero point
+    const short* range_of;  // of the network's ranges
+    const short* node_of;   // of the network's nodes; -1 for those that were not there
+};
+/// Null where they stood as they do now.
+template <class Stage> const earlier_nodes* earlier_nodes_of() {
+    constexpr bool has_shared = [] {
+        for (const node& n : Stage::table.nodes)
+            if (n.op->inputs == input_rule::same_qparams) return true;
+        return false;
+    }();
+    if constexpr (has_shared) {
+        using shared = shared_ranges<Stage>;
+        if constexpr (shared::differs) {
+            static constexpr earlier_nodes nodes{
+                [] { return signature_text(signature_of(shared::table, Stage::arithmetic)); },
+                shared::prepared.qparams_count, shared::at.range_of, shared::at.node_of};
+            return &nodes;
+        }
+    }
+    return nullptr;
+}
+
 /// Reads and checks the tensors of a network whose files have these Contents. The writing twin is model_writer.
 template <file_contents Contents> class model_reader {
 public:
@@ -30,7 +57,8 @@ public:
         : file_(file), parts_(parts), has_float_bias_(has_float_bias) {}
 
     /// `signature(bits)` is the signature of the network, 0, or of the same with other fused tables.
-    void read_header(std::string (*signature_with)(int)) const {
+    /// Whether the file is an `earlier` one, which only networks have whose nodes stood otherwise, is remembered.
+    void read_header(std::string (*signature_with)(int), const earlier_nodes* earlier) {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
@@ -40,6 +68,10 @@ public:
                  joined({"\"", version, "\"; a newer zeropoint may have written it"}));
         const std::string signature = signature_with(0);
         if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
+            if (earlier != nullptr && found == earlier->signature()) {
+                earlier_ = earlier;
+                return;
+            }
             if constexpr (Contents.fused_luts)
                 for (int bits = 8; bits <= 12; ++bits)
                     if (found == signature_with(bits))
@@ -52,10 +84,13 @@ public:
         }
     }
     void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
-        const file_shape shape{static_cast<std::int64_t>(ranges.size())};
+        const file_shape shape{earlier_ != nullptr ? earlier_->ranges : static_cast<std::int64_t>(ranges.size())};
         const std::vector<float> scales = read<float>(scales_name, shape);
         const std::vector<std::int32_t> zero_points = read<std::int32_t>(zero_points_name, shape);
-        for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {scales[i], zero_points[i]};
+        for (std::size_t i = 0; i != ranges.size(); ++i) {
+            const std::size_t at = earlier_ != nullptr ? static_cast<std::size_t>(earlier_->range_of[i]) : i;
+            ranges[i] = {scales[at], zero_points[at]};
+        }
         for (const node& n : nodes) {
             if (!n.out.is_codes()) continue;
             check_range(n.out, n.out.qparams_id, ranges);
@@ -81,11 +116,13 @@ public:
             if constexpr (Contents.codes)
                 if (is_coded) all.matrices.push_back(read_coded(v.n, array, coding));
         }
+        const int number = earlier_ != nullptr ? earlier_->node_of[i] : i;
         if constexpr (Contents.luts)
-            if (const int size = lut_size(v); size != 0) all.lut = read_lut(v.n.out, table_name(nodes, i), size);
+            if (const int size = lut_size(v); size != 0)
+                all.lut = number < 0 ? identity_lut(v.n.out) : read_lut(v.n.out, table_name(v.n, number), size);
         if constexpr (Contents.lut_nodes)
             if (const int count = lut_node_count(v); count != 0)
-                all.lut_nodes = read_lut_nodes(table_name(nodes, i), count);
+                all.lut_nodes = read_lut_nodes(table_name(v.n, number), count);
         return all;
     }
     /// What a form says of the scales that it is packed with.
@@ -234,6 +271,13 @@ private:
         });
         return table;
     }
+    /// Between equal ranges.
+    static std::vector<std::uint8_t> identity_lut(const value_type& y) {
+        std::vector<std::uint8_t> table(kernel::lookup_table_size);
+        for (std::size_t i = 0; i != table.size(); ++i)
+            table[i] = static_cast<std::uint8_t>(y.storage == scalar_type::int8 ? i ^ 128 : i);
+        return table;
+    }
     std::vector<std::int32_t> read_lut_nodes(const std::string& name, int count) {
         std::vector<std::int32_t> nodes = read<std::int32_t>(name, {count});
         check_limits(name, nodes, "values", -(1 << 24), 1 << 24);
@@ -243,6 +287,7 @@ private:
     const safetensors_file& file_;
     parts_in_file parts_;
     bool has_float_bias_;
+    const earlier_nodes* earlier_ = nullptr;  // of an earlier file
     std::vector<std::string> known_;
 };
 
@@ -253,7 +298,9 @@ template <class Network> Network read_network(const safetensors_file& file) {
     model_reader<contents_of<stage>> reader(file, int8_stage<stage> ? parts_in_file::apart : parts_in_file::whole,
                                             has_float_bias<stage>);
     const std::span<const node> nodes = Network::rows();
-    if constexpr (int8_stage<stage>) reader.read_header(&signature_of_stage<stage>);
+    if constexpr (int8_stage<stage> && has_ranges<stage>)
+        reader.read_header(&signature_of_stage<stage>, earlier_nodes_of<stage>());
+    else if constexpr (int8_stage<stage>) reader.read_header(&signature_of_stage<stage>, nullptr);
     if constexpr (has_ranges<stage>)
         reader.read_ranges(nodes, {model.ranges(), static_cast<std::size_t>(stage::table.qparams_count)});
     for (int i = 0; i != stage::table.size; ++i) {

@@ -25,7 +25,7 @@ inline std::string tensor_name(const node& n, const char* array) { return joined
 /// The same where parts of one tensor stay whole, as in state dicts.
 inline std::string whole_name(const node& n, const char* array) { return joined({n.part.name, "_", array}); }
 /// Of the table of a function, by the node's name or its operator and number.
-inline std::string table_name(std::span<const node> nodes, int i) { return joined({display_name(nodes, i), ".table"}); }
+inline std::string table_name(const node& n, int number) { return joined({display_name(n, number), ".table"}); }
 
 inline file_shape shape_of(const parameter_array& array) { return {array.extents, array.extents + array.rank}; }
 /// As codes. Rows of codes with offsets are of whole bytes, in which two codes of 4 bits stand.

@@ -1,6 +1,7 @@
 // What a network costs, as numbers that a program can assert when it is compiled.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <zeropoint/graph/graph.hpp>
@@ -28,7 +29,7 @@ struct model_budget {
     std::int64_t arena_bytes = 0;      ///< working memory of one call
     std::int64_t macs = 0;             ///< multiply-accumulates of one call
     int boundaries = 0;                ///< quantize and dequantize nodes inside, beside those of input and output
-    int rescales = 0;                  ///< requantize nodes: an input that is brought to the scale of a concat
+    int rescales = 0;                  ///< requantize nodes, and inputs that a concat may have to bring to its range
 };
 /// Of a planned table, and of the same graph with rules.
 template <int N> constexpr model_budget budget_of_graph(const graph<N>& table, const graph<N>& with_rules) {
@@ -36,7 +37,7 @@ template <int N> constexpr model_budget budget_of_graph(const graph<N>& table, c
     for (int i = 0; i != table.size; ++i) {
         b.macs += macs_of(with_rules.view(i));
         b.boundaries += is_boundary(table, i);
-        b.rescales += is_rescaling(table, i);
+        b.rescales += is_rescaling(table, i) + std::popcount(table.nodes[i].requantized_inputs);
     }
     return b;
 }

@@ -29,9 +29,11 @@ template <class Range> nchw_values<Range> nchw(const Range& values) { return {va
 inline constexpr int stack_workspace_bytes = 128 * 1024;
 
 /// A node's name for people: its own, or its operator and number.
+inline std::string display_name(const node& n, int number) {
+    return n.name[0] != 0 ? std::string(n.name) : std::string(n.op->name) + "_" + std::to_string(number);
+}
 inline std::string display_name(std::span<const node> nodes, int i) {
-    const node& n = nodes[static_cast<std::size_t>(i)];
-    return n.name[0] != 0 ? std::string(n.name) : std::string(n.op->name) + "_" + std::to_string(i);
+    return display_name(nodes[static_cast<std::size_t>(i)], i);
 }
 
 namespace detail {

@@ -54,6 +54,11 @@ template <class Arch, class In> struct dequantize_form {
                                  range.zero_point, c.out<float>(n));
     }
 };
+/// From codes of a range to those of another, of which one has 16 bits.
+inline kernel::rescaling rescaling_between(const qparams& x, const qparams& y, const value_type& y_type) {
+    const fixed_point_multiplier m = quantize_multiplier_single_rounding(double{x.scale} / double{y.scale});
+    return {m.multiplier, m.shift, x.zero_point, 0, y.zero_point, y_type.quant_min, y_type.quant_max};
+}
 /// Of 16 bits at one end at least.
 template <class Arch, class In, class Out> struct rescale_form {
     static constexpr int parameter_bytes(const node_view&) { return static_cast<int>(sizeof(kernel::rescaling)); }
@@ -61,9 +66,7 @@ template <class Arch, class In, class Out> struct rescale_form {
         const qparams &x = p.x_qparams(), &y = p.y_qparams();
         if (!(double{x.scale} < 2097152.0 * double{y.scale}))
             return {"operands' scales below 2^21 output scales", x.scale, y.scale};
-        const fixed_point_multiplier m = quantize_multiplier_single_rounding(double{x.scale} / double{y.scale});
-        const kernel::rescaling made{m.multiplier, m.shift, x.zero_point, 0,
-                                     y.zero_point, p.y_type().quant_min, p.y_type().quant_max};
+        const kernel::rescaling made = rescaling_between(x, y, p.y_type());
         std::memcpy(p.block, &made, sizeof made);
         return {};
     }

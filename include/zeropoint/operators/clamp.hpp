@@ -14,6 +14,7 @@ namespace operators {
 /// min(max(x, lowest), highest), the bounds being those of the node's epilogue: scale and zero point are the input's.
 struct clamp {
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr bool elementwise = true, takes_int16 = true, signed_by_kind = true;
     static constexpr unsigned gives = bounds;
 

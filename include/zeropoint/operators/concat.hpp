@@ -1,8 +1,15 @@
 // concat: values side by side along the channels.
 #pragma once
 
+#include <bit>
+#include <cstddef>
+#include <new>
+#include <type_traits>
+
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/concat.hpp>
+#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/operators/boundary.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -11,17 +18,55 @@ inline constexpr operator_kind concat{"concat"};
 }
 namespace operators {
 
+/// Inputs of the output's range are copied. What brings another one there is in the block, an entry for each bit of
+/// node::requantized_inputs: a table of 256 codes, or a ratio of 16-bit scales.
 struct concat {
     static constexpr input_rule inputs = input_rule::same_qparams;
     static constexpr stream_rule stream = stream_rule::pointwise;
-    static constexpr bool takes_volumes = true, takes_int16 = true, signed_by_kind = true;
+    static constexpr bool takes_volumes = true, takes_int16 = true, signed_by_kind = true, requantizes_inputs = true;
 
+    static constexpr int bytes_each(scalar_type codes) {
+        return codes == scalar_type::int16 ? static_cast<int>(sizeof(kernel::rescaling)) : kernel::lookup_table_size;
+    }
+    static constexpr int prepared_bytes(const node_view& v) {
+        return std::popcount(v.n.requantized_inputs) * bytes_each(v.y_type().storage);
+    }
+    static void prepare(const preparation& p) {
+        const value_type& y_type = p.y_type();
+        const qparams& y = p.y_qparams();
+        std::byte* to = p.prepared();
+        for (int k = 0; k != p.at.n.input_count; ++k) {
+            if ((p.at.n.requantized_inputs >> k & 1) == 0) continue;
+            const qparams& x = p.x_qparams(k);
+            const auto table = [&]<class T>(T) {
+                kernel::make_lookup_table<T>([](double real) { return real; }, x.scale, x.zero_point, y.scale,
+                                             y.zero_point, y_type.quant_min, y_type.quant_max,
+                                             reinterpret_cast<T*>(to));
+            };
+            if (y_type.storage == scalar_type::uint8) table(std::uint8_t{});
+            else if (y_type.storage == scalar_type::int8) table(std::int8_t{});
+            else new (to) kernel::rescaling(rescaling_between(x, y, y_type));
+            to += bytes_each(y_type.storage);
+        }
+    }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        const auto pixels = static_cast<std::size_t>(o.y_shape().pixels()),
+                   all = static_cast<std::size_t>(o.y_shape().channels);
         T* y = o.y();
+        [[maybe_unused]] const std::byte* block = nullptr;
+        if constexpr (!std::is_same_v<T, float>) block = o.template prepared<std::byte>();
         for (int k = 0; k != o.inputs(); ++k) {
             const auto channels = static_cast<std::size_t>(o.x_shape(k).channels);
-            kernel::copy_channels<Arch>(o.x(k), static_cast<std::size_t>(o.y_shape().pixels()), channels, y,
-                                        static_cast<std::size_t>(o.y_shape().channels));
+            bool is_copy = true;
+            if constexpr (!std::is_same_v<T, float>) is_copy = o.x_qparams(k) == o.y_qparams();
+            if (is_copy) kernel::copy_channels<Arch>(o.x(k), pixels, channels, y, all);
+            else if constexpr (sizeof(T) == 2)
+                kernel::copy_channels<Arch>(o.x(k), pixels, channels,
+                                            *reinterpret_cast<const kernel::rescaling*>(block), y, all);
+            else if constexpr (sizeof(T) == 1)
+                kernel::copy_channels<Arch>(o.x(k), pixels, channels, reinterpret_cast<const T*>(block), y, all);
+            if constexpr (!std::is_same_v<T, float>)
+                if ((o.at().n.requantized_inputs >> k & 1) != 0) block += bytes_each(o.y_type().storage);
             y += channels;
         }
     }

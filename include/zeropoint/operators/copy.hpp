@@ -12,6 +12,7 @@ namespace operators {
 /// Where the output has the place of the input, as the plan shares it, nothing moves.
 struct copy {
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr stream_rule stream = stream_rule::pointwise;
     static constexpr bool takes_int16 = true, takes_volumes = true, signed_by_kind = true;
 

@@ -29,6 +29,7 @@ template <pixel... Pixels> struct gather_nd {
     static constexpr const char* kind = "gather_nd";
     static constexpr bool takes_int16 = true;
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Pixels.row..., Pixels.column...};
@@ -47,6 +48,7 @@ template <int Height, int Width, pixel... Pixels> struct scatter_nd {
     static constexpr const char* kind = "scatter_nd";
     static constexpr bool takes_int16 = true;
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Height, Width, Pixels.row..., Pixels.column...};

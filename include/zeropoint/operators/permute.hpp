@@ -37,6 +37,7 @@ template <int Height, int Width, int Channels> struct roll {
     static constexpr const char* kind = "roll";
     static constexpr bool takes_int16 = true;
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return x; }
@@ -49,6 +50,7 @@ template <int Height, int Width, int Channels> struct tile {
     static constexpr const char* kind = "tile";
     static constexpr bool takes_int16 = true;
     static constexpr qparams_source range = qparams_source::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return kernel::tiled_shape(x, Height, Width, Channels); }

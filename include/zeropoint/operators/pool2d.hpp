@@ -37,6 +37,7 @@ struct pooling {
     }
 };
 struct max_pool2d : pooling {
+    static constexpr bool picks_values = true;
     static constexpr std::span<const char* const> option_names = window2d::names;
 
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {

@@ -13,10 +13,10 @@ inline constexpr operator_kind requantize_to{"requantize_to"};
 }
 namespace operators {
 
-/// On one grid with its input, as a concat is, so that a table stands in front of it where the input has another.
+/// Of one range with its input, as a concat, so that a table stands in front of it that brings the input there.
 struct requantize_to {
     static constexpr const char* kind = "requantize_to";
-    static constexpr bool elementwise = true, moves_nothing = true, takes_int16 = true;
+    static constexpr bool elementwise = true, moves_nothing = true, takes_int16 = true, has_own_range = true;
     static constexpr input_rule inputs = input_rule::same_qparams;
 
     static constexpr shape output_shape(shape x) { return x; }

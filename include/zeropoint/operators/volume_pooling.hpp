@@ -82,6 +82,7 @@ template <volume_pool Options> struct volume_pooling {
 
 template <volume_pool Options> struct max_pool3d : volume_pooling<Options> {
     static constexpr const char* kind = "max_pool3d";
+    static constexpr bool picks_values = true;
     static constexpr int scratch_bytes(const node_view& v) {
         const int each = v.n.is_float() ? static_cast<int>(sizeof(float)) : 1;
         return kernel::max_pool3d_scratch(Options.over(v.x_shape())) * each;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include <zeropoint/graph/rewriter.hpp>
+#include <zeropoint/pass/shared_ranges.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -30,7 +31,7 @@ struct boundary_operators {
 };
 
 /// At most so many nodes an int8 network has: those of the prepared one, each value once more as floats or as codes, and a
-/// requantize for every input of a concat.
+/// requantize for every input of a concat or another that must have its range.
 template <int N> constexpr int most_quantized_nodes(const graph<N>& g) {
     int nodes = 2 * g.size;
     for (int i = 0; i != g.size; ++i)
@@ -168,10 +169,16 @@ template <class Rewriter> constexpr node quantize_node(Rewriter& to, int i, node
     for (int k = 0; k != n.input_count; ++k) {
         int x = to.codes(n.inputs[k]);
         const value_type value = to.value(x);
-        if (n.op->inputs == input_rule::same_qparams &&
-            (value.storage != how.activation || value.qparams_id != n.out.qparams_id))
-            x = to.requantized(x, i);
-        else if (!converts && value.storage != n.out.storage)
+        if (n.op->inputs == input_rule::same_qparams) {
+            const bool differs = value.qparams_id != n.out.qparams_id;
+            const bool may_share = value.storage == how.activation && may_share_range(to.source, n.inputs[k], n);
+            if (may_share && differs && n.op->requantizes_inputs) {
+                n.requantized_inputs = static_cast<std::uint8_t>(n.requantized_inputs | 1u << k);
+            } else if (!may_share || differs) {
+                x = to.requantized(x, i);
+                to.result.nodes[x].flags.unshared = may_share;
+            }
+        } else if (!converts && value.storage != n.out.storage)
             to.fail(value.storage != scalar_type::int16 || n.op->has_int16 ? rule::operand_types_differ
                                                                            : rule::no_int16_form,
                     in, out);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <span>
 
+#include <zeropoint/scheme/uncontracted.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 namespace zp {
@@ -25,18 +26,20 @@ struct filter_block {
           depth(static_cast<std::size_t>(v.n.weights.count) / channels) {}
 };
 
-/// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, in double:
-/// w' = w * f and b' = (b - mean) * f + beta with f = gamma / sqrt(var + epsilon), per output channel. `arrays` are gamma,
-/// beta, mean and var.
+/// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, per output channel, as PyTorch's
+/// fuse_conv_bn_weights does, each operation rounded to float: w' = w * (gamma * r) and b' = (b - mean) * r * gamma + beta
+/// with r = 1 / sqrt(var + epsilon). A weight that is the largest of its channel lies on a tie of codes where it is negative,
+/// so that the last bit decides. `arrays` are gamma, beta, mean and var.
 inline void fold_batch_norm(const filter_block& filters, const float* arrays, float epsilon) {
     const std::size_t channels = filters.channels;
     const float *gamma = arrays, *beta = arrays + channels, *mean = beta + channels, *variance = mean + channels;
     for (std::size_t c = 0; c != channels; ++c) {
-        const double factor = double{gamma[c]} / std::sqrt(double{variance[c]} + double{epsilon});
+        const float inverse = 1.0f / std::sqrt(variance[c] + epsilon);
+        const float factor = rounded_product(gamma[c], inverse);
         float* weights = filters.weights + c * filters.depth;
-        for (std::size_t k = 0; k != filters.depth; ++k) weights[k] = static_cast<float>(double{weights[k]} * factor);
-        filters.bias[c] =
-            static_cast<float>((double{filters.bias[c]} - double{mean[c]}) * factor + double{beta[c]});
+        for (std::size_t k = 0; k != filters.depth; ++k) weights[k] = rounded_product(weights[k], factor);
+        const float scaled = rounded_product(rounded_product(filters.bias[c] - mean[c], inverse), gamma[c]);
+        filters.bias[c] = scaled + beta[c];
     }
 }
 

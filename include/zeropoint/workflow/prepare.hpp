@@ -55,8 +55,7 @@ template <class Stage> class observer_set {
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
-    /// The node whose values the statistics of a qparams_id are about. Where a concat has pulled in the scale of a branch
-    /// that goes on through a pool, several nodes feed the observer; the last one, the concat, holds what they lead to.
+    /// The node whose values the observer and the statistics of a qparams_id see.
     static constexpr int reporter(int qparams_id) { return layout.reporters[qparams_id]; }
     /// Calls f with the activation_observer of a qparams_id.
     template <class F> void visit(int qparams_id, F&& f) { visit(*this, qparams_id, f, sequence{}); }
@@ -98,6 +97,8 @@ public:
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
     /// What the correction of biases needs; empty under a qconfig without zp::correct_biases.
     const input_sums<prepared_stage<Net, Config, Arch>>& inputs() const { return input_sums_; }
+    /// Smallest and largest value of a node, whose scale may be another node's; those of nothing are infinite.
+    observed_range range_of_values(int i) const { return ranges_[static_cast<std::size_t>(i)]; }
 
     /// Adds what another copy of this network has observed: calibrate copies in several threads or processes, then merge.
     void merge(const prepared& other) {
@@ -111,6 +112,7 @@ public:
                     }
                 });
             });
+        for (std::size_t i = 0; i != ranges_.size(); ++i) widen(i, other.ranges_[i].min, other.ranges_[i].max);
         input_sums_.merge(other.input_sums_);
         samples_ += other.samples_;
     }
@@ -120,19 +122,27 @@ private:
 
     void observe_node(int i, const float* values) {
         const node& n = base::stage::table.nodes[i];
+        const shape& extents = n.out.extents;
+        const auto count = static_cast<std::size_t>(extents.size());
+        if (n.out.qparams_id >= 0) {
+            const kernel::min_max_result found = kernel::min_max<Arch>(values, count);
+            if (found.first_not_finite == count) widen(static_cast<std::size_t>(i), found.min, found.max);
+        }
         if (!n.flags.observed) return;
         const std::string where = display_name(base::rows(), i);
-        const shape& extents = n.out.extents;
-        const observation seen{{values, static_cast<std::size_t>(extents.size())}, extents.channels, 1, where};
-        const int id = n.out.qparams_id;
-        observers_.visit(id, [&](auto& watched) {
-            if (i == observers_.reporter(id)) observe_with<Arch>(watched.statistics, seen);
+        const observation seen{{values, count}, extents.channels, 1, where};
+        observers_.visit(n.out.qparams_id, [&](auto& watched) {
+            observe_with<Arch>(watched.statistics, seen);
             observe_with<Arch>(watched.observer, seen);
         });
+    }
+    void widen(std::size_t i, float min, float max) {
+        ranges_[i] = {std::min(ranges_[i].min, min), std::max(ranges_[i].max, max)};
     }
 
     observer_set<prepared_stage<Net, Config, Arch>> observers_;
     [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
+    std::array<observed_range, static_cast<std::size_t>(base::stage::table.size)> ranges_{};
     aligned_buffer memory_;  // the arena, then the output
     std::uint64_t samples_ = 0;
 };

@@ -37,7 +37,7 @@ struct quantize_every_layer {
 };
 
 /// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name">, keep_float_type<op> or
-/// embedding_bits<bits>.
+/// embedding_bits<bits>, without which tables of embeddings stay float32.
 template <class Policy = dynamic_policy<>, class CostRule = default_cost_rule, class... Options>
 struct dynamic_qconfig {
     static_assert(
@@ -64,6 +64,8 @@ template <class Config> constexpr const char* why_float(const node_view& v) {
     if (!n.op->has_dynamic && !has_table) return "";
     if (n.flags.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(n) < 0) return "stays float32: as the qconfig says";
+    if (has_table && !codes_embeddings<typename Config::options>)
+        return "stays float32: no zp::embedding_bits in the qconfig";
     if (n.op->multiplies) {
         if (operators::groups_of_filters(v) != 1) return "stays float32: groups have no dynamic form";
         // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
@@ -107,9 +109,9 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
 /// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
-/// scheme for activations, a recurrent layer a range a step. Tables of embeddings have codes of 8 bits, or 4, with a scale and
-/// an offset a row. All other layers, and those that the cost rule finds too small, stay as they are. Raises
-/// calibration_error, with the layer's name, where weights are not finite.
+/// scheme for activations, a recurrent layer a range a step. Tables of embeddings stay floats, as PyTorch's, or under
+/// zp::embedding_bits have codes, with a scale and an offset a row. All other layers, and those that the cost rule finds too
+/// small, stay as they are. Raises calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
     using to = dynamic_stage<Net, Config, Arch>;
