@@ -275,7 +275,18 @@ public:
         }
         return push(y);
     }
-    value concat(const std::vector<value>& parts) {
+    value concat(const std::vector<value>& parts) { return concat(parts, parts.front().range); }
+    /// Parts with another scale are brought to the concat's as a table does it, codes of 16 bits as rescale() does it.
+    template <class C = Config> value concat(std::vector<value> parts, const zp::qparams& range) {
+        for (value& part : parts) {
+            if (part.range == range) continue;
+            if (part.max > 255) {
+                part = rescale<C>(part, range);
+                rows.pop_back();
+            } else {
+                part = mapped<C>(part, range, [](double x) { return x; });
+            }
+        }
         value y = parts.front();
         y.codes.clear();
         y.extents.channels = 0;

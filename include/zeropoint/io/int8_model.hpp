@@ -21,6 +21,7 @@
 #include <zeropoint/layer/kernel_needs.hpp>
 #include <zeropoint/layer/quantized_weights.hpp>
 #include <zeropoint/layer/wide_steps.hpp>
+#include <zeropoint/model/shared_ranges.hpp>
 #include <zeropoint/model/signature.hpp>
 
 namespace zp {
@@ -33,13 +34,23 @@ namespace detail {
 
 inline constexpr const char *slot_scales = "activation.scale", *slot_zero_points = "activation.zero_point";
 
+/// How a network's rows stood in files of the time before every value had a scale of its own: see shared_ranges.
+struct earlier_rows {
+    std::string (*signature)();
+    int slots;             // pairs of scale and zero point
+    const short* slot_of;  // of the network's slots
+    const short* row_of;   // of the network's rows; -1 for those that were not there
+};
+
 /// Reads and checks the tensors of an int8 network; the writing twin is below.
 class int8_reader {
 public:
     explicit int8_reader(const safetensors_file& file) : file_(file) {}
 
-    /// `with_table_bits(bits)` is the signature of the same network with other fused tables.
-    void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
+    /// Whether the file is an earlier one, which only networks have whose rows were other ones. `with_table_bits(bits)` is the
+    /// signature of the same network with other fused tables.
+    bool read_header(const std::string& signature, const earlier_rows* earlier,
+                     std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
@@ -48,6 +59,7 @@ public:
             fail(joined({"format_version ", decimal(int8_format_version)}),
                  joined({"\"", version, "\"; a newer zeropoint may have written it"}));
         if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
+            if (earlier != nullptr && found == earlier->signature()) return true;
             for (int bits = 8; with_table_bits != nullptr && bits <= 12; ++bits)
                 if (found == with_table_bits(bits))
                     fail(joined({"signature ", signature}),
@@ -57,12 +69,17 @@ public:
             fail(joined({"signature ", signature}),
                  joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
         }
+        return false;
     }
-    void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
-        const file_shape shape{static_cast<std::int64_t>(ranges.size())};
+    /// `earlier` is null but for an earlier file.
+    void read_ranges(std::span<const node> rows, std::span<qparams> ranges, const earlier_rows* earlier) {
+        const file_shape shape{earlier != nullptr ? earlier->slots : static_cast<std::int64_t>(ranges.size())};
         const std::vector<float> scales = read<float>(slot_scales, shape);
         const std::vector<std::int32_t> zero_points = read<std::int32_t>(slot_zero_points, shape);
-        for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {scales[i], zero_points[i]};
+        for (std::size_t i = 0; i != ranges.size(); ++i) {
+            const std::size_t at = earlier != nullptr ? static_cast<std::size_t>(earlier->slot_of[i]) : i;
+            ranges[i] = {scales[at], zero_points[at]};
+        }
         for (const node& row : rows) {
             if (row.type == scalar_type::float32 || row.is_indices()) continue;
             check_range(row, row.slot, ranges);
@@ -249,7 +266,14 @@ private:
 };
 
 /// The name of a row's table: its own, or its kind and number.
-inline std::string table_name(std::span<const node> rows, int i) { return joined({display_name(rows, i), ".table"}); }
+inline std::string table_name(const node& row, int number) { return joined({display_name(row, number), ".table"}); }
+/// The table of a requantize between equal grids.
+inline std::vector<std::uint8_t> identity_table(scalar_type codes) {
+    std::vector<std::uint8_t> table(kernel::lookup_table_size);
+    for (std::size_t i = 0; i != table.size(); ++i)
+        table[i] = static_cast<std::uint8_t>(codes == scalar_type::int8 ? i ^ 128 : i);
+    return table;
+}
 
 template <kernel_needs Needs>
 void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
@@ -326,6 +350,20 @@ template <class Network> std::string signature_of_network() {
     return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic));
 }
 
+/// The rows of an earlier file of this network; null where they were the same.
+template <class Network> const earlier_rows* earlier_rows_of() {
+    using shared = shared_ranges<typename Network::stage>;
+    if constexpr (any_row<Network>([](const node& row) { return is_on_one_grid(row); })) {
+        if constexpr (shared::differs) {
+            static constexpr earlier_rows rows{
+                [] { return signature_text(signature_of(shared::table, Network::stage::arithmetic)); },
+                shared::prepared.slots, shared::at.slot_of, shared::at.row_of};
+            return &rows;
+        }
+    }
+    return nullptr;
+}
+
 /// What it would be with fused tables of 2^bits entries.
 template <class Network> [[gnu::cold]] std::string signature_with_table_bits(int bits) {
     return signature_text(signature_of(Network::stage::table, Network::stage::arithmetic, bits));
@@ -346,12 +384,15 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
     const std::span<const node> rows = Network::rows();
     constexpr bool has_fused_tables =
         detail::any_row<Network>([](const node& row) { return is_table(row.activation); });
-    reader.read_header(detail::signature_of_network<Network>(),
-                       has_fused_tables ? detail::signature_with_table_bits<Network> : nullptr);
-    reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)});
+    const detail::earlier_rows* const earlier = detail::earlier_rows_of<Network>();
+    const bool is_earlier = reader.read_header(detail::signature_of_network<Network>(), earlier,
+                                               has_fused_tables ? detail::signature_with_table_bits<Network> : nullptr);
+    reader.read_ranges(rows, {model.ranges(), static_cast<std::size_t>(Network::stage::table.slots)},
+                       is_earlier ? earlier : nullptr);
     for (std::size_t i = 0; i != rows.size(); ++i) {
         const node& row = rows[i];
         if (row.parameter_bytes == 0) continue;
+        const int number = is_earlier ? int{earlier->row_of[i]} : static_cast<int>(i);
         std::byte* block = model.parameters() + row.parameter_offset;
         if (has_tables && keeps_table_codes(row)) {
             if constexpr (has_tables) reader.read_embedding(row, block);
@@ -370,9 +411,12 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
                                       model.ranges()[producer.slot].scale, weights.scales);
             kernels::write_weighted(row, rows.data(), weights, model.ranges(), block);
         } else if (has_nodes && is_wide_table_row(row)) {
-            if constexpr (has_nodes) reader.read_nodes(detail::table_name(rows, static_cast<int>(i)), block);
+            if constexpr (has_nodes) reader.read_nodes(detail::table_name(row, number), block);
         } else if (is_table_row(row)) {
-            kernels::write_table(row, reader.read_table(row, detail::table_name(rows, static_cast<int>(i))), block);
+            kernels::write_table(
+                row,
+                number < 0 ? detail::identity_table(row.type) : reader.read_table(row, detail::table_name(row, number)),
+                block);
         } else if (has_matrices && keeps_codes(row)) {
             if constexpr (has_matrices)
                 reader.fail_for(
@@ -384,7 +428,7 @@ template <class Network> Network read_int8_model(const safetensors_file& file) {
             reader.check_scales(row, kernels::prepare(row, rows.data(), model.ranges(), block));
             kernels::write_derived(row, rows.data(), model.ranges(), block);
         } else {
-            for (int k = 0; k != row.input_count; ++k)
+            for (int k = 0; k != row.input_count && row.kind == op::add; ++k)
                 reader.check_operand(row, model.ranges()[rows[static_cast<std::size_t>(row.inputs[k])].slot].scale,
                                      model.ranges()[row.slot].scale);
             kernels::write_derived(row, rows.data(), model.ranges(), block);
@@ -428,10 +472,10 @@ safetensors_writer write_model(const network<Stage>& model) {
             detail::write_quantized<std::int8_t>(file, row, row.described->quantized->unpack(row, block));
         else if (row.described != nullptr) detail::write_described_parameters(file, row, block);
         else if (is_wide_table_row(row))
-            file.add(detail::table_name(rows, static_cast<int>(i)), {kernel::wide_table_nodes},
+            file.add(detail::table_name(row, static_cast<int>(i)), {kernel::wide_table_nodes},
                      std::span(reinterpret_cast<const std::int32_t*>(block), kernel::wide_table_nodes));
         else if (is_table_row(row))
-            file.add(detail::table_name(rows, static_cast<int>(i)), {256},
+            file.add(detail::table_name(row, static_cast<int>(i)), {256},
                      std::span(reinterpret_cast<const std::uint8_t*>(block), 256));
     }
     return file;

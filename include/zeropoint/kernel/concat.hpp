@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/code_vectors.hpp>
 #include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/wide_elementwise.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -43,6 +45,14 @@ void copy_channels(const In* x, std::size_t pixels, std::size_t in_channels, con
                    std::size_t out_channels) noexcept {
     for (std::size_t pixel = 0; pixel != pixels; ++pixel)
         lookup_table<Arch>(x + pixel * in_channels, in_channels, table, y + pixel * out_channels);
+}
+
+/// The same for codes of 16 bits, by multiplier and shift of their ratio of scales.
+template <class Arch>
+void copy_channels(const std::int16_t* x, std::size_t pixels, std::size_t in_channels, const rescaling& p,
+                   std::int16_t* y, std::size_t out_channels) noexcept {
+    for (std::size_t pixel = 0; pixel != pixels; ++pixel)
+        requantize_codes<Arch>(x + pixel * in_channels, in_channels, p, y + pixel * out_channels);
 }
 
 }  // namespace kernel

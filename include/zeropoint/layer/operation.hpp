@@ -110,6 +110,8 @@ template <class Operator, class Arch> constexpr operator_description describe() 
     if constexpr (requires { Operator::elementwise; }) d.elementwise = Operator::elementwise;
     if constexpr (requires { Operator::moves_nothing; }) d.moves_nothing = Operator::moves_nothing;
     if constexpr (requires { Operator::on_one_grid; }) d.on_one_grid = Operator::on_one_grid;
+    if constexpr (requires { Operator::picks_values; }) d.picks_values = Operator::picks_values;
+    if constexpr (requires { Operator::has_own_range; }) d.has_own_range = Operator::has_own_range;
     if constexpr (requires { Operator::takes_volumes; }) d.takes_volumes = Operator::takes_volumes;
     if constexpr (requires { Operator::fuses_clamps; }) d.fuses_clamps = Operator::fuses_clamps;
     d.has_codes = has_form<Operator, Arch, std::uint8_t> && has_form<Operator, Arch, std::int8_t>;
@@ -216,7 +218,7 @@ template <op Kind, fixed_string Name, class Operator, class... Branches> struct 
 /// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.
 /// - `scratch_bytes(const node&)`; row.type tells the float form from that of codes.
 /// - `macs(const node&)`: its multiply-accumulates, for tables and budgets.
-/// - `elementwise`, `takes_volumes`, `moves_nothing`, `on_one_grid`, `fuses_clamps`, `derive`: see operator_description.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `on_one_grid`, `picks_values`, `fuses_clamps`, `derive`: see operator_description.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
     static_assert(describes_operator<Operator>,

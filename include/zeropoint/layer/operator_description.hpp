@@ -105,6 +105,8 @@ struct operator_description {
     bool elementwise = false;  // an output depends on the inputs at its place alone: it may be written over one of them
     bool moves_nothing = false;  // codes of the output are those of the input, at their places: a view in int8 stages
     bool on_one_grid = false;    // every input has the output's scale and zero point, as in a concat
+    bool picks_values = false;   // each output is one of the inputs, or zero: chosen, never computed
+    bool has_own_range = false;  // on one grid, and that one is never another row's
     bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image
     bool fuses_clamps = false;   // relu, relu6 and clamp behind it become its bounds
     bool has_codes = false;      // has an int8 form
@@ -155,6 +157,15 @@ constexpr bool has_fixed_qparams(const node& row) {
 constexpr bool is_on_one_grid(const node& row) {
     return row.kind == op::concat || (row.described != nullptr && row.described->on_one_grid);
 }
+/// The inputs may have any scale of the output's dtype: the row itself brings them to its own.
+constexpr bool requantizes_inputs(const node& row) { return row.kind == op::concat; }
+/// Each output is one of the inputs, a bound or zero. Rounding and cutting the inputs is then rounding and cutting the
+/// outputs: a coarser grid in front costs no more than the same grid behind. An average is none.
+constexpr bool picks_values(const node& row) {
+    if (row.described != nullptr) return row.described->picks_values;
+    return is_clamp(row.kind) || row.kind == op::max_pool2d || row.kind == op::flatten;
+}
+constexpr bool has_own_range(const node& row) { return row.described != nullptr && row.described->has_own_range; }
 /// Clamps behind the row become its bounds.
 constexpr bool fuses_clamps(const node& row) {
     return is_weighted(row.kind) || row.kind == op::add || (row.described != nullptr && row.described->fuses_clamps);

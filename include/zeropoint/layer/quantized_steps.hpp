@@ -1,6 +1,7 @@
 // One row of an int8 model: what it keeps in its parameter block and which function runs it.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,11 +48,16 @@ template <class Arch, class T> struct code_steps {
                           c.out<T>(row));
     }
     static void concat(const node& row, const context& c) noexcept {
+        const auto pixels = static_cast<std::size_t>(row.out.pixels()),
+                   all = static_cast<std::size_t>(row.out.channels);
+        const T* table = c.block<T>(row);
         T* y = c.out<T>(row);
         for (int k = 0; k != row.input_count; ++k) {
             const auto channels = static_cast<std::size_t>(c.rows[row.inputs[k]].out.channels);
-            kernel::copy_channels<Arch>(c.in<T>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y,
-                                        static_cast<std::size_t>(row.out.channels));
+            const T* x = c.in<T>(row, k);
+            if (c.range_in(row, k) == c.range(row)) kernel::copy_channels<Arch>(x, pixels, channels, y, all);
+            else kernel::copy_channels<Arch>(x, pixels, channels, table, y, all);
+            if ((row.requantized_inputs >> k & 1) != 0) table += kernel::lookup_table_size;
             y += channels;
         }
     }
@@ -89,6 +95,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
         if (is_weighted(row.kind)) return convolution::parameter_bytes(row);
         if (is_table_row(row)) return 256;
         if (row.described != nullptr) return prepared_offset(row) + row.described->prepared_bytes(row);
+        if (row.kind == op::concat) return std::popcount(row.requantized_inputs) * kernel::lookup_table_size;
         return row.kind == op::add ? static_cast<int>(sizeof(kernel::add_parameters)) : 0;
     }
     static constexpr int scratch_bytes(const node& row) {
@@ -128,6 +135,7 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     static void write_derived(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
         if (row.described != nullptr) row.described->prepare(prepare(row, rows, ranges, block));
         if (is_wide(row)) return wide::write_derived(row, rows, ranges, block);
+        if (row.kind == op::concat) return write_concat_tables(row, rows, ranges, block);
         if (row.kind != op::add) return;
         const qparams &a = ranges[rows[row.inputs[0]].slot], &b = ranges[rows[row.inputs[1]].slot],
                       &y = ranges[row.slot];
@@ -173,6 +181,22 @@ template <class Requantization, class Arch, kernel_needs Needs> struct quantized
     }
 
 private:
+    /// A table for each input that does not share the output's slot.
+    static void write_concat_tables(const node& row, const node* rows, const qparams* ranges, std::byte* block) {
+        const auto write = [&]<class T>(T* table) {
+            for (int k = 0; k != row.input_count; ++k) {
+                if ((row.requantized_inputs >> k & 1) == 0) continue;
+                const qparams &x = ranges[rows[row.inputs[k]].slot], &y = ranges[row.slot];
+                kernel::make_lookup_table<T>([](double real) { return real; }, x.scale, x.zero_point, y.scale,
+                                             y.zero_point, row.quant_min, row.quant_max, table);
+                table += kernel::lookup_table_size;
+            }
+        };
+        if constexpr (Needs.has(op::concat)) {
+            if (row.type == scalar_type::uint8) write(reinterpret_cast<std::uint8_t*>(block));
+            else write(reinterpret_cast<std::int8_t*>(block));
+        }
+    }
     template <scalar_type Codes>
     using storage_of = std::conditional_t<Codes == scalar_type::uint8, std::uint8_t, std::int8_t>;
 

@@ -1,6 +1,7 @@
 // The rows of a model whose activations have 16 bits: what they keep, and their steps.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,8 @@ template <class Requantization, class Arch, kernel_needs Needs> struct wide_step
         if (is_weighted(row.kind)) return convolution::parameter_bytes(row);
         if (is_wide_table_row(row)) return 4 * kernel::wide_table_nodes;
         if (row.kind == op::requantize) return static_cast<int>(sizeof(kernel::rescaling));
+        if (row.kind == op::concat)
+            return std::popcount(row.requantized_inputs) * static_cast<int>(sizeof(kernel::rescaling));
         return row.kind == op::add ? static_cast<int>(sizeof(kernel::wide_add_parameters)) : 0;
     }
     /// What follows from the ranges, and no file holds.
@@ -38,11 +41,13 @@ template <class Requantization, class Arch, kernel_needs Needs> struct wide_step
                 kernel::make_wide_add_parameters(range(0).scale, range(1).scale, y.scale, row.quant_min, row.quant_max);
             std::memcpy(block, &parameters, sizeof parameters);
         } else if (row.kind == op::requantize) {
-            const qparams& x = range(0);
-            const fixed_point_multiplier m = quantize_multiplier_single_rounding(double{x.scale} / double{y.scale});
-            const kernel::rescaling parameters{m.multiplier, m.shift,       x.zero_point, 0,
-                                               y.zero_point, row.quant_min, row.quant_max};
-            std::memcpy(block, &parameters, sizeof parameters);
+            write_rescaling(row, range(0), y, block);
+        } else if (row.kind == op::concat) {
+            for (int k = 0; k != row.input_count; ++k) {
+                if ((row.requantized_inputs >> k & 1) == 0) continue;
+                write_rescaling(row, range(k), y, block);
+                block += sizeof(kernel::rescaling);
+            }
         }
     }
 
@@ -77,6 +82,12 @@ template <class Requantization, class Arch, kernel_needs Needs> struct wide_step
 
 private:
     static constexpr kernel::half_way halves(op kind) { return Requantization::wide_halves(kind); }
+    static void write_rescaling(const node& row, const qparams& x, const qparams& y, std::byte* block) {
+        const fixed_point_multiplier m = quantize_multiplier_single_rounding(double{x.scale} / double{y.scale});
+        const kernel::rescaling parameters{m.multiplier, m.shift,       x.zero_point, 0,
+                                           y.zero_point, row.quant_min, row.quant_max};
+        std::memcpy(block, &parameters, sizeof parameters);
+    }
     static constexpr std::size_t count_of(const node& row) { return static_cast<std::size_t>(row.out.size()); }
 
     static void quantize(const node& row, const context& c) noexcept {
@@ -132,11 +143,16 @@ private:
         kernel::wide_add<Arch>(c.in<word>(row, 0), c.in<word>(row, 1), count_of(row), parameters, c.out<word>(row));
     }
     static void concat(const node& row, const context& c) noexcept {
+        const auto pixels = static_cast<std::size_t>(row.out.pixels()),
+                   all = static_cast<std::size_t>(row.out.channels);
+        const auto* rescaling = c.block<kernel::rescaling>(row);
         word* y = c.out<word>(row);
         for (int k = 0; k != row.input_count; ++k) {
             const auto channels = static_cast<std::size_t>(c.rows[row.inputs[k]].out.channels);
-            kernel::copy_channels<Arch>(c.in<word>(row, k), static_cast<std::size_t>(row.out.pixels()), channels, y,
-                                        static_cast<std::size_t>(row.out.channels));
+            const word* x = c.in<word>(row, k);
+            if (c.range_in(row, k) == c.range(row)) kernel::copy_channels<Arch>(x, pixels, channels, y, all);
+            else kernel::copy_channels<Arch>(x, pixels, channels, *rescaling, y, all);
+            if ((row.requantized_inputs >> k & 1) != 0) ++rescaling;
             y += channels;
         }
     }

@@ -29,9 +29,11 @@ template <class Range> nchw_values<Range> nchw(const Range& values) { return {va
 inline constexpr int stack_workspace_bytes = 128 * 1024;
 
 /// A row's name for people: its own, or its kind and number.
+inline std::string display_name(const node& row, int number) {
+    return row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row)) + "_" + std::to_string(number);
+}
 inline std::string display_name(std::span<const node> rows, int i) {
-    const node& row = rows[static_cast<std::size_t>(i)];
-    return row.name[0] != 0 ? std::string(row.name) : std::string(kind_of(row)) + "_" + std::to_string(i);
+    return display_name(rows[static_cast<std::size_t>(i)], i);
 }
 
 namespace detail {

@@ -1,10 +1,11 @@
-// The constexpr halves of prepare and convert: who shares a scale with whom, and which rows an int8 model has.
+// The constexpr half of convert: which rows an int8 model has.
 #pragma once
 
 #include <cstdint>
 
 #include <zeropoint/layer/embedding_geometry.hpp>
 #include <zeropoint/model/graph.hpp>
+#include <zeropoint/model/shared_ranges.hpp>
 #include <zeropoint/workflow/fuse_pass.hpp>
 
 namespace zp {
@@ -19,54 +20,8 @@ struct entry_description {
     int embedding_bits = 8;  // of embeddings' tables: 8 or 4
 };
 
-/// A slot (scale, zero point, observer) for every activation. Rows that keep their input's qparams share its slot, and the
-/// inputs of a concat move into the concat's slot where they can, so that it stays a copy.
-/// `choose(row)` gives the entry of the qconfig, -1 for float32.
-template <int N, class Choose> constexpr graph<N> assign_slots(const graph<N>& fused, Choose choose) {
-    graph<N> g = fused;
-    bool fixed[N] = {};
-    for (int i = 0; i != g.size; ++i) {
-        node& row = g.nodes[i];
-        if (row.is_indices()) continue;  // no slot: there is no range of them
-        const int entry = row.keep_float ? -1 : choose(row);
-        row.keep_float = entry < 0;
-        row.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
-        const bool shares = keeps_qparams(row) && !row.keep_float;
-        const bool derives = derives_qparams(row) && !row.keep_float;
-        if (shares || derives) row.config = g.nodes[row.inputs[0]].config;
-        row.slot = shares ? g.nodes[row.inputs[0]].slot : static_cast<short>(g.slots++);
-        row.observed = !shares && !derives;
-        if (!shares) fixed[row.slot] = derives || has_fixed_qparams(row);
-        if (i == 0) row.keep_float = false;  // the input has a scale, whoever reads it
-        if (!is_on_one_grid(row) || row.keep_float) continue;
-        for (int k = 0; k != row.input_count; ++k) {
-            node& producer = g.nodes[row.inputs[k]];
-            if (producer.slot == row.slot) {
-                producer.observed = false;
-                continue;
-            }
-            if (producer.keep_float || producer.config != row.config || fixed[producer.slot]) continue;
-            producer.observed = false;
-            for (int j = 0, slot = producer.slot; j != i; ++j)
-                if (g.nodes[j].slot == slot) g.nodes[j].slot = row.slot;
-        }
-    }
-    short renamed[N] = {};  // close the gaps that moved slots have left
-    int count = 0;
-    for (int i = 0; i != N; ++i) renamed[i] = -1;
-    for (int i = 0; i != g.size; ++i) {
-        if (g.nodes[i].is_indices()) continue;
-        short& slot = renamed[g.nodes[i].slot];
-        if (slot < 0) slot = static_cast<short>(count++);
-    }
-    for (int i = 0; i != g.size; ++i)
-        if (!g.nodes[i].is_indices()) g.nodes[i].slot = renamed[g.nodes[i].slot];
-    g.slots = count;
-    return g;
-}
-
 /// At most so many rows an int8 model has: those of the prepared one, each value once more as floats or as codes, and a
-/// requantize for every input of a concat.
+/// requantize for every input of a concat or another row on one grid.
 template <int N> constexpr int most_quantized_rows(const graph<N>& g) {
     int rows = 2 * g.size;
     for (int i = 0; i != g.size; ++i) rows += is_on_one_grid(g.nodes[i]) ? g.nodes[i].input_count : 0;
@@ -74,7 +29,7 @@ template <int N> constexpr int most_quantized_rows(const graph<N>& g) {
 }
 
 /// The rows of the int8 model: 8-bit rows, quantize and dequantize where a float island meets them and at both ends,
-/// requantize where a concat's input keeps a scale of its own, tables fused into the layer in front of them, and with
+/// requantize where the input of a row on one grid has another dtype or scale, tables fused into the layer in front of them, and with
 /// `merges_sums` adds into the layer that makes the later one of their operands.
 /// `describe(entry)` gives the entry_description of an entry.
 template <int M, int N, class Describe>
@@ -182,10 +137,17 @@ constexpr graph<M> quantize_rows(const graph<N>& g, Describe describe, bool merg
         for (int k = 0; k != row.input_count; ++k) {
             int source = codes(row.inputs[k]);
             const node& value = r.nodes[source];
-            if (is_on_one_grid(row) && (value.type != entry.activation || value.slot != row.slot))
-                source = boundary(op::requantize, source, i);
-            else if ((row.kind == op::add || row.described != nullptr) && value.type != type &&
-                     r.error.broken == rule::none) {
+            if (is_on_one_grid(row)) {
+                const bool differs = value.slot != row.slot;
+                const bool may_share = value.type == entry.activation && may_share_range(g, row.inputs[k], row);
+                if (may_share && differs && requantizes_inputs(row)) {
+                    row.requantized_inputs = static_cast<std::uint8_t>(row.requantized_inputs | 1u << k);
+                } else if (!may_share || differs) {
+                    source = boundary(op::requantize, source, i);
+                    r.nodes[source].unshared = may_share;
+                }
+            } else if ((row.kind == op::add || row.described != nullptr) && value.type != type &&
+                       r.error.broken == rule::none) {
                 const bool takes_it = value.type != scalar_type::int16 || has_wide_form(row);
                 r.error = {takes_it ? rule::operand_types_differ : rule::no_wide_form, r.size, row.in, row.out};
             }

@@ -13,6 +13,7 @@
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/model/plan.hpp>
 #include <zeropoint/model/source.hpp>
+#include <zeropoint/workflow/assign_slots.hpp>
 #include <zeropoint/workflow/fuse_pass.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 #include <zeropoint/workflow/quantize_passes.hpp>

@@ -14,6 +14,7 @@ template <axis Along, int... Indices> struct gather {
     static constexpr bool takes_words = true;
     static constexpr bool takes_volumes = Along != axis::height;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {static_cast<int>(Along), Indices...};
     static constexpr std::int32_t indices[] = {Indices...};
 

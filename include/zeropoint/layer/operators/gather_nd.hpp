@@ -26,6 +26,7 @@ template <pixel... Pixels> struct gather_nd {
     static constexpr const char* kind = "gather_nd";
     static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Pixels.row..., Pixels.column...};
@@ -44,6 +45,7 @@ template <int Height, int Width, pixel... Pixels> struct scatter_nd {
     static constexpr const char* kind = "scatter_nd";
     static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr pixel pixels[] = {Pixels...};
     static constexpr int count = sizeof...(Pixels);
     static constexpr int options[] = {Height, Width, Pixels.row..., Pixels.column...};

@@ -32,7 +32,7 @@ template <sides Sides, pad_mode Mode, int Thousandths> struct pad {
     static constexpr bool takes_words = true;
     // A constant that is not 0 has to be seen by the observer: input and output then share the output's scale.
     static constexpr output_range range = Thousandths == 0 ? output_range::of_input : output_range::observed;
-    static constexpr bool on_one_grid = Thousandths != 0;
+    static constexpr bool on_one_grid = Thousandths != 0, picks_values = Thousandths == 0;
     static constexpr int options[] = {
         Sides.left, Sides.right, Sides.top, Sides.bottom, Sides.front, Sides.back, static_cast<int>(Mode), Thousandths};
     static constexpr kernel::pad_sides around = Sides.around();

@@ -34,6 +34,7 @@ template <int Height, int Width, int Channels> struct roll {
     static constexpr const char* kind = "roll";
     static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return x; }
@@ -46,6 +47,7 @@ template <int Height, int Width, int Channels> struct tile {
     static constexpr const char* kind = "tile";
     static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr shape output_shape(shape x) { return kernel::tiled_shape(x, Height, Width, Channels); }

@@ -15,6 +15,7 @@ constexpr int at_least_one(int number) { return number < 1 ? 1 : number; }
 /// An operator that is one copy of a box: Operator::copy(input shape) says which.
 template <class Operator> struct rearrangement {
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr bool takes_words = true;
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::copy_box<Arch>(Operator::copy(o.x_shape().as_image()), o.x(), o.y());

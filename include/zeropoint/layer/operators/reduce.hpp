@@ -18,6 +18,7 @@ template <axes Over, class Choose> struct reduce {
     static constexpr const char* kind = std::is_same_v<Choose, kernel::larger_of> ? "reduce_max" : "reduce_min";
     static constexpr int options[] = {static_cast<int>(Over)};
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
 
     static constexpr shape output_shape(shape x) { return folded(x, Over); }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {

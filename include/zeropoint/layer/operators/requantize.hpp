@@ -10,10 +10,11 @@ namespace zp {
 inline namespace v0 {
 namespace operators {
 
-/// On one grid with its input, as a concat is, so that a table stands in front of it where the input has another.
+/// On one grid, as a concat is, so that a table stands in front of it that brings its input there.
 struct requantize {
     static constexpr const char* kind = "requantize_to";
-    static constexpr bool on_one_grid = true, elementwise = true, moves_nothing = true, takes_words = true;
+    static constexpr bool on_one_grid = true, has_own_range = true;
+    static constexpr bool elementwise = true, moves_nothing = true, takes_words = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {

@@ -19,6 +19,7 @@ template <int Height, int Width, int Channels> struct reshape {
     static constexpr const char* kind = "reshape";
     static constexpr bool takes_words = true;
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
     static constexpr int options[] = {Height, Width, Channels};
 
     static constexpr bool accepts(shape x) { return output_shape(x).size() == x.size(); }

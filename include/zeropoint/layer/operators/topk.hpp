@@ -16,6 +16,7 @@ template <int K, bool Largest> struct topk {
     static constexpr const char* kind = K == 0 ? "sort" : "topk";
     static constexpr int options[] = {K, Largest};
     static constexpr output_range range = output_range::of_input;
+    static constexpr bool picks_values = true;
 
     static constexpr bool accepts(shape x) { return x.channels >= K; }
     static constexpr shape output_shape(shape x) { return {x.height, x.width, K == 0 ? x.channels : K}; }

@@ -77,6 +77,7 @@ template <volume_pool Options> struct volume_window {
 
 template <volume_pool Options> struct max_pool3d : volume_window<Options> {
     static constexpr const char* kind = "max_pool3d";
+    static constexpr bool picks_values = true;
     static constexpr int scratch_bytes(const node& row) {
         const int each = row.type == scalar_type::float32 ? static_cast<int>(sizeof(float)) : 1;
         return kernel::max_pool3d_scratch(Options.over(row.in)) * each;
