@@ -34,8 +34,7 @@ TEST_CASE("int8 model: a file of shared ranges loads and gives its integers, and
     });
 }
 TEST_CASE("int8 model: a file of shared ranges is not one of today") {
-    const auto today =
-        zp::convert(zp::calibrate(zp::prepare<unsigned_codes>(made_up::network<net>(6)), images(16, 7)));
+    const auto today = zp::convert(zp::calibrate(zp::prepare<unsigned_codes>(made_up::network<net>(6)), images(16, 7)));
     const auto then = zp::load<zp::quantized<net, unsigned_codes>>(zp_test::golden_path("shared_ranges_unsigned"));
     CHECK(zp::to_bytes(today) != zp::to_bytes(then));
 }

@@ -23,16 +23,16 @@ struct signed_codes
 struct words : zp::int16_qconfig {};
 
 struct net
-    : zp::model<
-          zp::input<6, 5, 3>, zp::conv2d<"stem", conv{.out_channels = 6}>,
-          zp::concat<zp::identity, zp::sequential<zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu>, zp::sigmoid,
-                     zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>,
-          zp::concat<zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>,
-                     zp::conv2d<"b", conv{.out_channels = 3}>>,
-          zp::residual<zp::sequential<zp::conv2d<"c", conv{.out_channels = 25}>, zp::requantize<"own">>>,
-          zp::stack<zp::axis::height, zp::identity, zp::sequential<zp::conv2d<"d", conv{.out_channels = 25}>>, zp::tanh>,
-          zp::concat<zp::constant_pad2d<zp::sides(1), 3000>, zp::sequential<zp::pad<zp::sides(1)>, zp::sigmoid>>,
-          zp::conv2d<"e", conv{.out_channels = 4, .kernel = 2}>> {};
+    : zp::model<zp::input<6, 5, 3>, zp::conv2d<"stem", conv{.out_channels = 6}>,
+                zp::concat<zp::identity, zp::sequential<zp::conv2d<"a", conv{.out_channels = 4}>, zp::relu>,
+                           zp::sigmoid, zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>,
+                zp::concat<zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>,
+                           zp::conv2d<"b", conv{.out_channels = 3}>>,
+                zp::residual<zp::sequential<zp::conv2d<"c", conv{.out_channels = 25}>, zp::requantize<"own">>>,
+                zp::stack<zp::axis::height, zp::identity, zp::sequential<zp::conv2d<"d", conv{.out_channels = 25}>>,
+                          zp::tanh>,
+                zp::concat<zp::constant_pad2d<zp::sides(1), 3000>, zp::sequential<zp::pad<zp::sides(1)>, zp::sigmoid>>,
+                zp::conv2d<"e", conv{.out_channels = 4, .kernel = 2}>> {};
 
 /// Multiples of 2^-8: nothing is rounded on the way.
 inline std::vector<std::vector<float>> images(std::size_t count, std::uint64_t seed) {

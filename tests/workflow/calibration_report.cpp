@@ -53,8 +53,8 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     float largest = 0;
     for (const auto& x : inputs)
         for (const float value : x) largest = std::max(largest, value);
-    // The concat's scale is that of both of its branches, and of the convolution in front of them.
-    CHECK(names(report) == "input concat_5 fc ");
+    // The concat's scale is that of the branch that nothing else reads; the convolution in front has its own.
+    CHECK(names(report) == "input conv concat_5 fc ");
     CHECK(report.samples == 40);
     CHECK(report.activations[0].samples == 40);
     CHECK(report.activations[0].count == 40 * 12);
@@ -75,6 +75,39 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     const std::string text = zp::to_string(report);
     CHECK(text.find("concat_5 ") != std::string::npos);
     CHECK(text.find("warning: concat_5: 1 of 6 channels were always zero\n") != std::string::npos);
+}
+
+TEST_CASE("report: a value that loses half a bit to the range of others is named, with the layer whose range it has") {
+    struct uneven
+        : zp::model<zp::input<4, 4, 3>, zp::conv2d<"a", conv{.out_channels = 3}>,
+                    zp::concat<zp::conv2d<"wide", conv{.out_channels = 2}>, zp::identity,
+                               zp::sequential<zp::conv2d<"narrow", conv{.out_channels = 2}>, zp::max_pool2d<1>>>,
+                    zp::adaptive_avg_pool2d<1>> {};
+    auto model = made_up::network<uneven>(3);
+    for (const zp::node& row : model.rows()) {
+        auto* block = reinterpret_cast<float*>(model.parameters() + row.parameter_offset);
+        const float factor = std::string(row.name) == "wide" ? 8.0f : std::string(row.name) == "a" ? 0.5f : 1.0f;
+        for (int i = 0; row.weights != 0 && i != zp::bias_offset(row) + row.channels; ++i) block[i] *= factor;
+    }
+    auto calibrated = zp::calibrate(zp::prepare<config>(model), made_up::inputs<uneven>(40, 3));
+    const auto report = zp::report(calibrated);
+    std::string names;
+    for (const auto& value : report.coarse) names += value.name + " on " + value.grid + ", ";
+    CHECK(names == "narrow on concat_5, max_pool2d_4 on concat_5, a on concat_5, adaptive_avg_pool2d_6 on concat_5, ");
+    const auto range_of = [&](int row) { return calibrated.range_of_values(row); };
+    const auto width = [&](int row) { return std::max(range_of(row).max, 0.0f) - std::min(range_of(row).min, 0.0f); };
+    CHECK(report.coarse[2].bits == doctest::Approx(std::log2(width(5) / width(1))));
+    CHECK(report.coarse[2].min == range_of(1).min);
+    CHECK(warns(report, "a: its values, from " + zp::number_text(range_of(1).min) + " to "));
+    CHECK(warns(report, ", are on the grid of concat_5, which costs them "));
+    // The ranges of copies that have seen parts of the data are merged.
+    auto half = zp::prepare<config>(model);
+    const auto inputs = made_up::inputs<uneven>(40, 3);
+    for (std::size_t i = 0; i != 20; ++i) half.observe(inputs[i].data());
+    auto rest = zp::prepare<config>(model);
+    for (std::size_t i = 20; i != 40; ++i) rest.observe(inputs[i].data());
+    half.merge(rest);
+    CHECK(half.range_of_values(4) == range_of(4));
 }
 
 TEST_CASE("report: too few samples and constant data are warned about") {

@@ -75,7 +75,7 @@ struct quint8 : integer_dtype<std::uint8_t, 0, 255> { static constexpr const cha
 struct qint8 : integer_dtype<std::int8_t, -128, 127> { static constexpr const char* name = "qint8"; };
 /// [-127, 127]: symmetric about zero, as TFLite and TensorRT keep their weights.
 struct qint8_narrow : integer_dtype<std::int8_t, -127, 127> { static constexpr const char* name = "qint8_narrow"; };
-/// 7 bits in 8: PyTorch's reduce_range.
+/// 7 bits in 8. PyTorch's reduce_range, which cuts nothing at 127, is the rule zp::reduce_range with the full dtypes.
 struct quint8_reduced : integer_dtype<std::uint8_t, 0, 127> { static constexpr const char* name = "quint8_reduced"; };
 struct qint8_reduced : integer_dtype<std::int8_t, -64, 63> { static constexpr const char* name = "qint8_reduced"; };
 struct qint4 : integer_dtype<std::int8_t, -8, 7> { static constexpr const char* name = "qint4"; };

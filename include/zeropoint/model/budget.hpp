@@ -1,6 +1,7 @@
 // What a network costs, as numbers that a program can assert when it is compiled.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include <zeropoint/layer/operator_description.hpp>
@@ -30,14 +31,14 @@ struct model_budget {
     std::int64_t arena_bytes = 0;      ///< working memory of one call
     std::int64_t macs = 0;             ///< multiply-accumulates of one call
     int boundaries = 0;                ///< quantize and dequantize rows inside, beside those of input and output
-    int rescales = 0;                  ///< requantize rows: an input that is brought to the scale of a concat
+    int rescales = 0;                  ///< requantize rows, and inputs that a concat may have to bring to its scale
 };
 template <int N> constexpr model_budget budget_of_graph(const graph<N>& g) {
     model_budget b{g.parameter_bytes, g.arena_bytes};
     for (int i = 0; i != g.size; ++i) {
         b.macs += macs_of(g.nodes[i]);
         b.boundaries += is_boundary(g, i);
-        b.rescales += g.nodes[i].kind == op::requantize;
+        b.rescales += (g.nodes[i].kind == op::requantize) + std::popcount(g.nodes[i].requantized_inputs);
     }
     return b;
 }

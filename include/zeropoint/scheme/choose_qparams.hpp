@@ -143,6 +143,16 @@ private:
     static constexpr double tiny = std::numeric_limits<float>::min();
 };
 
+/// PyTorch's reduce_range: scale and zero point as if half of the codes were there, so that the values of calibration take
+/// one bit less, while values beyond them may still take every code.
+template <class Rule = pytorch_rule> struct reduce_range : qparams_rule {
+    template <class DType>
+    using half_of = custom_range<typename DType::storage, DType::quant_min / 2, DType::quant_max / 2>;
+    template <class DType, bool IsSymmetric> static constexpr qparams choose(float low, float high) {
+        return Rule::template choose<half_of<DType>, IsSymmetric>(low, high);
+    }
+};
+
 /// Scale and zero point for values in [min, max], which is widened to contain zero. min == max is legal: a constant.
 /// A value_error when min or max is not finite, min > max, or the range is too wide for a finite scale; in a constant
 /// expression, a compile error.

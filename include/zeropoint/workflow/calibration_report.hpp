@@ -1,6 +1,7 @@
 // What calibration has seen, activation by activation, and what about it should worry you.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -31,9 +32,19 @@ struct activation_report {
     int dead_channels = 0;      // zero in every input
 };
 
+/// A value on a grid that was chosen for other values, as those of a concat, or in front of a pool.
+struct shared_grid {
+    std::string name, grid;  // of the layers that make the value, and whose range the grid has
+    float min = 0, max = 0;  // of the value
+    double bits = 0;         // how many bits finer a grid of its own would be
+};
+/// Values that lose more bits than this are reported.
+inline constexpr double lost_bits_reported = 0.5;
+
 struct calibration_report {
     std::uint64_t samples = 0;
     std::vector<activation_report> activations;
+    std::vector<shared_grid> coarse;    // values that lose more than half a bit, in the order of layers
     std::vector<std::string> warnings;  // sentences
 };
 
@@ -52,6 +63,45 @@ inline void add_warnings(const activation_report& seen, std::vector<std::string>
     if (seen.clipped_share > 0.01)
         warnings.push_back(seen.name + ": " + std::to_string(100 * seen.clipped_share) +
                            " % of the values lie outside of the codes' range");
+}
+
+/// How much coarser the grid of slot_row is for the values of row i than one of their own, if by more than is reported.
+template <class Calibrated> void add_coarse(const Calibrated& source, int i, int slot_row, calibration_report& all) {
+    using stage = typename Calibrated::stage;
+    const observed_range seen = source.range_of_values(i);
+    if (!(seen.min < seen.max)) return;
+    source.observers().visit(stage::table.nodes[slot_row].slot, [&](const auto& slot) {
+        using quantizer = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
+        const shared_grid names{display_name(source.rows(), i), display_name(source.rows(), slot_row), seen.min,
+                                seen.max};
+        const qparams shared = choose_slot_qparams<quantizer>(slot.observer, stage::table.nodes[slot_row], names.grid),
+                      own = choose_observed_qparams<typename quantizer::dtype, typename quantizer::qscheme,
+                                                    typename quantizer::rule>(seen.min, seen.max, names.name);
+        const double bits = std::log2(double{shared.scale} / double{own.scale});
+        if (!(bits > lost_bits_reported)) return;
+        all.coarse.push_back(names);
+        all.coarse.back().bits = bits;
+        char text[40];
+        std::snprintf(text, sizeof text, "%.1f", bits);
+        all.warnings.push_back(names.name + ": its values, from " + number_text(seen.min) + " to " +
+                               number_text(seen.max) + ", are on the grid of " + names.grid + ", which costs them " +
+                               text + " bits");
+    });
+}
+/// Every value whose scale another row has chosen, and every one that a concat brings to its own.
+template <class Calibrated> void add_shared_grids(const Calibrated& source, calibration_report& all) {
+    using stage = typename Calibrated::stage;
+    for (int i = 0; i != stage::table.size; ++i) {
+        const node& row = stage::table.nodes[i];
+        if (row.is_indices() || row.keep_float) continue;
+        const int chooser = source.observers().reporter(row.slot);
+        const bool is_chosen = stage::table.nodes[chooser].slot == row.slot &&  // neither derived nor known beforehand
+                               !has_fixed_qparams(stage::table.nodes[chooser]);
+        if (!row.observed && is_chosen) add_coarse(source, i, chooser, all);
+        if (!is_on_one_grid(row) || has_own_range(row)) continue;
+        for (int k = 0; k != row.input_count; ++k)
+            if (stage::table.nodes[row.inputs[k]].slot != row.slot) add_coarse(source, row.inputs[k], i, all);
+    }
 }
 }  // namespace detail
 
@@ -87,6 +137,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             all.activations.push_back(std::move(seen));
         });
     }
+    detail::add_shared_grids(source, all);
     return all;
 }
 

@@ -6,24 +6,28 @@
 #include <cstring>
 #include <vector>
 
+#include <zeropoint/scheme/uncontracted.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, in double:
-/// w' = w * f and b' = (b - mean) * f + beta with f = gamma / sqrt(var + epsilon), per output channel.
+/// Folds y = (conv(x) + b - mean) / sqrt(var + epsilon) * gamma + beta into weights and bias, per output channel, as PyTorch's
+/// fuse_conv_bn_weights does, each operation rounded to float: w' = w * (gamma * r) and b' = (b - mean) * r * gamma + beta
+/// with r = 1 / sqrt(var + epsilon). A weight that is the largest of its channel lies on a tie of codes where it is negative,
+/// so that the last bit decides.
 inline void fold_batch_norm(const node& row, const float* weights, const float* bias, const node& norm,
                             const float* norm_block, float* folded_weights, float* folded_bias) {
     const batch_norm_view bn = view_of_batch_norm(norm, norm_block);
     const auto channels = static_cast<std::size_t>(row.channels),
                depth = static_cast<std::size_t>(row.weights) / channels;
     for (std::size_t c = 0; c != channels; ++c) {
-        const double factor = double{bn.weight[c]} / std::sqrt(double{bn.running_var[c]} + double{norm.parameter});
+        const float inverse = 1.0f / std::sqrt(bn.running_var[c] + norm.parameter);
+        const float factor = rounded_product(bn.weight[c], inverse);
         for (std::size_t k = 0; k != depth; ++k)
-            folded_weights[c * depth + k] = static_cast<float>(double{weights[c * depth + k]} * factor);
-        folded_bias[c] =
-            static_cast<float>((double{bias[c]} - double{bn.running_mean[c]}) * factor + double{bn.bias[c]});
+            folded_weights[c * depth + k] = rounded_product(weights[c * depth + k], factor);
+        const float scaled = rounded_product(rounded_product(bias[c] - bn.running_mean[c], inverse), bn.weight[c]);
+        folded_bias[c] = scaled + bn.bias[c];
     }
 }
 

@@ -54,8 +54,7 @@ template <class Stage> class observer_set {
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
-    /// The row whose values the statistics of a slot are about. Where a concat has pulled in the scale of a branch that
-    /// goes on through a pool, several rows feed the observer; the last one, the concat, holds what they lead to.
+    /// The row whose values the observer and the statistics of a slot see.
     static constexpr int reporter(int slot) { return layout.reporters[slot]; }
     /// Calls f with the slot_observer of a slot.
     template <class F> void visit(int slot, F&& f) { visit(*this, slot, f, sequence{}); }
@@ -97,6 +96,8 @@ public:
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
     /// What the correction of biases needs; empty under a qconfig without zp::correct_biases.
     const input_sums<prepared_stage<Net, Config, Arch>>& inputs() const { return input_sums_; }
+    /// Smallest and largest value of a row, whose scale may be another row's; those of nothing are infinite.
+    observed_range range_of_values(int i) const { return ranges_[static_cast<std::size_t>(i)]; }
 
     /// Adds what another copy of this network has observed: calibrate copies in several threads or processes, then merge.
     void merge(const prepared& other) {
@@ -110,6 +111,7 @@ public:
                     }
                 });
             });
+        for (std::size_t i = 0; i != ranges_.size(); ++i) widen(i, other.ranges_[i].min, other.ranges_[i].max);
         input_sums_.merge(other.input_sums_);
         samples_ += other.samples_;
     }
@@ -119,16 +121,26 @@ private:
 
     void observe_row(int i, const float* values) {
         const node& row = base::stage::table.nodes[i];
+        const auto count = static_cast<std::size_t>(row.out.size());
+        if (row.slot >= 0) {
+            const kernel::min_max_result found = kernel::min_max<Arch>(values, count);
+            if (found.first_not_finite == count) widen(static_cast<std::size_t>(i), found.min, found.max);
+        }
         if (!row.observed) return;
         const std::string where = display_name(base::rows(), i);
-        const observation seen{{values, static_cast<std::size_t>(row.out.size())}, row.out.channels, 1, where};
+        const observation seen{{values, count}, row.out.channels, 1, where};
         observers_.visit(row.slot, [&](auto& slot) {
-            if (i == observers_.reporter(row.slot)) observe_with<Arch>(slot.statistics, seen);
+            observe_with<Arch>(slot.statistics, seen);
             observe_with<Arch>(slot.observer, seen);
         });
     }
 
+    void widen(std::size_t i, float min, float max) {
+        ranges_[i] = {std::min(ranges_[i].min, min), std::max(ranges_[i].max, max)};
+    }
+
     observer_set<prepared_stage<Net, Config, Arch>> observers_;
+    std::array<observed_range, static_cast<std::size_t>(base::stage::table.size)> ranges_{};
     [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
     aligned_buffer memory_;  // the arena, then the output
     std::uint64_t samples_ = 0;

@@ -94,13 +94,18 @@ template <int Bits> struct table_bits : qconfig_option {
 };
 inline constexpr int default_table_bits = 10;
 
-/// How many bits a value of an embedding's table has in an int8 or dynamically quantized model: 8, the default, or 4. With 4
-/// each row has a scale and an offset, and gives floats. For the whole model.
+/// How many bits a value of an embedding's table has: 8 or 4. In an int8 model 8 is the default, and with 4 each row has a
+/// scale and an offset, and gives floats. In a dynamically quantized one tables stay float32 without it, and rows have a scale
+/// and an offset with both. For the whole model.
 template <int Bits> struct embedding_bits : qconfig_option {
     static_assert(Bits == 8 || Bits == 4, "embedding_bits<Bits>: Bits must be 8 or 4");
 };
 template <class Option> inline constexpr int embedding_bits_in = 0;
 template <int Bits> inline constexpr int embedding_bits_in<embedding_bits<Bits>> = Bits;
+/// Whether an option says so at all.
+template <class Options> inline constexpr bool codes_embeddings = false;
+template <class... Options>
+inline constexpr bool codes_embeddings<std::tuple<Options...>> = ((embedding_bits_in<Options> != 0) || ...);
 template <class Options> inline constexpr int last_embedding_bits = 8;
 template <class... Options>
 inline constexpr int last_embedding_bits<std::tuple<Options...>> = [] {

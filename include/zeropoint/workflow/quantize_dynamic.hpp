@@ -40,7 +40,7 @@ struct quantize_every_layer {
 };
 
 /// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name">, keep_float_type<op> or
-/// embedding_bits<bits>.
+/// embedding_bits<bits>, without which tables of embeddings stay float32.
 template <class Policy = dynamic_policy<>, class CostRule = default_cost_rule, class... Options>
 struct dynamic_qconfig {
     static_assert(
@@ -65,6 +65,8 @@ template <class Config> constexpr const char* why_float(const node& row) {
     if (!is_weighted(row.kind) && !is_recurrent(row) && !is_embedding(row)) return "";
     if (row.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(row) < 0) return "stays float32: as the qconfig says";
+    if (is_embedding(row) && !codes_embeddings<typename Config::options>)
+        return "stays float32: no zp::embedding_bits in the qconfig";
     if (is_recurrent(row) || is_embedding(row)) return Config::cost_rule::why_float(row);
     if (row.window.groups != 1) return "stays float32: groups have no dynamic form";
     // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
@@ -113,8 +115,8 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
 /// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
-/// scheme for activations, a recurrent layer a range a step. Tables of embeddings have codes of 8 bits, or 4, with a scale and
-/// an offset a row. All other layers, and those that the cost rule finds too small, stay as they are. Raises
+/// scheme for activations, a recurrent layer a range a step. Tables of embeddings stay floats, as PyTorch's, or have codes under
+/// zp::embedding_bits, with a scale and an offset a row. All other layers, and those that the cost rule finds too small, stay as they are. Raises
 /// calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
