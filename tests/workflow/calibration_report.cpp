@@ -62,8 +62,9 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     CHECK(report.activations[0].channels == 3);
     CHECK(report.activations[0].dead_channels == 0);
     CHECK(report.activations[1].samples == 40);
-    CHECK(report.activations[1].channels == 6);
-    CHECK(report.activations[1].dead_channels == 1);
+    CHECK(report.activations[1].channels == 4);
+    CHECK(report.activations[2].channels == 6);
+    CHECK(report.activations[2].dead_channels == 1);
     CHECK(report.activations[1].clipped_share == 0);
     for (std::size_t i = 0; i != 3; ++i) {
         CHECK(report.activations[i].range == int8.ranges()[i]);

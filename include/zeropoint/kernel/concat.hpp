@@ -1,6 +1,7 @@
 // Concatenation along channels: the channels of one input go to their place among those of the output.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,12 +40,24 @@ void copy_channels(const T* x, std::size_t pixels, std::size_t in_channels, T* y
 }
 
 /// The same for an input on another grid than the output: every code goes through `table` (lookup_table.hpp), made with
-/// the identity as its function.
+/// the identity as its function. Of pixels with few channels, as many together as a small buffer holds, because tables are
+/// fast over long rows.
 template <class Arch, code8 In, class Out>
 void copy_channels(const In* x, std::size_t pixels, std::size_t in_channels, const Out* table, Out* y,
                    std::size_t out_channels) noexcept {
-    for (std::size_t pixel = 0; pixel != pixels; ++pixel)
-        lookup_table<Arch>(x + pixel * in_channels, in_channels, table, y + pixel * out_channels);
+    constexpr std::size_t most = 2048;
+    if (in_channels > most / 2) {
+        for (std::size_t pixel = 0; pixel != pixels; ++pixel)
+            lookup_table<Arch>(x + pixel * in_channels, in_channels, table, y + pixel * out_channels);
+        return;
+    }
+    alignas(64) Out codes[most];
+    const std::size_t together = in_channels == 0 ? pixels : most / in_channels;
+    for (std::size_t pixel = 0; pixel < pixels; pixel += together) {
+        const std::size_t count = std::min(together, pixels - pixel);
+        lookup_table<Arch>(x + pixel * in_channels, count * in_channels, table, codes);
+        copy_channels<Arch>(codes, count, in_channels, y + pixel * out_channels, out_channels);
+    }
 }
 
 /// The same for codes of 16 bits, by multiplier and shift of their ratio of scales.
