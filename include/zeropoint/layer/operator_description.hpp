@@ -104,7 +104,7 @@ struct operator_description {
     float output_min = 0, output_max = 0;  // where the range is known
     bool elementwise = false;  // an output depends on the inputs at its place alone: it may be written over one of them
     bool moves_nothing = false;  // codes of the output are those of the input, at their places: a view in int8 stages
-    bool on_one_grid = false;    // every input has the output's scale and zero point, as in a concat
+    bool on_one_grid = false;    // inputs with another scale or zero point than the output's come through a table
     bool picks_values = false;   // each output is one of the inputs, or zero: chosen, never computed
     bool has_own_range = false;  // on one grid, and that one is never another row's
     bool takes_volumes = false;  // reads all pixels alike, so that planes of a volume are to it more rows of an image

@@ -25,8 +25,8 @@ struct requantize {
 }  // namespace operators
 
 /// The same values under the quantizer that the qconfig has for this layer, `zp::for_layer<Name, zp::qconfig<...>>`: its
-/// dtype, qscheme and observer. In int8 it is one table, rounded once: TFLite's QUANTIZE of codes. Where what is in front
-/// has the same quantizer, both share one range, and nothing is left to do. In float it is the identity.
+/// dtype, qscheme and observer. The range is its own, of the values that it sees, whatever is in front and behind. In int8
+/// it is one table, rounded once: TFLite's QUANTIZE of codes. In float it is the identity.
 template <fixed_string Name> struct requantize : operator_layer<op::requantize_to, Name, operators::requantize> {};
 
 }  // namespace v0
