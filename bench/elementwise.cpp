@@ -95,6 +95,14 @@ void add_arithmetic() {
             kernel::copy_channels<architecture>(x.data(), pixels, 128, y.data(), 256);
         };
     });
+    add("concat/another_grid", 2 * count, [] {
+        std::array<std::uint8_t, kernel::lookup_table_size> table{};
+        kernel::make_lookup_table<std::uint8_t>([](double x) { return x; }, 0.03f, 120, 0.05f, 100, 0, 255,
+                                                table.data());
+        return [table, x = codes(), y = std::vector<std::uint8_t>(2 * count)]() mutable {
+            kernel::copy_channels<architecture>(x.data(), pixels, 128, table.data(), y.data(), 256);
+        };
+    });
 }
 
 /// A square window over the image.

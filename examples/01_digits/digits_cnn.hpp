@@ -40,8 +40,8 @@ struct per_channel_min_max : zp::qconfig<min_max_activations, per_channel_weight
 struct per_channel_histogram : zp::default_qconfig {};
 /// Zero points are 0 everywhere.
 struct fully_symmetric : zp::qconfig<symmetric_activations, narrow_weights> {};
-/// PyTorch's default on x86: activations of 7 bits, biases in float.
-struct reduced_range : zp::fbgemm_qconfig {};
+/// Activations of 7 bits, biases in float.
+struct reduced_range : zp::seven_bit_qconfig {};
 /// Signed codes with zero points.
 struct int8_activations : zp::qconfig<signed_activations, per_channel_weights> {};
 /// TFLite's int8 specification: integers alone between the first layer and the last.

@@ -87,13 +87,13 @@ TEST_CASE("docs: models of indices") {
     const std::vector<std::vector<std::int32_t>> pairs{{0, 799}, {499, 0}, {17, 230}};
     // [run-indices]
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), pairs));
-    const auto dynamic = zp::quantize_dynamic(trained);  // tables in 8 bits, a scale and an offset a row
+    const auto dynamic = zp::quantize_dynamic(trained);  // int8 weights; tables stay floats
     std::array<float, 1> rating;
     int8(std::array{42, 300}, rating);                 // an index outside of its table raises value_error
     int8(zp::unchecked(std::array{42, 300}), rating);  // none is looked at: noexcept
     // [/run-indices]
     CHECK(int8.rows()[1].out.storage == zp::scalar_type::uint8);
-    CHECK(dynamic.rows()[1].weights.storage == zp::scalar_type::uint8);
+    CHECK(dynamic.rows()[1].weights.storage == zp::scalar_type::float32);
     CHECK_THROWS_AS(int8(std::array{500, 0}, rating), zp::value_error);
     CHECK(zp::float_model<sentences>::output_shape == zp::shape{1, 1, 3});
 }

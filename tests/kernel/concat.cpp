@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -6,6 +8,7 @@
 
 #include <zeropoint/kernel/concat.hpp>
 #include <zeropoint/kernel/elementwise_reference.hpp>
+#include <zeropoint/scheme/requantization.hpp>
 
 #include "arrays.hpp"
 
@@ -46,14 +49,37 @@ TEST_CASE("copy_channels through a table: another grid") {
         kernel::make_lookup_table<std::int8_t>([](double x) { return x; }, next.real(0.1f, 2.0f),
                                                next.integer(-128, 127), next.real(0.1f, 2.0f), next.integer(0, 255), 0,
                                                255, table.data());
-        const auto channels = static_cast<std::size_t>(next.integer(1, 70));
-        const auto x = arrays::codes<std::int8_t>(5 * channels, next());
-        std::vector<std::uint8_t> expected(5 * (channels + 9), 1);
+        const auto channels = static_cast<std::size_t>(problem % 50 == 0 ? 1000 + problem : next.integer(1, 70));
+        const auto pixels = static_cast<std::size_t>(next.integer(1, 90));
+        const auto x = arrays::codes<std::int8_t>(pixels * channels, next());
+        std::vector<std::uint8_t> expected(pixels * (channels + 9), 1);
         for (std::size_t i = 0; i != x.size(); ++i)
             expected[i / channels * (channels + 9) + 4 + i % channels] = table[static_cast<std::size_t>(x[i] + 128)];
         arrays::for_each_architecture([&]<class Arch>() {
             std::vector<std::uint8_t> y(expected.size(), 1);
-            kernel::copy_channels<Arch>(x.data(), 5, channels, table.data(), y.data() + 4, channels + 9);
+            kernel::copy_channels<Arch>(x.data(), pixels, channels, table.data(), y.data() + 4, channels + 9);
+            CHECK(y == expected);
+        });
+    }
+}
+
+TEST_CASE("copy_channels of 16-bit codes onto another grid") {
+    arrays::generator next(10);
+    for (int problem = 0; problem != zp_test::fewer(200); ++problem) {
+        const double factor = next.real(0.1f, 2.0f);
+        const auto multiplier = zp::quantize_multiplier_single_rounding(factor);
+        const kernel::rescaling p{multiplier.multiplier, multiplier.shift, 0, 0, 0, -32768, 32767};
+        const auto channels = static_cast<std::size_t>(next.integer(1, 70));
+        const auto x = arrays::codes<std::int16_t>(5 * channels, next());
+        std::vector<std::int16_t> expected(5 * (channels + 9), 1);
+        for (std::size_t i = 0; i != x.size(); ++i) {
+            const double exact = std::ldexp(double{x[i]} * multiplier.multiplier, multiplier.shift - 31);
+            expected[i / channels * (channels + 9) + 4 + i % channels] =
+                static_cast<std::int16_t>(std::clamp(std::nearbyint(exact), -32768.0, 32767.0));
+        }
+        arrays::for_each_architecture([&]<class Arch>() {
+            std::vector<std::int16_t> y(expected.size(), 1);
+            kernel::copy_channels<Arch>(x.data(), 5, channels, p, y.data() + 4, channels + 9);
             CHECK(y == expected);
         });
     }

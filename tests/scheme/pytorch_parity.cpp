@@ -89,6 +89,9 @@ TEST_CASE("PyTorch: choose_qparams gives equal scales and zero points") {
     check_choose<zp::qint8_narrow, zp::per_tensor_symmetric, zp::pytorch_rule_with_epsilon<-12>>(
         file, "qint8_narrow/symmetric_coarse_eps");
     check_choose<zp::quint8_reduced, zp::per_tensor_affine>(file, "quint8_reduced/affine");
+    check_choose<zp::quint8, zp::per_tensor_affine, zp::reduce_range<>>(file, "quint8_reduced/affine");
+    check_choose<zp::qint8, zp::per_tensor_affine, zp::reduce_range<>>(file, "qint8_reduced/affine");
+    check_choose<zp::qint8, zp::per_tensor_symmetric, zp::reduce_range<>>(file, "qint8_reduced/symmetric");
     check_choose<zp::qint8_reduced, zp::per_tensor_affine>(file, "qint8_reduced/affine");
     check_choose<zp::qint8_reduced, zp::per_tensor_symmetric>(file, "qint8_reduced/symmetric");
     check_choose<zp::quint4, zp::per_tensor_affine>(file, "quint4/affine");

@@ -10,6 +10,7 @@
 #include <zeropoint/workflow/calibration_report.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/nodes.hpp"
 
 namespace {
 
@@ -27,9 +28,10 @@ struct net
 /// The identity in the first three channels, the fourth always zero.
 zp::float_model<net> trained() {
     auto model = made_up::network<net>(1);
-    auto* filters = reinterpret_cast<float*>(model.parameters() + model.rows()[1].at.parameter_offset);
-    for (int i = 0; i != 12; ++i) filters[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
-    for (int c = 0; c != 4; ++c) filters[zp::bias_offset(model.rows()[1]) + c] = c == 3 ? -1.0f : 0.0f;
+    const std::span<float> filters = zp_test::array_of(model, model.rows()[1], 0),
+                           bias = zp_test::array_of(model, model.rows()[1], 1);
+    for (std::size_t i = 0; i != 12; ++i) filters[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
+    for (std::size_t c = 0; c != 4; ++c) bias[c] = c == 3 ? -1.0f : 0.0f;
     return model;
 }
 std::string names(const zp::calibration_report& report) {
@@ -53,8 +55,8 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     float largest = 0;
     for (const auto& x : inputs)
         for (const float value : x) largest = std::max(largest, value);
-    // The concat's scale is that of both of its branches, and of the convolution in front of them.
-    CHECK(names(report) == "input concat_5 fc ");
+    // The concat's scale is that of the branch that nothing else reads; the convolution in front has its own.
+    CHECK(names(report) == "input conv concat_5 fc ");
     CHECK(report.samples == 40);
     CHECK(report.activations[0].samples == 40);
     CHECK(report.activations[0].count == 40 * 12);
@@ -62,8 +64,9 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     CHECK(report.activations[0].channels == 3);
     CHECK(report.activations[0].dead_channels == 0);
     CHECK(report.activations[1].samples == 40);
-    CHECK(report.activations[1].channels == 6);
-    CHECK(report.activations[1].dead_channels == 1);
+    CHECK(report.activations[1].channels == 4);
+    CHECK(report.activations[2].channels == 6);
+    CHECK(report.activations[2].dead_channels == 1);
     CHECK(report.activations[1].clipped_share == 0);
     for (std::size_t i = 0; i != 3; ++i) {
         CHECK(report.activations[i].range == int8.ranges()[i]);
@@ -75,6 +78,40 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     const std::string text = zp::to_string(report);
     CHECK(text.find("concat_5 ") != std::string::npos);
     CHECK(text.find("warning: concat_5: 1 of 6 channels were always zero\n") != std::string::npos);
+}
+
+TEST_CASE("report: a value that loses half a bit to the range of others is named, with the layer whose range it has") {
+    struct uneven
+        : zp::model<zp::input<4, 4, 3>, zp::conv2d<"a", conv{.out_channels = 3}>,
+                    zp::concat<zp::conv2d<"wide", conv{.out_channels = 2}>, zp::identity,
+                               zp::sequential<zp::conv2d<"narrow", conv{.out_channels = 2}>, zp::max_pool2d<1>>>,
+                    zp::adaptive_avg_pool2d<1>> {};
+    auto model = made_up::network<uneven>(3);
+    for (const zp::node& row : model.rows()) {
+        const float factor = std::string(row.name) == "wide" ? 8.0f : std::string(row.name) == "a" ? 0.5f : 1.0f;
+        for (const int i : {0, 1})
+            if (row.op->multiplies)
+                for (float& value : zp_test::array_of(model, row, i)) value *= factor;
+    }
+    auto calibrated = zp::calibrate(zp::prepare<config>(model), made_up::inputs<uneven>(40, 3));
+    const auto report = zp::report(calibrated);
+    std::string names;
+    for (const auto& value : report.coarse) names += value.name + " on " + value.grid + ", ";
+    CHECK(names == "narrow on concat_5, max_pool2d_4 on concat_5, a on concat_5, adaptive_avg_pool2d_6 on concat_5, ");
+    const auto range_of = [&](int row) { return calibrated.range_of_values(row); };
+    const auto width = [&](int row) { return std::max(range_of(row).max, 0.0f) - std::min(range_of(row).min, 0.0f); };
+    CHECK(report.coarse[2].bits == doctest::Approx(std::log2(width(5) / width(1))));
+    CHECK(report.coarse[2].min == range_of(1).min);
+    CHECK(warns(report, "a: its values, from " + zp::number_text(range_of(1).min) + " to "));
+    CHECK(warns(report, ", are on the grid of concat_5, which costs them "));
+    // The ranges of copies that have seen parts of the data are merged.
+    auto half = zp::prepare<config>(model);
+    const auto inputs = made_up::inputs<uneven>(40, 3);
+    for (std::size_t i = 0; i != 20; ++i) half.observe(inputs[i].data());
+    auto rest = zp::prepare<config>(model);
+    for (std::size_t i = 20; i != 40; ++i) rest.observe(inputs[i].data());
+    half.merge(rest);
+    CHECK(half.range_of_values(4) == range_of(4));
 }
 
 TEST_CASE("report: too few samples and constant data are warned about") {

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/layer/operators/requantize.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/presets.hpp>
 
 #include "integer_simulation.hpp"
 
@@ -31,7 +33,7 @@ struct digits
           zp::relu6, zp::conv2d<"pointwise", conv{.out_channels = 7}>, zp::relu, zp::avg_pool2d<2>, zp::flatten,
           zp::dropout, zp::linear<"fc1", 9>, zp::relu, zp::linear<"fc2", 10>> {};
 
-/// The scale of a concat is pulled into its branches, through the pools; a value with a reader besides keeps it too.
+/// The scale of a concat is that of branches that nothing else reads, but of none that is averaged.
 struct inception
     : zp::model<
           zp::input<6, 6, 3>, zp::conv2d<"stem", conv{.out_channels = 5}>, zp::relu,
@@ -42,6 +44,20 @@ struct inception
                      zp::sequential<zp::conv2d<"four", conv{.out_channels = 3}>,
                                     zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>>,
           zp::relu, zp::conv2d<"last", conv{.out_channels = 3}>, zp::adaptive_avg_pool2d<1>, zp::flatten> {};
+
+/// Concats of values that other layers read, of the input, of each other, and through a max pool that nothing else reads.
+struct dense
+    : zp::model<
+          zp::input<5, 4, 3>,
+          zp::concat<zp::identity, zp::conv2d<"a", conv{.out_channels = 5, .kernel = 3, .padding = 1}>>,
+          zp::concat<zp::identity, zp::sequential<zp::conv2d<"b", conv{.out_channels = 4, .kernel = 3, .padding = 1}>,
+                                                  zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>>>,
+          zp::concat<zp::conv2d<"c", conv{.out_channels = 2}>, zp::identity>> {};
+/// A range of its own in front of a concat, and behind what the concat reads as well.
+struct recoded : zp::model<zp::input<5, 4, 3>, zp::conv2d<"a", conv{.out_channels = 5}>,
+                           zp::concat<zp::sequential<zp::avg_pool2d<zp::pool{.kernel = 1}>, zp::requantize<"own">>,
+                                      zp::conv2d<"b", conv{.out_channels = 4}>>,
+                           zp::requantize<"last">> {};
 
 /// Layers that are not fused: a relu behind a pool, an add of the input itself, a relu behind a value with two readers.
 struct loose
@@ -86,23 +102,63 @@ TEST_CASE("convert: conv + batch_norm + relu, a residual, depthwise, pools and l
 }
 TEST_CASE("convert: the same with an 8-bit intermediate in front of the residual sum") { check_digits<separate>(); }
 
-TEST_CASE("convert: branches that meet in a concat share its scale, pools share their input's") {
+TEST_CASE("convert: branches that meet in a concat share its scale, pools keep their input's") {
     const auto trained = made_up::network<inception>(2);
     const auto calibration = made_up::inputs<inception>(6, 2);
     const auto int8 = simulation::converted<config>(trained, calibration);
     simulation::script<inception, config> s(trained, calibration);
-    // What "four" gives before its pool is quantized with this scale as well, so it is observed too.
-    const auto all = s.range({"concat_8", "four"});
+    const auto all = s.range("concat_8");
     for (const auto& image : made_up::inputs<inception>(3, 78)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto stem = s.convolve("stem", x, square(1), s.range("stem"), activation::relu);
         const auto one = s.convolve("one", stem, square(1), all);
         const auto two = s.convolve("two", stem, square(3, 1, 1), all, activation::relu);
         const auto three = s.convolve("three", s.pool(pooling::max, stem, square(3, 1, 1)), square(1), all);
-        const auto four = s.pool(pooling::average, s.convolve("four", stem, square(1), all), square(3, 1, 1));
-        const auto clamped = s.clamp(s.concat({one, two, three, four}), activation::relu);
+        const auto four =
+            s.pool(pooling::average, s.convolve("four", stem, square(1), s.range("four")), square(3, 1, 1));
+        const auto clamped = s.clamp(s.concat({one, two, three, four}, all), activation::relu);
         const auto last = s.convolve("last", clamped, square(1), s.range("last"));
         s.dequantize(s.flatten(s.global_average(last)));
+        CHECK(simulation::differences(int8, s, image) == "");
+    }
+}
+
+template <class Config> void check_dense() {
+    const auto trained = made_up::network<dense>(12);
+    const auto calibration = made_up::inputs<dense>(6, 12, -3, 3);
+    const auto int8 = simulation::converted<Config>(trained, calibration);
+    simulation::script<dense, Config> s(trained, calibration);
+    for (const auto& image : made_up::inputs<dense>(3, 80, -3, 3)) {
+        const auto x = s.quantize(s.input(image), s.range("input"));
+        const auto first = s.range("concat_2"), second = s.range("concat_5"), third = s.range("concat_7");
+        const auto all = s.concat({x, s.convolve("a", x, square(3, 1, 1), first)}, first);
+        const auto b = s.pool(pooling::max, s.convolve("b", all, square(3, 1, 1), second), square(3, 1, 1));
+        const auto more = s.concat({all, b}, second);
+        s.dequantize(s.concat({s.convolve("c", more, square(1), third), more}, third));
+        CHECK(simulation::differences(int8, s, image) == "");
+    }
+}
+TEST_CASE("convert: what a concat reads beside others keeps its scale, and the concat requantizes it") {
+    check_dense<config>();
+    check_dense<zp::int16_qconfig>();
+}
+TEST_CASE("convert: a requantize has a range of its own, whatever is in front of it and behind") {
+    const auto trained = made_up::network<recoded>(13);
+    const auto calibration = made_up::inputs<recoded>(6, 13);
+    const auto int8 = simulation::converted<config>(trained, calibration);
+    simulation::script<recoded, config> s(trained, calibration);
+    const auto same = [](double x) { return x; };
+    for (const auto& image : made_up::inputs<recoded>(3, 81)) {
+        const auto x = s.quantize(s.input(image), s.range("input"));
+        const auto a = s.convolve("a", x, square(1), s.range("a"));
+        s.rows.push_back(a);  // averages of one value
+        const auto own = s.table(a, s.range("own"), same);
+        s.rows.push_back(own);
+        const auto b = s.convolve("b", a, square(1), s.range("concat_5"));
+        const auto both = s.concat({own, b}, s.range("concat_5"));
+        const auto last = s.table(both, s.range("last"), same);
+        s.rows.push_back(last);
+        s.dequantize(last);
         CHECK(simulation::differences(int8, s, image) == "");
     }
 }

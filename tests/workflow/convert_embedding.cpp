@@ -113,7 +113,10 @@ struct four_bits : zp::qconfig<zp::default_qconfig::activation, zp::default_qcon
 struct tables_alone {
     static constexpr const char* why_float(const zp::node& row) { return zp::is_embedding(row) ? nullptr : "no table"; }
 };
-using float_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone, zp::keep_float<"words">>;
+using float_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone>;
+using kept_words =
+    zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone, zp::embedding_bits<8>, zp::keep_float<"words">>;
+using usual_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, zp::default_cost_rule, zp::embedding_bits<8>>;
 template <int Bits>
 using dynamic_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone, zp::embedding_bits<Bits>>;
 
@@ -201,9 +204,10 @@ TEST_CASE("embedding: quantize_dynamic codes tables of 8 and of 4 bits, or leave
     check_files(nibbles, data);
     const auto floats = zp::quantize_dynamic<float_tables>(trained);
     CHECK(values_of<float>(floats, data[0], "words") == values_of<float>(trained, data[0], "words"));
-    CHECK(zp::table_of(floats).rows[1].why == "stays float32: as the qconfig says");
-    CHECK(zp::why_float<zp::dynamic_qconfig<>>(trained.rows()[1]) ==
-          std::string_view("stays float32: fewer than 4096 weights"));
+    CHECK(zp::table_of(floats).rows[1].why == "stays float32: no zp::embedding_bits in the qconfig");
+    using std::string_view;
+    CHECK(zp::why_float<kept_words>(zp::node_view{trained.rows().data(), trained.rows()[1]}) == string_view("stays float32: as the qconfig says"));
+    CHECK(zp::why_float<usual_tables>(zp::node_view{trained.rows().data(), trained.rows()[1]}) == string_view("stays float32: fewer than 4096 weights"));
 }
 
 TEST_CASE("embedding: a table alone, of signed codes and of 16 bits, and one that stays float") {
@@ -254,8 +258,8 @@ TEST_CASE("embedding: weights that are not finite are an error with the layer's 
 
 TEST_CASE("embedding: damaged tables in files") {
     const auto model = made_up::network<alone>(8);
-    using narrow = zp::quantized<alone, zp::fbgemm_qconfig>;  // codes of 7 bits
-    const auto codes = zp::to_bytes(int8_of<zp::fbgemm_qconfig>(model, sentences<4, 7>(6)));
+    using narrow = zp::quantized<alone, zp::seven_bit_qconfig>;
+    const auto codes = zp::to_bytes(int8_of<zp::seven_bit_qconfig>(model, sentences<4, 7>(6)));
     CHECK(edited_file::error_of<narrow>(codes).empty());
     const auto high = edited_file::changed(
         codes, [](auto& all) { all.tensors.at("table.weight").template set<std::uint8_t>(4, 128); });

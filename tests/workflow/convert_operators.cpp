@@ -174,9 +174,11 @@ TEST_CASE("convert: inputs on one grid are brought there, or were there from the
     simulation::script<stacked, config> s(trained, calibration);
     for (const auto& image : made_up::inputs<stacked>(3, 84, -2, 2)) {
         const auto all = s.range("both");
-        const auto first = s.convolve("first", s.quantize(s.input(image), s.range("input")), square(1), all);
+        const auto first =
+            s.convolve("first", s.quantize(s.input(image), s.range("input")), square(1), s.range("first"));
         const auto a = s.convolve("a", first, square(1), all);
-        const auto pooled = s.pool(simulation::pooling::max, first, square(1));
+        const auto pooled =
+            s.table(s.pool(simulation::pooling::max, first, square(1)), all, [](double x) { return x; });
         auto both = a;
         both.extents.height = 4;
         both.codes.insert(both.codes.end(), pooled.codes.begin(), pooled.codes.end());

@@ -216,8 +216,9 @@ TEST_CASE("int16: beside layers of 8 bits") {
         const auto a = s.convolve("a", x, square(1), s.range("a"));
         const auto wide = s.clamp(s.rescale<words>(a, s.range<words>("words")), activation::none);
         const auto b = s.convolve<words>("b", wide, square(1), s.range<words>("b"));
-        const auto c = s.convolve("c", b, square(1), s.range("bytes"));
-        s.dequantize(s.convolve("d", s.clamp(c, activation::none), square(3), s.range("d")));
+        const auto c = s.convolve("c", b, square(1), s.range("c"));
+        const auto bytes = s.table(c, s.range("bytes"), [](double value) { return value; });
+        s.dequantize(s.convolve("d", s.clamp(bytes, activation::none), square(3), s.range("d")));
         CHECK(simulation::differences(model, s, image) == "");
     }
 }

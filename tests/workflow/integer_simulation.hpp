@@ -275,7 +275,18 @@ public:
         }
         return push(y);
     }
-    value concat(const std::vector<value>& parts) {
+    value concat(const std::vector<value>& parts) { return concat(parts, parts.front().range); }
+    /// Parts with another scale are brought to the concat's as a table does it, codes of 16 bits as rescale() does it.
+    template <class C = Config> value concat(std::vector<value> parts, const zp::qparams& range) {
+        for (value& part : parts) {
+            if (part.range == range) continue;
+            if (part.max > 255) {
+                part = rescale<C>(part, range);
+                rows.pop_back();
+            } else {
+                part = mapped<C>(part, range, [](double x) { return x; });
+            }
+        }
         value y = parts.front();
         y.codes.clear();
         y.extents.channels = 0;
@@ -418,12 +429,13 @@ private:
             const auto* block = reinterpret_cast<const float*>(trained_.parameters() + row.at.parameter_offset);
             const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
             for (std::size_t c = 0; c != channels; ++c) {
-                const double gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c],
-                             variance = block[3 * channels + c];
-                const double factor = gamma / std::sqrt(variance + double{row.parameter});
-                for (std::size_t k = 0; k != depth; ++k)
-                    floats.weights[c * depth + k] = static_cast<float>(double{floats.weights[c * depth + k]} * factor);
-                floats.bias[c] = static_cast<float>((double{floats.bias[c]} - mean) * factor + beta);
+                // Each result is rounded to float before the next operation: products of floats are exact in double.
+                const float gamma = block[c], beta = block[channels + c], mean = block[2 * channels + c],
+                            variance = block[3 * channels + c];
+                const volatile float inverse = 1.0f / std::sqrt(variance + row.parameter), factor = gamma * inverse;
+                for (std::size_t k = 0; k != depth; ++k) floats.weights[c * depth + k] *= factor;
+                const volatile float once = (floats.bias[c] - mean) * inverse, scaled = once * gamma;
+                floats.bias[c] = scaled + beta;
             }
         }
         return floats;

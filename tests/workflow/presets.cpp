@@ -46,8 +46,10 @@ TEST_CASE("presets: dtypes, schemes and arithmetic are those of the systems they
     using std::is_same_v;
     static_assert(is_same_v<activation<zp::default_qconfig>::dtype, zp::quint8> &&
                   is_same_v<policy<zp::default_qconfig>, zp::nearest_even>);
-    static_assert(is_same_v<activation<zp::fbgemm_qconfig>::dtype, zp::quint8_reduced> &&
+    static_assert(is_same_v<activation<zp::fbgemm_qconfig>::dtype, zp::quint8> &&
+                  is_same_v<activation<zp::fbgemm_qconfig>::rule, zp::reduce_range<zp::pytorch_rule>> &&
                   is_same_v<policy<zp::fbgemm_qconfig>, zp::float_bias>);
+    static_assert(is_same_v<activation<zp::seven_bit_qconfig>::dtype, zp::quint8_reduced>);
     static_assert(weight<zp::fbgemm_qconfig>::qscheme::is_per_channel &&
                   weight<zp::qnnpack_qconfig>::qscheme::is_per_tensor);
     static_assert(is_same_v<activation<zp::tflite_qconfig>::dtype, zp::qint8> &&
@@ -65,6 +67,22 @@ TEST_CASE("presets: dtypes, schemes and arithmetic are those of the systems they
 TEST_CASE("presets: the default converts well") { CHECK(signal_to_noise<zp::default_qconfig>() > 30); }
 TEST_CASE("presets: accurate converts well") { CHECK(signal_to_noise<zp::accurate_qconfig>() > 30); }
 TEST_CASE("presets: fbgemm converts well") { CHECK(signal_to_noise<zp::fbgemm_qconfig>() > 24); }
+TEST_CASE("presets: seven bits convert as fbgemm does") { CHECK(signal_to_noise<zp::seven_bit_qconfig>() > 24); }
+TEST_CASE("presets: fbgemm has codes for values beyond the calibrated range, seven bits cut them") {
+    struct alone : zp::model<zp::input<1, 1, 4>, zp::linear<"fc", 1>> {};
+    zp::float_model<alone> model;
+    auto* block = reinterpret_cast<float*>(model.parameters() + model.rows()[1].at.parameter_offset);
+    for (int i = 0; i != 4; ++i) block[i] = 1;
+    const std::vector<std::vector<float>> calibration(40, {0, 1, 1, 0});
+    const auto largest = [&]<class Config>() {
+        const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(model), calibration));
+        std::vector<float> y(1);
+        int8(std::vector<float>{1.5f, 1.5f, 0, 0}, y);
+        return y[0];
+    };
+    CHECK(largest.template operator()<zp::fbgemm_qconfig>() == doctest::Approx(3).epsilon(0.02));
+    CHECK(largest.template operator()<zp::seven_bit_qconfig>() == doctest::Approx(2).epsilon(0.02));
+}
 TEST_CASE("presets: qnnpack converts well") { CHECK(signal_to_noise<zp::qnnpack_qconfig>() > 28); }
 TEST_CASE("presets: tflite converts well") { CHECK(signal_to_noise<zp::tflite_qconfig>() > 30); }
 TEST_CASE("presets: tensorrt converts") { CHECK(signal_to_noise<zp::tensorrt_qconfig>() > 18); }

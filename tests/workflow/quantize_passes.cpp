@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/layer/operators/requantize.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
@@ -106,18 +107,27 @@ TEST_CASE("qparams: pools, clamps and flattens share their input's") {
 TEST_CASE("qparams: a row that stays float has one of its own") {
     CHECK(ids_of<three_convolutions, with<zp::keep_float_type<op::max_pool2d>>>() == "0* 1* 2* 3* 4*");
 }
-TEST_CASE("qparams: a concat pulls its branches into its own") {
+TEST_CASE("qparams: a concat shares its own with what nothing else reads, through what only picks values") {
     struct net : zp::model<zp::input<4, 4, 2>, zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>,
                                                           zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>,
                                                                          zp::max_pool2d<zp::pool{.kernel = 1}>>,
                                                           zp::sigmoid>> {};
-    // input, a, b (observed: its pool's codes are its own), pool, sigmoid (fixed), concat
-    CHECK(ids_of<net>() == "0* 1 1* 1 2* 1*");
-    CHECK(ids_of<net, with<zp::for_layer<"a", int8>>>() == "0* 1* 2* 2 3* 2*");
-    CHECK(ids_of<net, with<zp::keep_float<"a">>>() == "0* 1* 2* 2 3* 2*");
+    // input, a, b, pool, sigmoid (fixed), concat
+    CHECK(ids_of<net>() == "0* 1 1 1 2* 1*");
+    CHECK(ids_of<net, with<zp::for_layer<"a", int8>>>() == "0* 1* 2 2 3* 2*");
+    CHECK(ids_of<net, with<zp::keep_float<"a">>>() == "0* 1* 2 2 3* 2*");
     struct of_input : zp::model<zp::input<4, 4, 2>, zp::concat<zp::identity, zp::relu>,
                                 zp::concat<zp::conv2d<"c", conv{.out_channels = 2}>, zp::identity>> {};
-    CHECK(ids_of<of_input>() == "0 0 0 0 0*");
+    CHECK(ids_of<of_input>() == "0 0 0* 1 1*");
+    struct averaged : zp::model<zp::input<4, 4, 2>, zp::conv2d<"a", conv{.out_channels = 2}>, zp::avg_pool2d<2>,
+                                zp::concat<zp::identity>> {};
+    CHECK(ids_of<averaged>() == "0* 1* 1 2*");
+    struct nested
+        : zp::model<zp::input<4, 4, 2>,
+                    zp::concat<zp::concat<zp::conv2d<"a", conv{.out_channels = 2}>, zp::identity>,
+                               zp::sequential<zp::conv2d<"b", conv{.out_channels = 2}>, zp::relu, zp::max_pool2d<1>>,
+                               zp::sequential<zp::conv2d<"c", conv{.out_channels = 2}>, zp::requantize<"own">>>> {};
+    CHECK(ids_of<nested>() == "0* 1 1 1 1 2* 3* 1*");  // input, a, concat, b, pool, c, requantize, concat
 }
 
 TEST_CASE("rows: an int8 model quantizes its input and dequantizes its output") {
