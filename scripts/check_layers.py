@@ -24,7 +24,7 @@ MAY_SEE = {
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
     "analysis": BELOW_WORKFLOW | {"workflow"},
-    "io": {"core", "kernel", "scheme", "graph", "model"},
+    "io": {"core", "kernel", "scheme", "graph", "pass", "model"},
     "models": BELOW_WORKFLOW,
 }
 EXTERNAL = {"xsimd": {"kernel"}}  # library: the rooms that may include it

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/model/composition.hpp>
-#include <zeropoint/layer/operators/requantize.hpp>
+#include <zeropoint/operators/requantize.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/presets.hpp>
 

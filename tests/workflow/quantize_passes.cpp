@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>
-#include <zeropoint/layer/operators/requantize.hpp>
+#include <zeropoint/operators/requantize.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
