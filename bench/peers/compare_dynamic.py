@@ -10,7 +10,6 @@ weights of a layer where zeropoint has one an output, and activations of 7 bits,
 import argparse
 import ctypes
 import hashlib
-import os
 import pathlib
 import subprocess
 
@@ -122,6 +121,8 @@ def operands(index: int):
 
 def build(options: argparse.Namespace, name: str) -> pathlib.Path:
     """Compiles what has changed since the last time."""
+    if options.libraries:
+        return zeropoint_peer.built_by_cmake(options, name)
     source = instruction_set.HERE / f"{name}.cpp"
     command = [options.compiler, "-std=c++20", "-O3", zeropoint_peer.FLAGS[options.peers_isa], "-fPIC", "-shared",
                *zeropoint_peer.include_flags(options.include_flags), str(source)]
@@ -135,21 +136,12 @@ def build(options: argparse.Namespace, name: str) -> pathlib.Path:
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """Those of the command line, and a process that runs on one processor, whose peers see AVX2 where that is asked for."""
+    """Those of the command line, in a process as compare.begin makes it."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, help="folder for the report")
-    parser.add_argument("--peers-isa", choices=["avx2", "native"], default="avx2")
-    parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer")
-    parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
-    parser.add_argument("--include-flags", type=pathlib.Path)
-    parser.add_argument("--build-only", action="store_true")
-    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    compare.add_common_options(parser)
     options = parser.parse_args()
-    if options.peers_isa == "avx2" and compare.MASKED not in os.environ:
-        compare.restart_masked()
-    for name in instruction_set.OF_THE_MASK:
-        os.environ.pop(name, None)
-    os.sched_setaffinity(0, {options.cpu})
+    compare.begin(options)
     return options
 
 
@@ -165,8 +157,6 @@ def heading(title: str, options: argparse.Namespace) -> list[str]:
 def main() -> None:
     options = arguments(__doc__)
     library = ctypes.CDLL(str(build(options, "zeropoint_dynamic")))
-    if options.build_only:
-        return
     import numpy as np
     import torch  # only now: the mask must be in place before
 

@@ -151,8 +151,6 @@ def onnx_sessions(parameters: list, x) -> list:
 def main() -> None:
     options = compare_dynamic.arguments(__doc__)
     library = ctypes.CDLL(str(compare_dynamic.build(options, "zeropoint_encoder")))
-    if options.build_only:
-        return
     import numpy as np
     import torch  # only now: the mask must be in place before
 
