@@ -77,7 +77,8 @@ def main() -> int:
         print(f"{since.basis}: {len(nearby)} headers that it may concern, and every tenth")
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for header, done in zip(chosen, pool.map(lambda one: subprocess.run(command_of[one], capture_output=True, text=True), chosen)):
+        finished = pool.map(lambda one: subprocess.run(command_of[one], capture_output=True, text=True), chosen)
+        for header, done in zip(chosen, finished):
             if done.returncode != 0:
                 failed += 1
                 print(f"{header} does not compile alone:\n{done.stderr}")
