@@ -84,7 +84,7 @@ template <class Net> std::vector<std::vector<float>> random_inputs(int count, st
 
 /// The int8 network under the default qconfig, calibrated on a few random inputs.
 template <class Net>
-zp::quantized<Net, zp::default_qconfig> quantize_randomly(const zp::fused<Net>& fused, int calibration_inputs = 4) {
+zp::quantized<Net, zp::default_qconfig> quantize_randomly(const zp::fused<Net>& fused, int calibration_inputs = 16) {
     return zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(fused), random_inputs<Net>(calibration_inputs)));
 }
 
