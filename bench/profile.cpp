@@ -7,14 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include <zeropoint/kernel/conv2d.hpp>
-
 #include "models/timed_model.hpp"
 #include "support/peak.hpp"
 
 namespace {
 
-using arch = zp::default_architecture;
 using clock_type = std::chrono::steady_clock;
 
 constexpr double measured_seconds = 2;
@@ -26,11 +23,10 @@ struct profile {
 
 /// Many inferences with the time taken behind each row, each after one without. What reading the clock takes is left out.
 profile measure(models::timed_model& model) {
-    const auto rows = model.int8_rows();
     std::vector<float> x(static_cast<std::size_t>(model.input_shape().size())),
         y(static_cast<std::size_t>(model.output_shape().size()));
     for (std::size_t i = 0; i != x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
-    profile result{std::vector<double>(rows.size(), 1e30)};
+    profile result{std::vector<double>(model.int8_table().rows.size(), 1e30)};
     const auto nanoseconds = [](clock_type::duration t) { return std::chrono::duration<double, std::nano>(t).count(); };
     double clock_cost = 1e30;
     for (int i = 0; i != 1000; ++i) {
@@ -55,37 +51,21 @@ profile measure(models::timed_model& model) {
     return result;
 }
 
-/// "32x32x64, 3x3/2 -> 16x16x128".
-std::string geometry_of(const zp::node& row) {
-    std::string text = zp::to_string(row.in);
-    const zp::kernel::conv2d_geometry& g = row.window;
-    if (g.taps() > 1 || g.stride_width > 1) {
-        text += ", " + std::to_string(g.kernel_height) + "x" + std::to_string(g.kernel_width);
-        if (g.stride_width > 1) text += "/" + std::to_string(g.stride_width);
-        if (g.groups > 1) text += " in " + std::to_string(g.groups) + " groups";
+/// "32x32x64 -> 16x16x128".
+std::string extents_of(const zp::model_table& table, const zp::model_table_row& row) {
+    std::string text;
+    for (const int input : row.inputs) {
+        if (!text.empty()) text += ", ";
+        text += zp::to_string(table.rows[static_cast<std::size_t>(input)].out);
     }
-    return text + " -> " + zp::to_string(row.out.extents);
-}
-
-/// The algorithm of a weighted row, and how many of its panels have each kind.
-std::string kernels_of(const zp::node& row, const std::byte* parameters) {
-    if (!row.op->multiplies) return "";
-    const auto what = zp::kernel::describe_conv2d<arch>(row.window, row.by.algorithm, parameters + row.at.parameter_offset);
-    std::string text = zp::kernel::name_of(what.algorithm);
-    for (int kind = 0; kind != zp::kernel::panel_kernels; ++kind) {
-        if (what.panels[kind] == 0) continue;
-        text += std::string(", ") + std::to_string(what.panels[kind]) + " " +
-                zp::kernel::name_of(static_cast<zp::kernel::panel_kernel>(kind));
-    }
-    if (what.split_panels != 0) text += ", " + std::to_string(what.split_panels) + " split";
-    return text;
+    return text + " -> " + zp::to_string(row.out);
 }
 
 void print(models::timed_model& model, const profile& times, int most) {
-    const auto rows = model.int8_rows();
-    std::vector<int> order(rows.size());
+    const zp::model_table table = model.int8_table();
+    std::vector<int> order(table.rows.size());
     double sum = 0;
-    for (std::size_t i = 0; i != rows.size(); ++i) {
+    for (std::size_t i = 0; i != order.size(); ++i) {
         order[i] = static_cast<int>(i);
         sum += times.best[i];
     }
@@ -99,12 +79,12 @@ void print(models::timed_model& model, const profile& times, int most) {
         "|\n|---|---|---|---|--:|--:|--:|--:|--:|\n");
     for (int i = 0; i != std::min(most, static_cast<int>(order.size())); ++i) {
         const int number = order[static_cast<std::size_t>(i)];
-        const zp::node& row = rows[static_cast<std::size_t>(number)];
-        const double work = row.op->multiplies ? static_cast<double>(row.weights.count) * row.out.extents.pixels() : 0;
+        const zp::model_table_row& row = table.rows[static_cast<std::size_t>(number)];
+        const auto work = static_cast<double>(row.macs);
         const double rate = 2 * work / best(number);
-        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, row.op->kind->name,
-                    geometry_of(row).c_str(), kernels_of(row, model.int8_parameters()).c_str(), best(number) / 1e3,
-                    100 * best(number) / sum);
+        const std::string kernels = row.panels.empty() ? row.algorithm : row.algorithm + ", " + row.panels;
+        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name.c_str(), row.operation.c_str(),
+                    extents_of(table, row).c_str(), kernels.c_str(), best(number) / 1e3, 100 * best(number) / sum);
         if (work != 0) std::printf(" %.2f | %.0f | %.0f%% |\n", work / 1e6, rate, 100 * rate / times.peak);
         else std::printf(" | | |\n");
     }

@@ -40,11 +40,11 @@ def cpu_flags() -> set[str]:
     return set()
 
 
-def variants(compilers: list[str]) -> list[Variant]:
+def variants(compilers: list[str], quick: bool) -> list[Variant]:
     on_x86 = platform.machine() in ("x86_64", "AMD64")
     result = []
     for compiler in compilers:
-        if on_x86:
+        if on_x86 and not quick:
             # Clang's x86-64 and x86-64-v2 are lines of scripts/architectures/run.py. GCC contracts where nothing is said.
             for level in LEVELS if compiler == "g++" else ("x86-64-v3",):
                 result.append(Variant(compiler, ("-O3", f"-march={level}"), level))
@@ -72,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--include-flags", help="response file with -I flags; default: the newest in build/")
     parser.add_argument("--require", default="", help="comma-separated: clang, x86-64-v3, ...; absent is then an error")
+    parser.add_argument("--quick", action="store_true", help="one build a compiler: -O3 for this machine, contracted")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--update", action="store_true", help="write expected.txt, when all variants agree")
     options = parser.parse_args()
@@ -83,6 +84,9 @@ def main() -> int:
     if not required <= {"clang", *LEVELS}:
         parser.error(f"--require knows clang, {', '.join(LEVELS)}")
 
+    if options.quick and options.update:
+        parser.error("--update takes every build: not with --quick")
+
     clang = next((name for name in CLANGS if shutil.which(name)), None)
     compilers = [name for name in ("g++", clang) if name and shutil.which(name)]
     lacking = {level for level, flags in LEVELS.items() if not flags <= cpu_flags()}
@@ -93,7 +97,7 @@ def main() -> int:
         print(f"{EXPECTED.relative_to(ROOT)} is missing")
         return 1
 
-    todo = [variant for variant in variants(compilers) if variant.level not in lacking]
+    todo = [variant for variant in variants(compilers, options.quick) if variant.level not in lacking]
     expected = None if options.update else EXPECTED.read_text(encoding="utf-8")
     different = 0
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <string_view>
 #include <vector>
 
-#include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/io/model_file.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/fuse.hpp>
@@ -42,30 +42,33 @@ private:
     std::uint64_t state_;
 };
 
-/// The float network with Gaussian weights of variance 2 / fan_in (He's initialization, what torchvision starts from),
-/// small biases, and batch norms that are not the identity. Distributions matter: they decide which kernels a panel of
-/// weights can take, and trained weights look like these.
-template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed = 1) {
-    zp::float_model<Net> model;
-    random_numbers random(seed);
-    for (const zp::node& row : model.rows()) {
-        auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
-        if (row.op->kind == &zp::op::batch_norm) {
-            const auto norm = zp::view_of_batch_norm(row, block);
-            for (float& value : norm.weight) value = random.uniform(0.75f, 1.25f);
-            for (float& value : norm.bias) value = random.uniform(-0.25f, 0.25f);
-            for (float& value : norm.running_mean) value = random.uniform(-0.25f, 0.25f);
-            for (float& value : norm.running_var) value = random.uniform(0.75f, 1.25f);
-        } else if (row.op->multiplies) {
-            const float deviation =
-                std::sqrt(2.0f * static_cast<float>(row.weights.channels) / static_cast<float>(row.weights.count));
-            for (float& value : std::span(block, static_cast<std::size_t>(row.weights.count)))
-                value = deviation * random.gaussian();
-            for (int c = 0; row.weights.has_bias && c != row.weights.channels; ++c)
-                block[zp::bias_offset(row) + c] = random.uniform(-0.25f, 0.25f);
-        }
+/// One tensor of a state dict. Weights are Gaussian of variance 2 / fan_in (He's initialization, what torchvision starts
+/// from), biases small, and batch norms not the identity. Distributions matter: they decide which kernels a panel of weights
+/// can take, and trained weights look like these.
+inline std::vector<float> random_parameters(const zp::file_tensor& like, random_numbers& random) {
+    std::int64_t size = 1;
+    for (const std::int64_t extent : like.shape) size *= extent;
+    std::vector<float> values(static_cast<std::size_t>(size));
+    const std::string_view name = like.name;
+    if (like.shape.size() > 1) {
+        const float deviation = std::sqrt(2.0f * static_cast<float>(like.shape[0]) / static_cast<float>(size));
+        for (float& value : values) value = deviation * random.gaussian();
+    } else if (name.ends_with(".bias") || name.ends_with(".running_mean")) {
+        for (float& value : values) value = random.uniform(-0.25f, 0.25f);
+    } else {  // a batch norm's factors and variances
+        for (float& value : values) value = random.uniform(0.75f, 1.25f);
     }
-    return model;
+    return values;
+}
+
+/// The float network, loaded from a file of such parameters: which ones there are, a network says that is saved.
+template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed = 1) {
+    random_numbers random(seed);
+    const auto untrained = zp::safetensors_file::parse(zp::to_bytes(zp::float_model<Net>()), "untrained");
+    zp::safetensors_writer file;
+    for (const zp::file_tensor& tensor : untrained.tensors())
+        file.add(tensor.name, tensor.shape, random_parameters(tensor, random));
+    return zp::load<Net>(file.bytes());
 }
 
 /// Inputs of a network, height x width x channels, of mean 0 and variance 1 as normalized images are.
@@ -81,7 +84,7 @@ template <class Net> std::vector<std::vector<float>> random_inputs(int count, st
 
 /// The int8 network under the default qconfig, calibrated on a few random inputs.
 template <class Net>
-zp::quantized<Net, zp::default_qconfig> quantize_randomly(const zp::fused<Net>& fused, int calibration_inputs = 4) {
+zp::quantized<Net, zp::default_qconfig> quantize_randomly(const zp::fused<Net>& fused, int calibration_inputs = 16) {
     return zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(fused), random_inputs<Net>(calibration_inputs)));
 }
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/core/shape.hpp>
-#include <zeropoint/graph/node.hpp>
 
 namespace models {
 
@@ -33,10 +33,8 @@ public:
     virtual void run_int8(const float* x, float* y) noexcept = 0;
     virtual void run_float(const float* x, float* y) noexcept = 0;
 
-    /// The int8 network row by row: its table, the packed weights of a row (at parameter_offset), and a call of
-    /// after(row) behind every row of an inference.
-    virtual std::span<const zp::node> int8_rows() const = 0;
-    virtual const std::byte* int8_parameters() const = 0;
+    /// The int8 network row by row: its table, and a call of after(row) behind every row of an inference.
+    virtual zp::model_table int8_table() const = 0;
     virtual void run_int8_by_row(const float* x, float* y, const std::function<void(int)>& after) = 0;
 
     /// The weights under PyTorch's names, shapes and order as safetensors: before batch norms are folded.

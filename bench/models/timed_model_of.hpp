@@ -5,26 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 
-#include <zeropoint/io/model_file.hpp>
+#include <zeropoint/analysis/model_table.hpp>
 
 #include "quantize_randomly.hpp"
 #include "timed_model.hpp"
 
 namespace models {
-
-/// Parameters as PyTorch counts them: what training changes.
-template <class Net>
-inline constexpr int trained_parameters = [] {
-    int sum = 0;
-    for (const zp::node& row : zp::float_model<Net>::rows()) {
-        if (row.op->multiplies) sum += row.weights.count + (row.weights.has_bias ? row.weights.channels : 0);
-        if (row.op->kind == &zp::op::batch_norm) sum += 2 * row.weights.channels;
-    }
-    return sum;
-}();
 
 template <class Net> class timed_model_of final : public timed_model {
     using float_network = zp::fused<Net>;
@@ -33,19 +21,13 @@ template <class Net> class timed_model_of final : public timed_model {
 public:
     zp::shape input_shape() const override { return int8_network::input_shape; }
     zp::shape output_shape() const override { return int8_network::output_shape; }
-    std::int64_t multiplications() const override {
-        std::int64_t sum = 0;
-        for (const zp::node& row : int8_network::rows())
-            if (row.op->multiplies) sum += std::int64_t{row.weights.count} * row.out.extents.pixels();
-        return sum;
-    }
+    std::int64_t multiplications() const override { return zp::budget_of<int8_network>.macs; }
     int arena_bytes() const override { return int8_network::arena_bytes; }
     int parameter_bytes() const override { return int8_network::parameter_bytes; }
 
     void run_int8(const float* x, float* y) noexcept override { int8_.run(x, y, int8_memory_->bytes); }
     void run_float(const float* x, float* y) noexcept override { float_.run(x, y, float_memory_->bytes); }
-    std::span<const zp::node> int8_rows() const override { return int8_network::rows(); }
-    const std::byte* int8_parameters() const override { return int8_.parameters(); }
+    zp::model_table int8_table() const override { return zp::table_of(int8_); }
     void run_int8_by_row(const float* x, float* y, const std::function<void(int)>& after) override {
         int8_.run(x, y, int8_memory_->bytes, [&](int row, const void*) { after(row); });
     }

@@ -49,13 +49,16 @@ class Case:
 @dataclasses.dataclass
 class Operands:
     """y = round(sum (x - x_zero_point) * w * multiplier) + y_zero_point, clamped to a byte. All scales but those of
-    the weights are powers of two, so x_scale * w_scale / y_scale is the same float in whatever order it is computed."""
-    x: np.ndarray        # uint8, NHWC
-    weights: np.ndarray  # int8, OHWI
-    bias: np.ndarray     # int32
+    the weights are powers of two, so x_scale * w_scale / y_scale is the same float in whatever order it is computed.
+    Peers get codes, zeropoint the floats that these are of."""
+    x: np.ndarray             # uint8, NHWC
+    real_weights: np.ndarray  # float32, OHWI
+    real_bias: np.ndarray     # float32
+    weights: np.ndarray       # int8
+    bias: np.ndarray          # int32
     w_scale: np.ndarray
-    range: int = 0       # as zp_layer_new says
-    x_zero_point: int = 128
+    range: int                # as zp_layer_new says
+    x_zero_point: int
     y_zero_point: int = 128
     x_scale: float = 2.0**-6
     y_scale: float = 2.0**-4
@@ -66,29 +69,41 @@ class Operands:
 
 
 def random_weights(random: np.random.Generator, shape: tuple[int, ...], distribution: str) -> np.ndarray:
-    """Gaussian and Laplace weights are quantized per output channel, its largest to 127 as trained ones are."""
-    if distribution in ("uniform", "7-bit x"):
-        return random.integers(-128, 128, shape).astype(np.int8)
-    if distribution == "4-bit":
-        return random.integers(-8, 8, shape).astype(np.int8)
-    real = random.standard_normal(shape) if distribution == "gaussian" else random.laplace(size=shape)
-    largest = np.abs(real).max(axis=(1, 2, 3), keepdims=True)
-    return np.rint(real / largest * 127).astype(np.int8)
+    if distribution == "gaussian":
+        return random.standard_normal(shape)
+    if distribution == "laplace":
+        return random.laplace(size=shape)
+    return random.uniform(-1, 1, shape)
+
+
+def quantized_weights(real: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and scales as PyTorch's per_channel_symmetric has them: a channel's largest weight is half of all steps. In
+    float32, operation by operation: the layer must come to the same codes from the same floats."""
+    lowest, highest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    scales = np.abs(real).max(axis=(1, 2, 3)) / np.float32((highest - lowest) / 2)
+    codes = np.rint(real * (np.float32(1) / scales)[:, None, None, None])
+    return np.clip(codes, lowest, highest).astype(np.int8), scales
 
 
 def operands_of(case: Case, distribution: str) -> Operands:
     random = np.random.default_rng(case.index)
-    weights = random_weights(random, case.weight_shape, distribution)
+    bits = 4 if distribution == "4-bit" else 8
+    real = random_weights(random, case.weight_shape, distribution).astype(np.float32)
     x_max = 127 if distribution == "7-bit x" else 255
     x = random.integers(0, x_max + 1, case.input_shape).astype(np.uint8)
     # Scales under which outputs spread over their codes: a deviation of 40.
-    deviation = np.sqrt((weights.astype(np.float64)**2).sum(axis=(1, 2, 3))) * (x_max + 1) / np.sqrt(12) + 1
-    bias = np.zeros(case.out_channels, np.int32)
-    if not case.is_gemm:
-        bias = np.rint(random.uniform(-0.5, 0.5, case.out_channels) * deviation).astype(np.int32)
+    codes, scales = quantized_weights(real, bits)
+    deviation = np.sqrt((codes.astype(np.float64)**2).sum(axis=(1, 2, 3))) * (x_max + 1) / np.sqrt(12) + 1
     ranges = {"4-bit": 1, "7-bit x": 2}
-    operands = Operands(x, weights, bias, np.ones(1, np.float32), ranges.get(distribution, 0), (x_max + 1) // 2)
-    operands.w_scale = (40 / deviation * operands.y_scale / operands.x_scale).astype(np.float32)
+    operands = Operands(x, real, np.zeros(case.out_channels, np.float32), codes, np.zeros(case.out_channels, np.int32),
+                        scales, ranges.get(distribution, 0), (x_max + 1) // 2)
+    spread = 40 / deviation * operands.y_scale / operands.x_scale / scales
+    operands.real_weights = (real * spread[:, None, None, None]).astype(np.float32)
+    operands.weights, operands.w_scale = quantized_weights(operands.real_weights, bits)
+    if not case.is_gemm:
+        step = operands.x_scale * operands.w_scale.astype(np.float64)
+        operands.real_bias = (random.uniform(-0.5, 0.5, case.out_channels) * deviation * step).astype(np.float32)
+        operands.bias = np.rint(operands.real_bias / step).astype(np.int32)
     return operands
 
 

@@ -47,22 +47,49 @@ def processor() -> tuple[str, list[str]]:
     return f"{fields['model name']}, family {fields['cpu family']}, model {fields['model']}", fields["flags"].split()
 
 
-def parse_options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, help="folder for peers.md, peers.json, peers.svg and peers.png")
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Those of all three programs here."""
     parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; figures are worth little")
+    parser.add_argument("--require", action="store_true", help="fail where a package or AVX2 is missing, --quick too")
     parser.add_argument("--peers-isa", choices=["avx2", "native"], default="avx2",
                         help="what instruction set the peers see and zeropoint is compiled for")
-    parser.add_argument("--only", default="", help="layers and networks whose name has this in it")
-    parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer; networks take twice as long")
+    parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer; networks take longer")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
     parser.add_argument("--include-flags", type=pathlib.Path, help="response file with -I flags, written by CMake's "
                         "configure step; default: the newest build/*/include_flags.txt")
+    parser.add_argument("--libraries", type=pathlib.Path, help="where CMake's target peers is built, such as "
+                        "build/release/bench; default: they are compiled here")
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the processor to run on")
-    options = parser.parse_args()
+
+
+def parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, help="folder for peers.md, peers.json, peers.svg and peers.png")
+    parser.add_argument("--only", default="", help="layers and networks whose name has this in it")
+    add_common_options(parser)
+    return parser.parse_args()
+
+
+def lacking() -> str:
+    """What a comparison needs and this machine has not."""
+    if missing := missing_packages():
+        return f"{', '.join(missing)}: python3 -m pip install -r bench/peers/requirements.txt"
+    return "" if "avx2" in processor()[1] else "AVX2"
+
+
+def begin(options: argparse.Namespace) -> None:
+    """Goes on as a process that runs on one processor, whose peers see AVX2 where that is asked for. Ends the program where
+    something is missing."""
+    if what := lacking():
+        print(f"skipped: this machine lacks {what}")
+        sys.exit(0 if options.quick and not options.require else 1)
     if options.quick:
         options.seconds = min(options.seconds, 0.2)
-    return options
+    if options.peers_isa == "avx2" and MASKED not in os.environ:
+        restart_masked()
+    for name in instruction_set.OF_THE_MASK:  # it is in place; the compiler needs none
+        os.environ.pop(name, None)
+    os.sched_setaffinity(0, {options.cpu})
 
 
 def restart_masked() -> None:
@@ -80,18 +107,7 @@ def shared_library(source: str) -> pathlib.Path:
 
 def main() -> None:
     options = parse_options()
-    if missing := missing_packages():
-        print(f"skipped: without {', '.join(missing)}. python3 -m pip install -r bench/peers/requirements.txt")
-        sys.exit(0 if options.quick else 1)
-    machine, flags = processor()
-    if "avx2" not in flags:
-        print("skipped: this machine has no AVX2")
-        sys.exit(0 if options.quick else 1)
-    if options.peers_isa == "avx2" and MASKED not in os.environ:
-        restart_masked()
-    for name in instruction_set.OF_THE_MASK:  # it is in place; the compiler needs none
-        os.environ.pop(name, None)
-    os.sched_setaffinity(0, {options.cpu})
+    begin(options)
 
     # Only now: the mask must be in place before the peers are loaded.
     import compare_layers
@@ -103,14 +119,14 @@ def main() -> None:
     import zeropoint_peer
 
     torch.set_num_threads(1)
-    library = zeropoint_peer.Library(zeropoint_peer.build(options.compiler, options.peers_isa, options.include_flags))
+    library = zeropoint_peer.Library(zeropoint_peer.build(options))
     runtime = onnx_peer.Runtime(next((package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")),
                                 shared_library("call_onnx.c"))
     compiler = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
     seen = torch.backends.cpu.get_cpu_capability()
     results = {
         "run": {
-            "machine": machine,
+            "machine": processor()[0],
             "instruction set": "peers and zeropoint restricted to AVX2" if options.peers_isa == "avx2" else "native",
             "PyTorch sees": seen,
             "date": datetime.date.today().isoformat(),

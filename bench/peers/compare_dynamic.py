@@ -10,7 +10,6 @@ weights of a layer where zeropoint has one an output, and activations of 7 bits,
 import argparse
 import ctypes
 import hashlib
-import os
 import pathlib
 import subprocess
 
@@ -21,6 +20,7 @@ import zeropoint_peer
 
 CASES = ("linear 1x1024x1024", "LSTM step, hidden 256", "GRU step, hidden 64")
 TARGETS = (2.0, 4.0, 5.0)  # times as fast as PyTorch
+LOWEST_SQNR = 30  # dB to float32; 35 to 43 are usual
 
 
 class Zeropoint:
@@ -122,6 +122,8 @@ def operands(index: int):
 
 def build(options: argparse.Namespace, name: str) -> pathlib.Path:
     """Compiles what has changed since the last time."""
+    if options.libraries:
+        return zeropoint_peer.built_by_cmake(options, name)
     source = instruction_set.HERE / f"{name}.cpp"
     command = [options.compiler, "-std=c++20", "-O3", zeropoint_peer.FLAGS[options.peers_isa], "-fPIC", "-shared",
                *zeropoint_peer.include_flags(options.include_flags), str(source)]
@@ -135,22 +137,27 @@ def build(options: argparse.Namespace, name: str) -> pathlib.Path:
 
 
 def arguments(description: str) -> argparse.Namespace:
-    """Those of the command line, and a process that runs on one processor, whose peers see AVX2 where that is asked for."""
+    """Those of the command line, in a process as compare.begin makes it."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, help="folder for the report")
-    parser.add_argument("--peers-isa", choices=["avx2", "native"], default="avx2")
-    parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer")
-    parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
-    parser.add_argument("--include-flags", type=pathlib.Path)
-    parser.add_argument("--build-only", action="store_true")
-    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    compare.add_common_options(parser)
     options = parser.parse_args()
-    if options.peers_isa == "avx2" and compare.MASKED not in os.environ:
-        compare.restart_masked()
-    for name in instruction_set.OF_THE_MASK:
-        os.environ.pop(name, None)
-    os.sched_setaffinity(0, {options.cpu})
+    compare.begin(options)
     return options
+
+
+def signal_to_noise(y, exact) -> float:
+    """In dB, at most 999."""
+    import numpy as np
+    error = np.square(y - exact).sum()
+    return 10 * np.log10(np.square(exact).sum() / error) if error > 0 else 999.0
+
+
+def check(ours: list, exact) -> None:
+    """Ends the program where zeropoint computes something else."""
+    for one in ours:
+        if not (sqnr := signal_to_noise(one.output().reshape(exact.shape).astype("float64"), exact)) >= LOWEST_SQNR:
+            raise SystemExit(f"{one.name}: {sqnr:.1f} dB beside float32, expected at least {LOWEST_SQNR}")
 
 
 def heading(title: str, options: argparse.Namespace) -> list[str]:
@@ -165,8 +172,6 @@ def heading(title: str, options: argparse.Namespace) -> list[str]:
 def main() -> None:
     options = arguments(__doc__)
     library = ctypes.CDLL(str(build(options, "zeropoint_dynamic")))
-    if options.build_only:
-        return
     import numpy as np
     import torch  # only now: the mask must be in place before
 
@@ -180,11 +185,11 @@ def main() -> None:
         peers = torch_peers(index, parameters, x, engines)
         times = timing.interleaved([*ours, *peers], options.seconds)
         exact = peers[-1].output().astype(np.float64)
+        check(ours, exact)
         for one in [*ours, *peers]:
-            error = np.square(one.output().astype(np.float64) - exact).sum()
-            sqnr = f"{10 * np.log10(np.square(exact).sum() / error):.1f}" if error > 0 else ""
-            taken = times[one.name]
-            lines.append(f"| {case}, {one.name} | {taken.best * 1e6:.2f} | {taken.median * 1e6:.2f} | {sqnr} |")
+            sqnr, taken = signal_to_noise(one.output().astype(np.float64), exact), times[one.name]
+            lines.append(f"| {case}, {one.name} | {taken.best * 1e6:.2f} | {taken.median * 1e6:.2f} | "
+                         f"{'' if one is peers[-1] else f'{sqnr:.1f}'} |")
         peer = min(times[one.name].median for one in peers if one.engine is not None)
         ratio = peer / min(times[one.name].median for one in ours)
         lines.append(f"| {case}: times as fast as PyTorch's fastest int8 (aim {TARGETS[index]:g}) | | {ratio:.2f} | |")

@@ -151,8 +151,6 @@ def onnx_sessions(parameters: list, x) -> list:
 def main() -> None:
     options = compare_dynamic.arguments(__doc__)
     library = ctypes.CDLL(str(compare_dynamic.build(options, "zeropoint_encoder")))
-    if options.build_only:
-        return
     import numpy as np
     import torch  # only now: the mask must be in place before
 
@@ -170,11 +168,10 @@ def main() -> None:
     with torch.inference_mode():
         exact = module(torch.from_numpy(x)[None])[0].double().numpy()
     lines = compare_dynamic.heading(f"An encoder of MiniLM's size, {ROWS} tokens", options)
+    compare_dynamic.check(ours, exact)
     for one in [*ours, *peers]:
-        error = np.square(one.output().reshape(exact.shape) - exact).sum()
-        taken = times[one.name]
-        lines.append(f"| {one.name} | {taken.best * 1e6:.0f} | {taken.median * 1e6:.0f} | "
-                     f"{10 * np.log10(np.square(exact).sum() / error) if error else 999:.1f} |")
+        sqnr, taken = compare_dynamic.signal_to_noise(one.output().reshape(exact.shape), exact), times[one.name]
+        lines.append(f"| {one.name} | {taken.best * 1e6:.0f} | {taken.median * 1e6:.0f} | {sqnr:.1f} |")
     mine = min(times[one.name].median for one in ours[:2])
     for kind, target in TARGETS.items():
         peer = min(times[one.name].median for one in peers if one.name.startswith(f"ONNX Runtime {kind}"))

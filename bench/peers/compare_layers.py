@@ -60,7 +60,7 @@ def compare_case(library, runtime, case: cases.Case, seconds: float) -> dict:
     errors |= {peer.name: error for peer in peers if (error := error_of(peer, expected)) is not None}
     return {"name": case.name, "operations": case.operations, "peak": peak.result(), "times": times, "errors": errors,
             "errors with gaussian weights": errors_of_peers(runtime, case, own["gaussian"]),
-            "taken": {layer.name: layer.description() for layer in layers.values()},
+            "taken": {layer.name: layer.algorithm() for layer in layers.values()},
             "packed": {layer.name: layer.packed_bytes() for layer in layers.values()}}
 
 

@@ -88,7 +88,7 @@ def algorithm_table(layers: list[dict]) -> str:
         cells = [f"{layer['taken'][name]}; {layer['packed'][name]:,}" for name in OWN_COLUMNS]
         rows.append([layer["name"], *("the same" if i and cell == cells[i - 1] else cell
                                       for i, cell in enumerate(cells))])
-    return table(["algorithm, panels, packed bytes", *OWN_COLUMNS], rows)
+    return table(["algorithm, packed bytes", *OWN_COLUMNS], rows)
 
 
 def rates(layers: list[dict]) -> str:

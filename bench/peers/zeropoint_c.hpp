@@ -12,15 +12,14 @@ int zp_case_count();
 const char* zp_case_name(int index);
 void zp_case_extents(int index, int extents[11]);
 
-/// Packs OHWI weights with a bias and a scale for each output channel. `range`: 0 any codes, 1 weights in [-8, 7],
-/// 2 activations in [0, 127].
-void* zp_layer_new(int index, int range, const std::int8_t* weights, const std::int32_t* bias, const float* w_scale,
-                   float x_scale, int x_zero_point, float y_scale, int y_zero_point);
+/// Quantizes and packs weights, out channels x in channels x height x width, and a bias for each output channel, all floats.
+/// `range`: 0 weights of 8 bits, 1 of 4 bits, 2 activations of 7 bits.
+void* zp_layer_new(int index, int range, const float* weights, const float* bias, float x_scale, int x_zero_point,
+                   float y_scale, int y_zero_point);
 void zp_layer_run(void* layer, const std::uint8_t* x, std::uint8_t* y, int repeats);
 /// Packed weights, biases and scales.
 long zp_layer_packed_bytes(const void* layer);
-/// The algorithm taken, and how many panels of output channels took which kernel.
-const char* zp_layer_description(const void* layer);
+const char* zp_layer_algorithm(const void* layer);
 void zp_layer_delete(void* layer);
 
 /// One burst of the machine's limit in GOPS, see bench/support/peak.hpp: 0 int16 pairs, 1 byte quads.

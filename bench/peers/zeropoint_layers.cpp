@@ -1,86 +1,23 @@
-// Single layers behind the C interface.
+// Single layers behind the C interface: the ones that a program makes for itself, of float weights.
 #include "zeropoint_c.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
-#include <iterator>
-#include <string>
-#include <utility>
+#include <memory>
+#include <span>
 
-#include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/operators/algorithm.hpp>
-#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/layer/static_layers.hpp>
 
 #include "../support/peak.hpp"
 
 namespace {
 
-namespace kernel = zp::kernel;
-using arch = zp::default_architecture;
-
-struct named_geometry {
-    const char* name;
-    kernel::conv2d_geometry geometry;
-};
-
-/// A matrix of `rows` rows is an image of one column.
-constexpr kernel::conv2d_geometry matrix_product(int rows, int columns, int depth) {
-    return {.in = {rows, 1, depth}, .out = {rows, 1, columns}};
-}
-constexpr kernel::conv2d_geometry convolution(int size, int channels, int out_channels, int kernel_size, int stride = 1,
-                                              int groups = 1) {
-    const int padding = kernel_size / 2, out = (size + 2 * padding - kernel_size) / stride + 1;
-    return {.in = {size, size, channels},
-            .out = {out, out, out_channels},
-            .kernel_height = kernel_size,
-            .kernel_width = kernel_size,
-            .stride_height = stride,
-            .stride_width = stride,
-            .padding_top = padding,
-            .padding_left = padding,
-            .groups = groups};
-}
-
-constexpr std::array cases{
-    named_geometry{"gemm 1x16x16", matrix_product(1, 16, 16)},
-    named_geometry{"gemm 1x64x64", matrix_product(1, 64, 64)},
-    named_geometry{"gemm 8x32x32", matrix_product(8, 32, 32)},
-    named_geometry{"gemm 16x64x64", matrix_product(16, 64, 64)},
-    named_geometry{"gemm 1x256x256", matrix_product(1, 256, 256)},
-    named_geometry{"gemm 1x1024x1024", matrix_product(1, 1024, 1024)},
-    named_geometry{"gemm 1x4096x4096", matrix_product(1, 4096, 4096)},
-    named_geometry{"gemm 4x1024x1024", matrix_product(4, 1024, 1024)},
-    named_geometry{"gemm 16x1024x1024", matrix_product(16, 1024, 1024)},
-    named_geometry{"gemm 64x768x768", matrix_product(64, 768, 768)},
-    named_geometry{"gemm 128x768x3072", matrix_product(128, 768, 3072)},
-    named_geometry{"gemm 512x512x512", matrix_product(512, 512, 512)},
-    named_geometry{"gemm 1024x1024x1024", matrix_product(1024, 1024, 1024)},
-    named_geometry{"gemm 3136x64x64", matrix_product(3136, 64, 64)},
-    named_geometry{"gemm 12544x64x147", matrix_product(12544, 64, 147)},
-    named_geometry{"3x3 56x56 64", convolution(56, 64, 64, 3)},
-    named_geometry{"3x3 28x28 128", convolution(28, 128, 128, 3)},
-    named_geometry{"3x3 14x14 256", convolution(14, 256, 256, 3)},
-    named_geometry{"3x3 7x7 512", convolution(7, 512, 512, 3)},
-    named_geometry{"1x1 56x56 64-256", convolution(56, 64, 256, 1)},
-    named_geometry{"1x1 14x14 384-64", convolution(14, 384, 64, 1)},
-    named_geometry{"1x1 7x7 320-1280", convolution(7, 320, 1280, 1)},
-    named_geometry{"7x7s2 224x224 3-64", convolution(224, 3, 64, 7, 2)},
-    named_geometry{"depthwise 112x112 32", convolution(112, 32, 32, 3, 1, 32)},
-    named_geometry{"depthwise 56x56 144 s2", convolution(56, 144, 144, 3, 2, 144)},
-    named_geometry{"depthwise 14x14 384", convolution(14, 384, 384, 3, 1, 384)},
-};
-
 /// The codes of operands, which their types tell a layer: some kernels are exact for narrow ones only.
 enum class operand_range { eight_bits, four_bit_weights, seven_bit_activations };
 
 struct operands {
-    const std::int8_t* weights;
-    const std::int32_t* bias;
-    const float* w_scale;
+    const float *weights, *bias;
     zp::qparams x, y;
 };
 
@@ -92,132 +29,114 @@ public:
     packed_layer& operator=(const packed_layer&) = delete;
     virtual ~packed_layer() = default;
     virtual void run(const std::uint8_t* x, std::uint8_t* y, int repeats) = 0;
-
-    std::string description;
-    long packed_bytes = 0;
+    virtual const char* algorithm() const = 0;
+    virtual long packed_bytes() const = 0;
 };
 
-/// What a model's rows of an input and of the layer are after convert, under the default policies.
-struct two_rows {
-    zp::node rows[2];
-
-    constexpr two_rows(const kernel::conv2d_geometry& geometry, operand_range range) {
-        zp::node &x = rows[0], &y = rows[1];
-        x.kind = zp::op::input;
-        x.type = y.type = zp::scalar_type::uint8;
-        x.quant_max = range == operand_range::seven_bit_activations ? 127 : 255;
-        x.slot = 0;
-        y.kind = zp::op::conv2d;
-        y.weight_type = zp::scalar_type::int8;
-        y.bias = true;
-        y.input_count = 1;
-        y.in = geometry.in;
-        x.out = geometry.in;
-        y.out = geometry.out;
-        y.window = geometry;
-        y.slot = 1;
-        y.quant_max = 255;
-        y.weight_min = range == operand_range::four_bit_weights ? -8 : -128;
-        y.weight_max = range == operand_range::four_bit_weights ? 7 : 127;
-        y.weights = geometry.depth() * geometry.out.channels;
-        y.channels = geometry.out.channels;
-        y.arena_offset = zp::in_user_output;
-        y.algorithm = zp::choose_algorithm<arch>(y);
-        y.word_weights = zp::takes_words<arch>(y, x);
-    }
-};
-
-std::string describe(const zp::node& row, const std::byte* packed) {
-    const auto seen = kernel::describe_conv2d<arch>(row.window, row.by.algorithm, packed);
-    std::string text = name_of(seen.algorithm);
-    for (std::size_t kind = 0; kind != std::size(seen.panels); ++kind)
-        if (seen.panels[kind] != 0)
-            text += std::string(", ") + std::to_string(seen.panels[kind]) + ' ' +
-                    name_of(static_cast<kernel::panel_kernel>(kind));
-    if (seen.split_panels != 0) text += ", " + std::to_string(seen.split_panels) + " panels split";
-    return text;
-}
-
-/// Packed and run as a model does it, by the same functions.
-template <std::size_t Index, operand_range Range> class static_layer final : public packed_layer {
-    using kernels = zp::quantized_conv2d_kernels<zp::nearest_even, arch>;
-    static constexpr two_rows lowered{cases[Index].geometry, Range};
-    static constexpr const zp::node& row = lowered.rows[1];
-
+template <class Layer> class layer_of final : public packed_layer {
 public:
-    explicit static_layer(const operands& given) : ranges_{given.x, given.y} {
-        const auto count = static_cast<std::size_t>(row.weights.channels);
-        zp::quantized_weights weights;
-        weights.codes.resize(static_cast<std::size_t>(row.weights.count));
-        std::memcpy(weights.codes.data(), given.weights, weights.codes.size());
-        weights.scales.assign(given.w_scale, given.w_scale + count);
-        weights.bias.assign(given.bias, given.bias + count);
-        kernels::template write<zp::needs_of(&row, 1)>(row, lowered.rows[0], weights, given.x, given.y,
-                                                       parameters_.data());
-        description = describe(row, parameters_.data());
-        packed_bytes = kernels::parameter_bytes(row);
-    }
+    layer_of(const operands& given, std::size_t weights)
+        : layer_({given.weights, weights}, {given.bias, channels}, given.x, given.y) {}
     void run(const std::uint8_t* x, std::uint8_t* y, int repeats) override {
-        const zp::context c{lowered.rows,
-                            parameters_.data(),
-                            ranges_,
-                            scratch_.data(),
-                            reinterpret_cast<const float*>(x),
-                            reinterpret_cast<float*>(y)};
-        constexpr kernel::linear_extents extents = zp::small_extents(row);
         for (int i = 0; i != repeats; ++i) {
-            if constexpr (extents.rows != 0)
-                kernels::template run_small<std::uint8_t, std::uint8_t, extents.rows, extents.depth, extents.channels,
-                                            row.weights.packed_int16>(row, c);
-            else kernels::template run<std::uint8_t, std::uint8_t, row.by.algorithm>(row, c);
+            layer_.run(x, y, *memory_);
             asm volatile("" ::: "memory");  // every call reads and writes anew
         }
     }
+    const char* algorithm() const override { return name_of(Layer::algorithm); }
+    long packed_bytes() const override { return Layer::parameter_bytes; }
 
 private:
-    zp::qparams ranges_[2];
-    zp::aligned_buffer parameters_{static_cast<std::size_t>(kernels::parameter_bytes(row))};
-    zp::aligned_buffer scratch_{static_cast<std::size_t>(kernels::scratch_bytes(row))};
+    static constexpr auto channels = static_cast<std::size_t>(Layer::output_shape.channels);
+    Layer layer_;
+    std::unique_ptr<typename Layer::workspace> memory_ = std::make_unique<typename Layer::workspace>();
 };
 
-template <std::size_t Index> packed_layer* make(operand_range range, const operands& given) {
+/// A product of Rows x Depth activations, an image of one column, and Columns x Depth weights.
+template <int Rows, int Columns, int Depth> struct product {
+    template <class Policy>
+    using layer = zp::quantized_linear<Depth, Columns, zp::op::none, Policy, zp::default_architecture, Rows>;
+    static constexpr int kernel = 1, stride = 1, groups = 1, depth = Depth;
+};
+template <int Size, int Channels, int OutChannels, int Kernel, int Stride = 1, int Groups = 1> struct convolution {
+    static constexpr int kernel = Kernel, stride = Stride, groups = Groups, depth = Kernel * Kernel * Channels / Groups;
+    static constexpr zp::conv options{
+        .out_channels = OutChannels, .kernel = Kernel, .stride = Stride, .padding = Kernel / 2, .groups = Groups};
+    template <class Policy>
+    using layer = zp::quantized_conv2d<zp::shape{Size, Size, Channels}, options, zp::op::none, Policy>;
+};
+
+template <class Case> packed_layer* make(operand_range range, const operands& given) {
+    const auto made = [&]<class Policy>(Policy) -> packed_layer* {
+        using layer = typename Case::template layer<Policy>;
+        return new layer_of<layer>(given, static_cast<std::size_t>(Case::depth * layer::output_shape.channels));
+    };
     switch (range) {
-        case operand_range::four_bit_weights: return new static_layer<Index, operand_range::four_bit_weights>(given);
+        case operand_range::four_bit_weights: return made(zp::fused_policy<zp::quint8, zp::qint4>());
         case operand_range::seven_bit_activations:
-            return new static_layer<Index, operand_range::seven_bit_activations>(given);
-        default: return new static_layer<Index, operand_range::eight_bits>(given);
+            return made(zp::fused_policy<zp::quint8_reduced, zp::qint8, zp::quint8>());
+        default: return made(zp::fused_policy<>());
     }
 }
 
-using make_function = packed_layer* (*)(operand_range, const operands&);
-template <std::size_t... Index>
-constexpr std::array<make_function, sizeof...(Index)> make_functions(std::index_sequence<Index...>) {
-    return {make<Index>...};
+struct named_case {
+    const char* name;
+    std::array<int, 11> extents;
+    packed_layer* (*make)(operand_range, const operands&);
+};
+template <class Case> constexpr named_case named(const char* name) {
+    using layer = typename Case::template layer<zp::fused_policy<>>;
+    constexpr zp::shape in = layer::input_shape, out = layer::output_shape;
+    return {name,
+            {in.height, in.width, in.channels, out.height, out.width, out.channels, Case::kernel, Case::kernel,
+             Case::stride, Case::kernel / 2, Case::groups},
+            make<Case>};
 }
-constexpr auto makers = make_functions(std::make_index_sequence<cases.size()>());
+
+constexpr named_case cases[] = {
+    named<product<1, 16, 16>>("gemm 1x16x16"),
+    named<product<1, 64, 64>>("gemm 1x64x64"),
+    named<product<8, 32, 32>>("gemm 8x32x32"),
+    named<product<16, 64, 64>>("gemm 16x64x64"),
+    named<product<1, 256, 256>>("gemm 1x256x256"),
+    named<product<1, 1024, 1024>>("gemm 1x1024x1024"),
+    named<product<1, 4096, 4096>>("gemm 1x4096x4096"),
+    named<product<4, 1024, 1024>>("gemm 4x1024x1024"),
+    named<product<16, 1024, 1024>>("gemm 16x1024x1024"),
+    named<product<64, 768, 768>>("gemm 64x768x768"),
+    named<product<128, 768, 3072>>("gemm 128x768x3072"),
+    named<product<512, 512, 512>>("gemm 512x512x512"),
+    named<product<1024, 1024, 1024>>("gemm 1024x1024x1024"),
+    named<product<3136, 64, 64>>("gemm 3136x64x64"),
+    named<product<12544, 64, 147>>("gemm 12544x64x147"),
+    named<convolution<56, 64, 64, 3>>("3x3 56x56 64"),
+    named<convolution<28, 128, 128, 3>>("3x3 28x28 128"),
+    named<convolution<14, 256, 256, 3>>("3x3 14x14 256"),
+    named<convolution<7, 512, 512, 3>>("3x3 7x7 512"),
+    named<convolution<56, 64, 256, 1>>("1x1 56x56 64-256"),
+    named<convolution<14, 384, 64, 1>>("1x1 14x14 384-64"),
+    named<convolution<7, 320, 1280, 1>>("1x1 7x7 320-1280"),
+    named<convolution<224, 3, 64, 7, 2>>("7x7s2 224x224 3-64"),
+    named<convolution<112, 32, 32, 3, 1, 32>>("depthwise 112x112 32"),
+    named<convolution<56, 144, 144, 3, 2, 144>>("depthwise 56x56 144 s2"),
+    named<convolution<14, 384, 384, 3, 1, 384>>("depthwise 14x14 384"),
+};
 
 }  // namespace
 
-int zp_case_count() { return static_cast<int>(cases.size()); }
-const char* zp_case_name(int index) { return cases[static_cast<std::size_t>(index)].name; }
-void zp_case_extents(int index, int extents[11]) {
-    const kernel::conv2d_geometry& g = cases[static_cast<std::size_t>(index)].geometry;
-    const std::array all{g.in.height,     g.in.width,     g.in.channels,   g.out.height,  g.out.width, g.out.channels,
-                         g.kernel_height, g.kernel_width, g.stride_height, g.padding_top, g.groups};
-    std::copy(all.begin(), all.end(), extents);
-}
+int zp_case_count() { return static_cast<int>(std::size(cases)); }
+const char* zp_case_name(int index) { return cases[index].name; }
+void zp_case_extents(int index, int extents[11]) { std::ranges::copy(cases[index].extents, extents); }
 
-void* zp_layer_new(int index, int range, const std::int8_t* weights, const std::int32_t* bias, const float* w_scale,
-                   float x_scale, int x_zero_point, float y_scale, int y_zero_point) {
-    const operands given{weights, bias, w_scale, {x_scale, x_zero_point}, {y_scale, y_zero_point}};
-    return makers[static_cast<std::size_t>(index)](static_cast<operand_range>(range), given);
+void* zp_layer_new(int index, int range, const float* weights, const float* bias, float x_scale, int x_zero_point,
+                   float y_scale, int y_zero_point) {
+    const operands given{weights, bias, {x_scale, x_zero_point}, {y_scale, y_zero_point}};
+    return cases[index].make(static_cast<operand_range>(range), given);
 }
 void zp_layer_run(void* layer, const std::uint8_t* x, std::uint8_t* y, int repeats) {
     static_cast<packed_layer*>(layer)->run(x, y, repeats);
 }
-long zp_layer_packed_bytes(const void* layer) { return static_cast<const packed_layer*>(layer)->packed_bytes; }
-const char* zp_layer_description(const void* layer) {
-    return static_cast<const packed_layer*>(layer)->description.c_str();
-}
+long zp_layer_packed_bytes(const void* layer) { return static_cast<const packed_layer*>(layer)->packed_bytes(); }
+const char* zp_layer_algorithm(const void* layer) { return static_cast<const packed_layer*>(layer)->algorithm(); }
 void zp_layer_delete(void* layer) { delete static_cast<packed_layer*>(layer); }
 double zp_peak(int kind) { return bench::measure_peak(kind == 0 ? bench::peak::dot2 : bench::peak::dot4); }

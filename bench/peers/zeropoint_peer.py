@@ -1,4 +1,5 @@
-"""zeropoint as a shared library: built here, called through the C interface of zeropoint_c.hpp."""
+"""zeropoint as a shared library: built here or by CMake, called through the C interface of zeropoint_c.hpp."""
+import argparse
 import ctypes
 import hashlib
 import pathlib
@@ -20,13 +21,23 @@ def include_flags(file: pathlib.Path | None) -> list[str]:
     return files[-1].read_text().split()
 
 
-def build(compiler: str, isa: str, flags_file: pathlib.Path | None = None) -> pathlib.Path:
+def built_by_cmake(options: argparse.Namespace, name: str) -> pathlib.Path:
+    library = options.libraries.resolve() / f"lib{name}.so"
+    if not library.exists():
+        raise SystemExit(f"no {library}: cmake --build {options.libraries.parent} --target peers")
+    return library
+
+
+def build(options: argparse.Namespace) -> pathlib.Path:
     """Compiles what has changed since the last time."""
+    if options.libraries:
+        return built_by_cmake(options, "zeropoint_peer")
+    compiler, isa = options.compiler, options.peers_isa
     bench = HERE.parent
     sources = [HERE / "zeropoint_layers.cpp", bench / "support" / "peak.cpp", HERE / "zeropoint_models.cpp",
                *sorted((bench / "models").glob("*.cpp"))]
     headers = [*(ROOT / "include").rglob("*.hpp"), *bench.glob("*/*.hpp")]
-    command = [compiler, "-std=c++20", "-O3", FLAGS[isa], "-fPIC", "-fvisibility=default", *include_flags(flags_file)]
+    command = [compiler, "-std=c++20", "-O3", FLAGS[isa], "-fPIC", "-fvisibility=default", *include_flags(options.include_flags)]
     state = hashlib.sha256(" ".join(command).encode())
     for header in sorted(headers):
         state.update(header.read_bytes())
@@ -52,7 +63,7 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 class Library:
     def __init__(self, path: pathlib.Path):
         self.c = ctypes.CDLL(str(path))
-        for name in ("zp_case_name", "zp_layer_description", "zp_model_name"):
+        for name in ("zp_case_name", "zp_layer_algorithm", "zp_model_name"):
             getattr(self.c, name).restype = ctypes.c_char_p
         for name in ("zp_layer_new", "zp_model_new"):
             getattr(self.c, name).restype = ctypes.c_void_p
@@ -77,10 +88,10 @@ class Layer:
         self.name, self.library = name, library.c
         self.x = np.ascontiguousarray(operands.x)
         self.y = np.empty(case.output_shape, np.uint8)
+        weights = np.ascontiguousarray(operands.real_weights.transpose(0, 3, 1, 2))  # as PyTorch has them
         self.handle = ctypes.c_void_p(self.library.zp_layer_new(
-            case.index, operands.range, pointer(operands.weights), pointer(operands.bias), pointer(operands.w_scale),
-            ctypes.c_float(operands.x_scale), operands.x_zero_point, ctypes.c_float(operands.y_scale),
-            operands.y_zero_point))
+            case.index, operands.range, pointer(weights), pointer(operands.real_bias), ctypes.c_float(operands.x_scale),
+            operands.x_zero_point, ctypes.c_float(operands.y_scale), operands.y_zero_point))
         self.arguments = (self.handle, pointer(self.x), pointer(self.y))
 
     def run(self, repeats: int) -> None:
@@ -89,8 +100,8 @@ class Layer:
     def output(self) -> np.ndarray:
         return self.y
 
-    def description(self) -> str:
-        return self.library.zp_layer_description(self.handle).decode()
+    def algorithm(self) -> str:
+        return self.library.zp_layer_algorithm(self.handle).decode()
 
     def packed_bytes(self) -> int:
         return self.library.zp_layer_packed_bytes(self.handle)

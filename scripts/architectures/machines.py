@@ -25,14 +25,23 @@ class Machine:
         return stopwatch.run([*self.before, str(program)], folder)
 
 
-@functools.cache
-def cpu_flags() -> frozenset[str]:
-    """What Linux says that this machine's processor has."""
+def cpuinfo(*names: str) -> list[str]:
+    """What Linux says of this machine's processors under any of these names."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return frozenset()
-    return frozenset(word for line in lines if line.startswith(("flags", "Features")) for word in line.split(":")[1].split())
+        return []
+    return [line.split(":")[1].strip() for line in lines if line.startswith(names)]
+
+
+@functools.cache
+def cpu_flags() -> frozenset[str]:
+    return frozenset(word for flags in cpuinfo("flags", "Features") for word in flags.split())
+
+
+def processor() -> str:
+    """For people."""
+    return next(iter(cpuinfo("model name")), platform.machine())
 
 
 def emulated(emulator: tuple[str, ...], files: tuple[str, ...] = DATA) -> Machine | None:

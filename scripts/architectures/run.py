@@ -3,7 +3,8 @@
 
     scripts/architectures/run.py --list
     scripts/architectures/run.py --only neon64,rvv256
-    scripts/architectures/run.py --require all          what CI runs: an architecture that did not run is a failure
+    scripts/architectures/run.py --require all          an architecture that did not run is a failure
+    scripts/architectures/run.py --require all --tests in-turn       what CI runs: the tests on those that turn.py names
 
 Two programs an architecture: the doctest cases of tests/core, kernel, scheme, io and model, of two translation units and
 in one static executable, and tests/identity, whose checksum over the committed int8 models has to be that of
@@ -12,12 +13,14 @@ tests/identity/expected.txt. targets.py is the list; install.py brings compilers
 import argparse
 import concurrent.futures
 import dataclasses
+import datetime
 import pathlib
 import re
 import shutil
 import sys
 
 import machines
+import turn
 from pages import with_table
 from processes import Stopwatch
 from targets import COMPILERS, TARGETS, Target
@@ -159,7 +162,8 @@ def print_line(cells: list[str]) -> None:
 
 
 def markdown(lines: list[Line]) -> str:
-    rows = ["| architecture | compiler and flags | machine | tests passed | checksum |", "|---|---|---|---|---|"]
+    rows = [f"On {datetime.date.today()}, on a machine with {machines.processor()}:", "",
+            "| architecture | compiler and flags | machine | tests passed | checksum |", "|---|---|---|---|---|"]
     for line in lines:
         rows.append(f"| {line.target.name} | `{line.command}` | {line.machine} | {line.tests} | {line.checksum} |")
     return "\n".join(rows)
@@ -170,11 +174,14 @@ def main() -> int:
     parser.add_argument("--include-flags", help="response file with -I flags of library and tests; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names, as --list prints them")
     parser.add_argument("--require", default="", help="'all', or comma-separated names: absent is then an error")
-    parser.add_argument("--checksum-only", action="store_true", help="run tests/identity alone: a tenth of the time")
+    parser.add_argument("--tests", choices=("all", "in-turn", "none"), default="all",
+                        help="which architectures run more than tests/identity, which takes a tenth of the time")
+    turn.changes.add_options(parser)
     parser.add_argument("--bochs", action="store_true", help="run in Bochs also what this machine has: minutes a line")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--folder", default=str(ROOT / "build" / "architectures"), help="where objects and programs go")
     parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the table between <!-- runs --> and <!-- /runs -->")
+    parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where that table has one that is none of ours")
     parser.add_argument("--list", action="store_true", help="print the architectures and what this machine has for them")
     options = parser.parse_args()
     names = {target.name for target in TARGETS}
@@ -188,8 +195,12 @@ def main() -> int:
             found, absent = machines.machines_for(target, COMPILERS[target.compiler])
             print_line([target.name, compiler[-1] if compiler else "no compiler", ", ".join(m.name for m in found) or absent])
         return 0
-    if options.update and (options.only or options.checksum_only):
-        parser.error("--update takes the whole table: not with --only or --checksum-only")
+    if options.update and (options.only or options.tests != "all"):
+        parser.error("--update takes the whole table: not with --only or --tests")
+    for problem in (found := turn.problems() + (claims_of(options.check, names) if options.check else [])):
+        print(problem)
+    if found:
+        return 1
     include_flags = options.include_flags
     if include_flags is None:
         found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
@@ -197,24 +208,40 @@ def main() -> int:
             parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
         include_flags = str(found[-1])
     includes = pathlib.Path(include_flags).read_text(encoding="utf-8").splitlines()
-    tests = write_tests(pathlib.Path(options.folder))
-    sources = [IDENTITY] if options.checksum_only else [*tests, IDENTITY, MAIN]
-    return run_all([t for t in TARGETS if t.name in only], required & only, sources, includes, options)
+    return run_all([t for t in TARGETS if t.name in only], required & only, tested(only, options), includes, options)
 
 
-def run_all(targets: list[Target], required: set[str], sources: list[str], includes: list[str], options) -> int:
+def claims_of(page: pathlib.Path, names: set[str]) -> list[str]:
+    """Architectures of the page's table that nothing here runs."""
+    table = re.search(r"<!-- runs -->(.*)<!-- /runs -->", page.read_text(encoding="utf-8"), re.DOTALL)[1]
+    claimed = set(re.findall(r"^\| (\S+) \| `", table, re.MULTILINE))
+    return [f"{page} says that {name} has run, which targets.py does not have" for name in sorted(claimed - names)]
+
+
+def tested(only: set[str], options) -> set[str]:
+    """The names of those that the tests run on."""
+    if options.tests != "in-turn":
+        return only if options.tests == "all" else set()
+    choice = turn.choose(options)
+    print(choice)
+    return only & choice.reasons.keys()
+
+
+def run_all(targets: list[Target], required: set[str], tested: set[str], includes: list[str], options) -> int:
     lines: list[Line] = []
+    sources = [*write_tests(pathlib.Path(options.folder)), IDENTITY, MAIN]
     print(f"random tests try one problem in {FEWER_PROBLEMS}; seconds are of processor time")
     print_line(["architecture", "flags", "machine", "tests", "checksum", "compile s", "run s"])
     skipped = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         finishing = []
-        for target in targets:
+        for target in sorted(targets, key=lambda one: one.name not in tested):  # what takes long begins first
             build = Build(target, pathlib.Path(options.folder), includes)
             if build.command is None:
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
-            finishing.append(pool.submit(compile_and_run, build, sources, options.bochs))
+            needed = sources if target.name in tested else [IDENTITY]
+            finishing.append(pool.submit(compile_and_run, build, needed, options.bochs))
         for future in concurrent.futures.as_completed(finishing):
             for line in future.result():
                 lines.append(line)
@@ -227,13 +254,15 @@ def run_all(targets: list[Target], required: set[str], sources: list[str], inclu
     failed = [line for line in lines if line.problem]
     passed = {line.target.name for line in lines} - {line.target.name for line in failed}
     absent = required - {line.target.name for line in lines}
-    if page := options.update:
+    untested = required & tested - {line.target.name for line in lines if line.tests != "-"}
+    if (page := options.update) and not (failed or absent):
         table = markdown(sorted(lines, key=lambda line: TARGETS.index(line.target)))
         page.write_text(with_table(page.read_text(encoding="utf-8"), "runs", table), encoding="utf-8")
     checksums = {line.checksum for line in lines}
-    print(f"{len(passed)} architectures passed on {len(lines) - len(failed)} machines, {len(failed)} failed, "
-          f"{len(absent)} required and absent; {len(checksums)} checksum{'s' if len(checksums) != 1 else ''}")
-    return 1 if failed or absent or not passed else 0
+    print(f"{len(passed)} architectures passed on {len(lines) - len(failed)} machines, {len(tested & passed)} of them the tests; "
+          f"{len(failed)} failed, {len(absent | untested)} required and absent; "
+          f"{len(checksums)} checksum{'s' if len(checksums) != 1 else ''}")
+    return 1 if failed or absent or untested or not passed else 0
 
 
 if __name__ == "__main__":

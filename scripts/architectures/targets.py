@@ -30,6 +30,8 @@ class Target:
     """One row of the table."""
 
     name: str
+    family: str  # of processors: in every run of CI one row of each is tested
+    headers: tuple[str, ...]  # its own, in kernel/arch: those of its primitives and of the primitives that they build on
     compiler: str
     flags: tuple[str, ...] = ()
     emulator: tuple[str, ...] = ()  # a program of qemu's and its CPU model, ("bochs", model), or ("node",)
@@ -75,45 +77,57 @@ RVV = ("-mrvv-vector-bits=zvl",)
 
 
 def sve(bits: int, name: str, extension: str) -> Target:
-    return Target(f"sve{bits}-{name}", "clang aarch64", (SVE + extension, f"-msve-vector-bits={bits}"),
+    headers = ("sve.hpp", "sve_i8mm.hpp") if extension else ("sve.hpp",)
+    return Target(f"sve{bits}-{name}", "Arm", headers, "clang aarch64", (SVE + extension, f"-msve-vector-bits={bits}"),
                   ("qemu-aarch64", "-cpu", f"max,sve{bits}=on"))
 
 
 def rvv(bits: int) -> Target:
-    return Target(f"rvv{bits}", "clang riscv64", (f"-march=rv64gcv_zvl{bits}b", *RVV),
+    return Target(f"rvv{bits}", "RISC-V", ("rvv.hpp",), "clang riscv64", (f"-march=rv64gcv_zvl{bits}b", *RVV),
                   ("qemu-riscv64", "-cpu", f"rv64,v=true,vlen={bits},vext_spec=v1.0"))
 
 
 def emulated(bits: int) -> Target:
-    return Target(f"emulated<{bits}>", "clang x86-64", ("-DXSIMD_WITH_EMULATED=1", default_arch(f"xsimd::emulated<{bits}>")))
+    return Target(f"emulated<{bits}>", "portable", ("emulated.hpp",), "clang x86-64",
+                  ("-DXSIMD_WITH_EMULATED=1", default_arch(f"xsimd::emulated<{bits}>")))
 
 
 TARGETS = (
-    Target("portable", "gcc x86-64", (default_arch("xsimd::unavailable"),)),
-    Target("portable-riscv64", "clang riscv64", ("-march=rv64gc",), ("qemu-riscv64", "-cpu", "rv64,v=false")),
+    Target("portable", "portable", ("portable.hpp",), "gcc x86-64", (default_arch("xsimd::unavailable"),)),
+    Target("portable-riscv64", "portable", ("portable.hpp",),
+           "clang riscv64", ("-march=rv64gc",), ("qemu-riscv64", "-cpu", "rv64,v=false")),
     emulated(128), emulated(256), emulated(512),
-    Target("sse2", "gcc x86-64", (), ("qemu-x86_64", "-cpu", "qemu64")),
-    Target("ssse3", "clang x86-64", ("-mssse3",), ("qemu-x86_64", "-cpu", "core2duo"), ("ssse3",)),
-    Target("sse4.1", "clang x86-64", ("-msse4.1",), ("qemu-x86_64", "-cpu", "Penryn"), ("sse4_1",)),
-    Target("avx2+fma", "clang x86-64", AVX2, ("qemu-x86_64", "-cpu", "max"), ("avx2", "fma")),
-    Target("avx-vnni", "clang x86-64", (*AVX2, "-mavxvnni"), ("bochs", "arrow_lake"), ("avx2", "fma", "avx_vnni")),
-    Target("avx512bw", "clang x86-64", (*AVX2, *AVX512BW), ("bochs", "corei7_skylake_x"),
+    Target("sse2", "x86-64", ("sse.hpp",), "gcc x86-64", (), ("qemu-x86_64", "-cpu", "qemu64")),
+    Target("ssse3", "x86-64", ("sse.hpp",),
+           "clang x86-64", ("-mssse3",), ("qemu-x86_64", "-cpu", "core2duo"), ("ssse3",)),
+    Target("sse4.1", "x86-64", ("sse.hpp",),
+           "clang x86-64", ("-msse4.1",), ("qemu-x86_64", "-cpu", "Penryn"), ("sse4_1",)),
+    Target("avx2+fma", "x86-64", ("avx2.hpp",), "clang x86-64", AVX2, ("qemu-x86_64", "-cpu", "max"), ("avx2", "fma")),
+    Target("avx-vnni", "x86-64", ("avx2.hpp", "avx_vnni.hpp"),
+           "clang x86-64", (*AVX2, "-mavxvnni"), ("bochs", "arrow_lake"), ("avx2", "fma", "avx_vnni")),
+    Target("avx512bw", "x86-64", ("avx512bw.hpp",), "clang x86-64", (*AVX2, *AVX512BW), ("bochs", "corei7_skylake_x"),
            ("avx512f", "avx512cd", "avx512dq", "avx512bw")),
-    Target("avx512vnni<avx512bw>", "clang x86-64", (*AVX2, *AVX512BW, "-mavx512vl", "-mavx512vnni"),
+    Target("avx512vnni<avx512bw>", "x86-64", ("avx512bw.hpp", "avx512_vnni.hpp"),
+           "clang x86-64", (*AVX2, *AVX512BW, "-mavx512vl", "-mavx512vnni"),
            ("bochs", "corei7_icelake_u"), ("avx512f", "avx512cd", "avx512dq", "avx512bw", "avx512vl", "avx512_vnni")),
-    Target("avx512vnni<avx512vbmi2>", "clang x86-64", ("-march=icelake-client",), ("bochs", "tigerlake"),
+    Target("avx512vnni<avx512vbmi2>", "x86-64", ("avx512bw.hpp", "avx512_vnni.hpp"),
+           "clang x86-64", ("-march=icelake-client",), ("bochs", "tigerlake"),
            ("avx512_vnni", "avx512_vbmi2", "avx512_vpopcntdq", "vaes", "gfni")),
-    Target("neon32", "gcc arm", ("-march=armv7-a", "-mfpu=neon-vfpv4"), ("qemu-arm", "-cpu", "cortex-a15")),
-    Target("neon64", "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53")),
-    Target("dotprod", "clang aarch64", ("-march=armv8.2-a+dotprod",), ("qemu-aarch64", "-cpu", "cortex-a76")),
-    Target("i8mm", "clang aarch64", ("-march=armv8.2-a+dotprod+i8mm",), ("qemu-aarch64", "-cpu", "max,sve=off")),
+    Target("neon32", "Arm", ("neon.hpp", "neon_bytes.hpp"),
+           "gcc arm", ("-march=armv7-a", "-mfpu=neon-vfpv4"), ("qemu-arm", "-cpu", "cortex-a15")),
+    Target("neon64", "Arm", ("neon.hpp", "neon_bytes.hpp"),
+           "gcc aarch64", ("-march=armv8-a",), ("qemu-aarch64", "-cpu", "cortex-a53")),
+    Target("dotprod", "Arm", ("neon.hpp", "neon64_dotprod.hpp"),
+           "clang aarch64", ("-march=armv8.2-a+dotprod",), ("qemu-aarch64", "-cpu", "cortex-a76")),
+    Target("i8mm", "Arm", ("neon.hpp", "neon64_dotprod.hpp", "neon64_i8mm.hpp"),
+           "clang aarch64", ("-march=armv8.2-a+dotprod+i8mm",), ("qemu-aarch64", "-cpu", "max,sve=off")),
     sve(128, "dot", ""), sve(256, "dot", ""), sve(512, "dot", ""),
     sve(128, "i8mm", "+i8mm"), sve(256, "i8mm", "+i8mm"), sve(512, "i8mm", "+i8mm"),
     rvv(128), rvv(256), rvv(512),
-    Target("vsx", "clang powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9")),
+    Target("vsx", "POWER, z", ("vsx.hpp",), "clang powerpc64le", ("-mcpu=power8", "-mvsx"), ("qemu-ppc64le", "-cpu", "power9")),
     # Not Clang: it asks for infinities by xststdcsp, for which qemu 7.2 takes denormal floats.
-    Target("vsx-power9", "gcc powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
-    Target("vxe", "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max")),
-    Target("wasm-simd128", "emscripten", ("-msimd128",), ("node",)),
-    Target("wasm-relaxed", "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node",)),
+    Target("vsx-power9", "POWER, z", ("vsx.hpp",), "gcc powerpc64le", ("-mcpu=power9",), ("qemu-ppc64le", "-cpu", "power9")),
+    Target("vxe", "POWER, z", ("vxe.hpp",), "gcc s390x", ("-march=z14", "-mzvector"), ("qemu-s390x", "-cpu", "max")),
+    Target("wasm-simd128", "WebAssembly", ("wasm.hpp",), "emscripten", ("-msimd128",), ("node",)),
+    Target("wasm-relaxed", "WebAssembly", ("wasm.hpp",), "emscripten", ("-msimd128", "-mrelaxed-simd"), ("node",)),
 )
