@@ -56,21 +56,23 @@ profile measure(models::timed_model& model) {
 }
 
 /// "32x32x64, 3x3/2 -> 16x16x128".
-std::string geometry_of(const zp::node& row) {
-    std::string text = zp::to_string(row.in);
-    const zp::kernel::conv2d_geometry& g = row.window;
+std::string geometry_of(const zp::node_view& v) {
+    std::string text = zp::to_string(v.x_shape());
+    zp::kernel::conv2d_geometry g;
+    if (v.n.op->geometry != nullptr) g = v.n.op->geometry(v);
+    else if (v.n.op->option_names.data() == zp::window2d::names) g = zp::geometry_of_window(v);
     if (g.taps() > 1 || g.stride_width > 1) {
         text += ", " + std::to_string(g.kernel_height) + "x" + std::to_string(g.kernel_width);
         if (g.stride_width > 1) text += "/" + std::to_string(g.stride_width);
         if (g.groups > 1) text += " in " + std::to_string(g.groups) + " groups";
     }
-    return text + " -> " + zp::to_string(row.out.extents);
+    return text + " -> " + zp::to_string(v.y_shape());
 }
 
 /// The algorithm of a weighted row, and how many of its panels have each kind.
-std::string kernels_of(const zp::node& row, const std::byte* parameters) {
-    if (!row.op->multiplies) return "";
-    const auto what = zp::kernel::describe_conv2d<arch>(row.window, row.by.algorithm, parameters + row.at.parameter_offset);
+std::string kernels_of(const zp::node_view& v, const std::byte* parameters) {
+    if (!v.n.op->multiplies) return "";
+    const auto what = zp::operators::describe_filters<arch>(v, parameters + v.n.at.parameter_offset);
     std::string text = zp::kernel::name_of(what.algorithm);
     for (int kind = 0; kind != zp::kernel::panel_kernels; ++kind) {
         if (what.panels[kind] == 0) continue;
@@ -100,11 +102,11 @@ void print(models::timed_model& model, const profile& times, int most) {
     for (int i = 0; i != std::min(most, static_cast<int>(order.size())); ++i) {
         const int number = order[static_cast<std::size_t>(i)];
         const zp::node& row = rows[static_cast<std::size_t>(number)];
+        const zp::node_view v{rows.data(), row};
         const double work = row.op->multiplies ? static_cast<double>(row.weights.count) * row.out.extents.pixels() : 0;
         const double rate = 2 * work / best(number);
-        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, row.op->kind->name,
-                    geometry_of(row).c_str(), kernels_of(row, model.int8_parameters()).c_str(), best(number) / 1e3,
-                    100 * best(number) / sum);
+        std::printf("| %d %s | %s | %s | %s | %.2f | %.1f%% |", number, row.name, row.op->name, geometry_of(v).c_str(),
+                    kernels_of(v, model.int8_parameters()).c_str(), best(number) / 1e3, 100 * best(number) / sum);
         if (work != 0) std::printf(" %.2f | %.0f | %.0f%% |\n", work / 1e6, rate, 100 * rate / times.peak);
         else std::printf(" | | |\n");
     }

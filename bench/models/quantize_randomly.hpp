@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/fuse.hpp>
@@ -50,19 +51,22 @@ template <class Net> zp::float_model<Net> with_random_weights(std::uint64_t seed
     random_numbers random(seed);
     for (const zp::node& row : model.rows()) {
         auto* block = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
+        const zp::parameter_list list = zp::parameters_of({model.rows().data(), row});
+        const auto fill = [&](int array, float low, float high) {
+            float* values = block + list.offset_of(array);
+            for (int i = 0; i != list.arrays[array].size(); ++i) values[i] = random.uniform(low, high);
+        };
         if (row.op->kind == &zp::op::batch_norm) {
-            const auto norm = zp::view_of_batch_norm(row, block);
-            for (float& value : norm.weight) value = random.uniform(0.75f, 1.25f);
-            for (float& value : norm.bias) value = random.uniform(-0.25f, 0.25f);
-            for (float& value : norm.running_mean) value = random.uniform(-0.25f, 0.25f);
-            for (float& value : norm.running_var) value = random.uniform(0.75f, 1.25f);
+            fill(0, 0.75f, 1.25f);   // weight
+            fill(1, -0.25f, 0.25f);  // bias
+            fill(2, -0.25f, 0.25f);  // running_mean
+            fill(3, 0.75f, 1.25f);   // running_var
         } else if (row.op->multiplies) {
             const float deviation =
                 std::sqrt(2.0f * static_cast<float>(row.weights.channels) / static_cast<float>(row.weights.count));
             for (float& value : std::span(block, static_cast<std::size_t>(row.weights.count)))
                 value = deviation * random.gaussian();
-            for (int c = 0; row.weights.has_bias && c != row.weights.channels; ++c)
-                block[zp::bias_offset(row) + c] = random.uniform(-0.25f, 0.25f);
+            if (row.weights.has_bias) fill(1, -0.25f, 0.25f);
         }
     }
     return model;

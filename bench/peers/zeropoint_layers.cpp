@@ -13,7 +13,8 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/conv2d.hpp>
 #include <zeropoint/operators/algorithm.hpp>
-#include <zeropoint/operators/matrix.hpp>
+#include <zeropoint/operators/conv2d.hpp>
+#include <zeropoint/operators/input.hpp>
 
 #include "../support/peak.hpp"
 
@@ -97,38 +98,37 @@ public:
     long packed_bytes = 0;
 };
 
-/// What a model's rows of an input and of the layer are after convert, under the default policies.
-struct two_rows {
-    zp::node rows[2];
-
-    constexpr two_rows(const kernel::conv2d_geometry& geometry, operand_range range) {
-        zp::node &x = rows[0], &y = rows[1];
-        x.kind = zp::op::input;
-        x.type = y.type = zp::scalar_type::uint8;
-        x.quant_max = range == operand_range::seven_bit_activations ? 127 : 255;
-        x.slot = 0;
-        y.kind = zp::op::conv2d;
-        y.weight_type = zp::scalar_type::int8;
-        y.bias = true;
-        y.input_count = 1;
-        y.in = geometry.in;
-        x.out = geometry.in;
-        y.out = geometry.out;
-        y.window = geometry;
-        y.slot = 1;
-        y.quant_max = 255;
-        y.weight_min = range == operand_range::four_bit_weights ? -8 : -128;
-        y.weight_max = range == operand_range::four_bit_weights ? 7 : 127;
-        y.weights = geometry.depth() * geometry.out.channels;
-        y.channels = geometry.out.channels;
-        y.arena_offset = zp::in_user_output;
-        y.algorithm = zp::choose_algorithm<arch>(y);
-        y.word_weights = zp::takes_words<arch>(y, x);
-    }
+/// A stage of two nodes, an input and the layer, as they are after convert under the default policies.
+template <std::size_t Index, operand_range Range> struct two_nodes {
+    using architecture = arch;
+    using policies = zp::stage_policies<zp::nearest_even, void>;
+    static constexpr zp::graph<2> loose = [] {
+        const kernel::conv2d_geometry& g = cases[Index].geometry;
+        zp::graph<2> graph;
+        zp::builder b(graph.nodes, 2);
+        b.conv2d(b.input(g.in), "",
+                 {.out_channels = g.out.channels,
+                  .kernel = {g.kernel_height, g.kernel_width},
+                  .stride = {g.stride_height, g.stride_width},
+                  .padding = {g.padding_top, g.padding_left},
+                  .groups = g.groups});
+        graph.size = b.size;
+        zp::node &x = graph.nodes[0], &y = graph.nodes[1];
+        x.out.storage = y.out.storage = zp::scalar_type::uint8;
+        x.out.quant_max = Range == operand_range::seven_bit_activations ? 127 : 255;
+        y.out.quant_max = 255;
+        x.out.qparams_id = 0;
+        y.out.qparams_id = 1;
+        y.weights.storage = y.weights.products = zp::scalar_type::int8;
+        y.weights.quant_min = Range == operand_range::four_bit_weights ? -8 : -128;
+        y.weights.quant_max = Range == operand_range::four_bit_weights ? 7 : 127;
+        y.at.arena_offset = zp::in_user_output;
+        return zp::choose_algorithms<arch>(graph, [](const zp::node&) { return zp::balanced; });
+    }();
 };
 
-std::string describe(const zp::node& row, const std::byte* packed) {
-    const auto seen = kernel::describe_conv2d<arch>(row.window, row.by.algorithm, packed);
+std::string describe(const zp::node_view& v, const std::byte* packed) {
+    const auto seen = zp::operators::describe_filters<arch>(v, packed);
     std::string text = name_of(seen.algorithm);
     for (std::size_t kind = 0; kind != std::size(seen.panels); ++kind)
         if (seen.panels[kind] != 0)
@@ -140,44 +140,46 @@ std::string describe(const zp::node& row, const std::byte* packed) {
 
 /// Packed and run as a model does it, by the same functions.
 template <std::size_t Index, operand_range Range> class static_layer final : public packed_layer {
-    using kernels = zp::quantized_conv2d_kernels<zp::nearest_even, arch>;
-    static constexpr two_rows lowered{cases[Index].geometry, Range};
-    static constexpr const zp::node& row = lowered.rows[1];
+    using stage = two_nodes<Index, Range>;
+    using form = zp::form_at<stage, 1>;
+    static constexpr zp::graph<2> lowered = [] {
+        zp::graph<2> graph = stage::loose;
+        graph.nodes[1].at.parameter_bytes = form::parameter_bytes(graph.view(1));
+        for (zp::node& n : graph.nodes) n.rules = nullptr;
+        return graph;
+    }();
+    static constexpr const zp::node& row = lowered.nodes[1];
 
 public:
     explicit static_layer(const operands& given) : ranges_{given.x, given.y} {
         const auto count = static_cast<std::size_t>(row.weights.channels);
-        zp::quantized_weights weights;
+        zp::node_parameters parameters;
+        zp::quantized_weights& weights = parameters.matrices.emplace_back();
         weights.codes.resize(static_cast<std::size_t>(row.weights.count));
         std::memcpy(weights.codes.data(), given.weights, weights.codes.size());
         weights.scales.assign(given.w_scale, given.w_scale + count);
         weights.bias.assign(given.bias, given.bias + count);
-        kernels::template write<zp::needs_of(&row, 1)>(row, lowered.rows[0], weights, given.x, given.y,
-                                                       parameters_.data());
-        description = describe(row, parameters_.data());
-        packed_bytes = kernels::parameter_bytes(row);
+        form::pack({lowered.view(1), ranges_, parameters_.data()}, parameters);
+        description = describe(lowered.view(1), parameters_.data());
+        packed_bytes = row.at.parameter_bytes;
     }
     void run(const std::uint8_t* x, std::uint8_t* y, int repeats) override {
-        const zp::context c{lowered.rows,
+        const zp::context c{lowered.nodes,
                             parameters_.data(),
                             ranges_,
                             scratch_.data(),
                             reinterpret_cast<const float*>(x),
                             reinterpret_cast<float*>(y)};
-        constexpr kernel::linear_extents extents = zp::small_extents(row);
         for (int i = 0; i != repeats; ++i) {
-            if constexpr (extents.rows != 0)
-                kernels::template run_small<std::uint8_t, std::uint8_t, extents.rows, extents.depth, extents.channels,
-                                            row.weights.packed_int16>(row, c);
-            else kernels::template run<std::uint8_t, std::uint8_t, row.by.algorithm>(row, c);
+            form::run(row, c);
             asm volatile("" ::: "memory");  // every call reads and writes anew
         }
     }
 
 private:
     zp::qparams ranges_[2];
-    zp::aligned_buffer parameters_{static_cast<std::size_t>(kernels::parameter_bytes(row))};
-    zp::aligned_buffer scratch_{static_cast<std::size_t>(kernels::scratch_bytes(row))};
+    zp::aligned_buffer parameters_{static_cast<std::size_t>(row.at.parameter_bytes)};
+    zp::aligned_buffer scratch_{static_cast<std::size_t>(form::scratch_bytes(lowered.view(1)))};
 };
 
 template <std::size_t Index> packed_layer* make(operand_range range, const operands& given) {

@@ -27,9 +27,10 @@ struct net
 /// The identity in the first three channels, the fourth always zero.
 zp::float_model<net> trained() {
     auto model = made_up::network<net>(1);
-    auto* filters = reinterpret_cast<float*>(model.parameters() + model.rows()[1].at.parameter_offset);
-    for (int i = 0; i != 12; ++i) filters[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
-    for (int c = 0; c != 4; ++c) filters[zp::bias_offset(model.rows()[1]) + c] = c == 3 ? -1.0f : 0.0f;
+    const auto filters = zp_test::array_of(model, model.rows()[1], 0),
+               bias = zp_test::array_of(model, model.rows()[1], 1);
+    for (std::size_t i = 0; i != 12; ++i) filters[i] = i / 3 == i % 3 ? 1.0f : 0.0f;
+    for (std::size_t c = 0; c != 4; ++c) bias[c] = c == 3 ? -1.0f : 0.0f;
     return model;
 }
 std::string names(const zp::calibration_report& report) {
