@@ -3,7 +3,7 @@
 round. Usage: check_operator_sweep.py [--update <test program>]
 
 The sweep is tests/workflow/operator_sweep*.cpp: each `entry<"name", Layer>` there runs in float32 and in int8. A layer is a
-type of the vocabulary's headers that appends rows. --update runs the program (test_workflow) and writes what it printed into
+type of the headers in operators/ that appends nodes. --update runs the program (test_workflow) and writes what it printed into
 docs/accuracy.md.
 """
 import os
@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ROOT / "include/zeropoint/layer"
-HEADERS = [LAYERS / "vocabulary.hpp", LAYERS / "activations.hpp", ROOT / "include/zeropoint/model/composition.hpp"]
+INCLUDE = ROOT / "include/zeropoint"
+HEADERS = [INCLUDE / "model/composition.hpp"]
 PAGE = ROOT / "docs/accuracy.md"
 BASE = re.compile(r"\s*:\s*(?:operators::)?(\w+)")
 TABLE = re.compile(r"(?<=<!-- sweep -->\n).*?(?=<!-- /sweep -->)", re.DOTALL)
@@ -22,9 +22,6 @@ TABLE = re.compile(r"(?<=<!-- sweep -->\n).*?(?=<!-- /sweep -->)", re.DOTALL)
 # What is in those headers and no layer that computes, or what others of them are made of.
 NO_LAYERS = {
     "model": "a whole network",
-    "elementwise": "the base of activations",
-    "pool1d": "the base of pools",
-    "pool2d": "the base of pools",
     "quant_stub": "where the quantized region begins",
     "dequant_stub": "where the quantized region ends",
     "named": "gives a name",
@@ -53,7 +50,7 @@ BY_THEMSELVES = {
 def layers() -> set[str]:
     """Names of the types that append rows: they have `lower`, or derive from one that does."""
     bodies: dict[str, str] = {}
-    for header in HEADERS + sorted((LAYERS / "operators").glob("*.hpp")):
+    for header in HEADERS + sorted((INCLUDE / "operators").glob("*.hpp")):
         text = header.read_text(encoding="utf-8")
         text = re.sub(r"namespace (operators|detail) \{\n.*?\n\}  // namespace \1\n", "", text, flags=re.DOTALL)
         text = re.sub(r"//[^\n]*", "", text)
@@ -118,7 +115,7 @@ def main() -> int:
         f"layer {name}: add an entry to tests/workflow/operator_sweep*.cpp"
         for name in sorted(all_layers - used - NO_LAYERS.keys())
     ]
-    errors += [f"{name} is no layer of the vocabulary any more" for name in sorted(NO_LAYERS.keys() - all_layers)]
+    errors += [f"{name} is no layer any more" for name in sorted(NO_LAYERS.keys() - all_layers)]
     rows = rows_of_operators()
     for operator, ours in rows:
         if not ours & used and not ours & BY_THEMSELVES.keys():

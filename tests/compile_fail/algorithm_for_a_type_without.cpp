@@ -1,11 +1,12 @@
 // expect: for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, zp::op::conv_transpose3d and zp::op::linear layers have algorithms to choose from
 #include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/operators/common.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL
-inline constexpr zp::op kind = zp::op::max_pool2d;
+inline constexpr const zp::operator_kind& kind = zp::op::max_pool2d;
 #else
-inline constexpr zp::op kind = zp::op::linear;
+inline constexpr const zp::operator_kind& kind = zp::op::linear;
 #endif
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,

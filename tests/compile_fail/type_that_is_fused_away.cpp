@@ -4,9 +4,9 @@
 #include <zeropoint/workflow/stages.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL
-constexpr zp::op selected = zp::op::relu;
+constexpr const zp::operator_kind& selected = zp::op::relu;
 #else
-constexpr zp::op selected = zp::op::conv2d;
+constexpr const zp::operator_kind& selected = zp::op::conv2d;
 #endif
 struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv1", zp::conv{.out_channels = 2}>, zp::relu> {};
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,

@@ -98,9 +98,8 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
         const auto scale = golden.values<float>(group + "/scale");
         const auto zero_point = golden.values<std::int32_t>(group + "/zero_point");
         const zp::qparams ranges[] = {{scale[0], zero_point[0]}, {scale[1], zero_point[1]}};
-        constexpr zp::operators::matrix_key key =
-            zp_test::with_algorithm(zp_test::key_of_bytes(zp::filter_kernels::conv_transpose2d),
-                                    kernel::conv2d_algorithm::implicit_gemm);
+        constexpr zp::operators::matrix_key key = zp_test::with_algorithm(
+            zp_test::key_of_bytes(zp::filter_kernels::conv_transpose2d), kernel::conv2d_algorithm::implicit_gemm);
         using form = zp_test::matrix_form<key, zp::float_bias>;
         row.at.parameter_bytes = form::parameter_bytes(v);
         zp::aligned_buffer block(static_cast<std::size_t>(row.at.parameter_bytes));

@@ -75,15 +75,16 @@ TEST_CASE("operator_parity_words: layers have LiteRT's codes") {
     image.padding_top = image.padding_left = 1;
     std::string group = "CONV_2D/int16";
     auto weights = file.values<std::int8_t>(group + "/weight");
-    CHECK(
-        (computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv2d, false>(file, group, image, weights) == codes(file, group)));
+    CHECK((computed<conv2d_algorithm::implicit_gemm, zp::filter_kernels::conv2d, false>(file, group, image, weights) ==
+           codes(file, group)));
     group = "DEPTHWISE_CONV_2D/int16";
     image.out.channels = image.groups = 4;
     const auto taps = file.values<std::int8_t>(group + "/weight");
     weights.clear();
     for (std::size_t c = 0; c != 4; ++c)
         for (std::size_t tap = 0; tap != 9; ++tap) weights.push_back(taps[4 * tap + c]);
-    CHECK((computed<conv2d_algorithm::depthwise, zp::filter_kernels::conv2d, false>(file, group, image, weights) == codes(file, group)));
+    CHECK((computed<conv2d_algorithm::depthwise, zp::filter_kernels::conv2d, false>(file, group, image, weights) ==
+           codes(file, group)));
     group = "TRANSPOSE_CONV/int16";
     zp::kernel::conv_transpose2d_geometry transposed{.in = {3, 4, 5}, .out = {6, 8, 6}};
     transposed.kernel_height = transposed.kernel_width = 3;

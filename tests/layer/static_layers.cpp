@@ -15,7 +15,7 @@
 namespace {
 
 using zp::conv;
-using zp::op;
+namespace op = zp::op;
 using zp::shape;
 
 /// One output of a convolution whose weights are in PyTorch's order, from the formula: see the numerics contract.

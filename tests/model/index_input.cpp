@@ -47,7 +47,8 @@ template <class Error, class Call> std::string error_of(Call call) {
 }
 
 template <class Network> float* table_of(Network& model, int row) {
-    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
+    return reinterpret_cast<float*>(model.parameters() +
+                                    model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
 }
 
 }  // namespace

@@ -82,9 +82,7 @@ struct two_outputs {
 };
 struct too_many {
     static constexpr int nodes = 2;
-    static constexpr void lower(zp::builder& b) {
-        zp::relu::lower(b, zp::relu::lower(b, b.input({1, 1, 4})));
-    }
+    static constexpr void lower(zp::builder& b) { zp::relu::lower(b, zp::relu::lower(b, b.input({1, 1, 4}))); }
 };
 
 template <class... Layers> struct small : zp::model<zp::input<4, 4, 6>, Layers...> {};
@@ -94,9 +92,9 @@ template <class... Layers> struct small : zp::model<zp::input<4, 4, 6>, Layers..
 TEST_CASE("source: every layer becomes a row with its deduced shape") {
     CHECK(kinds<every_layer>() ==
           std::vector<std::string>{"input",   "quant_stub", "conv2d", "batch_norm",          "relu",
-                      "conv2d",  "relu6",      "conv2d", "leaky_relu",          "max_pool2d",
-                      "sigmoid", "avg_pool2d", "tanh",   "adaptive_avg_pool2d", "hardswish",
-                      "flatten", "dropout",    "linear", "batch_norm",          "dequant_stub"});
+                                   "conv2d",  "relu6",      "conv2d", "leaky_relu",          "max_pool2d",
+                                   "sigmoid", "avg_pool2d", "tanh",   "adaptive_avg_pool2d", "hardswish",
+                                   "flatten", "dropout",    "linear", "batch_norm",          "dequant_stub"});
     CHECK(shapes<every_layer>() == std::vector<shape>{{16, 12, 3}, {16, 12, 3}, {8, 6, 8},  {8, 6, 8},  {8, 6, 8},
                                                       {8, 6, 8},   {8, 6, 8},   {8, 4, 4},  {8, 4, 4},  {4, 2, 4},
                                                       {4, 2, 4},   {2, 1, 4},   {2, 1, 4},  {2, 1, 4},  {2, 1, 4},
@@ -138,7 +136,7 @@ TEST_CASE("source: rows carry the names of their layers") {
 
 TEST_CASE("source: nested residuals, concat and add_relu read the right rows") {
     CHECK(kinds<nested>() == std::vector<std::string>{"input", "conv2d", "conv2d", "add", "relu", "add", "conv2d",
-                                         "relu", "conv2d", "concat", "conv2d", "conv2d", "add", "relu"});
+                                                      "relu", "conv2d", "concat", "conv2d", "conv2d", "add", "relu"});
     CHECK(inputs<nested>(3) == std::vector{2, 1});
     CHECK(inputs<nested>(5) == std::vector{4, 0});
     CHECK(inputs<nested>(6) == std::vector{5});

@@ -26,9 +26,9 @@ struct encoder : zp::models::bert_encoder<length, channels, 1, 2, 8> {};
 void copy_block(const zp::float_model<classifier>& from, const std::string& name, zp::float_model<encoder>& to) {
     for (const zp::node& row : from.rows())
         for (const zp::node& other : to.rows())
-            if (name + other.name == row.name && other.parameter_bytes != 0)
-                std::memcpy(to.parameters() + other.parameter_offset, from.parameters() + row.at.parameter_offset,
-                            static_cast<std::size_t>(other.parameter_bytes));
+            if (name + other.name == row.name && other.at.parameter_bytes != 0)
+                std::memcpy(to.parameters() + other.at.parameter_offset, from.parameters() + row.at.parameter_offset,
+                            static_cast<std::size_t>(other.at.parameter_bytes));
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ namespace float_reference {
 
 using row_values = std::vector<double>;
 
-/// Calls f(iy, ix, ky, kx) for the positions of one window, those in the padding included.
-template <class F> void for_each_tap(const zp::window2d& w, int y, int x, F f) {
+/// Calls f(iy, ix, ky, kx) for the positions of one window2d or geometry, those in the padding included.
+template <class Window, class F> void for_each_tap(const Window& w, int y, int x, F f) {
     for (int ky = 0; ky != w.kernel_height; ++ky)
         for (int kx = 0; kx != w.kernel_width; ++kx)
             f(y * w.stride_height - w.padding_top + ky * w.dilation_height,
@@ -42,16 +42,15 @@ struct product {
 };
 
 inline double convolved(const product& p, int y, int x, int c) {
-    const auto w = zp::options_of<zp::window2d>(p.v.n);
-    const zp::shape in = p.v.x_shape();
-    const int group_in = in.channels / w.groups, group_out = p.v.y_shape().channels / w.groups;
+    const zp::kernel::conv2d_geometry w = p.v.n.op->geometry(p.v);  // of a linear layer, too
+    const zp::shape in = w.in;
+    const int group_in = w.group_in(), group_out = w.group_out();
     double sum = double{p.bias[c]};
     for_each_tap(w, y, x, [&](int iy, int ix, int ky, int kx) {
         if (iy < 0 || iy >= in.height || ix < 0 || ix >= in.width) return;
         for (int i = 0; i != group_in; ++i)
-            sum +=
-                p.in[static_cast<std::size_t>((iy * in.width + ix) * in.channels + c / group_out * group_in + i)] *
-                double{p.weights[((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i]};
+            sum += p.in[static_cast<std::size_t>((iy * in.width + ix) * in.channels + c / group_out * group_in + i)] *
+                   double{p.weights[((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i]};
     });
     return sum;
 }
@@ -113,8 +112,7 @@ row_values row_output(const Network& model, const zp::node& n, const std::vector
     const auto value_at = [&](std::size_t i, int y, int x, int c) {
         if (zp_test::is(n, zp::op::conv2d) || zp_test::is(n, zp::op::linear))
             return convolved({v, input(0), arrays(0), arrays(1)}, y, x, c);
-        if (zp_test::is(n, zp::op::conv_transpose2d))
-            return transposed({v, input(0), arrays(0), arrays(1)}, y, x, c);
+        if (zp_test::is(n, zp::op::conv_transpose2d)) return transposed({v, input(0), arrays(0), arrays(1)}, y, x, c);
         if (zp_test::is(n, zp::op::batch_norm)) {
             const float *weight = arrays(0), *bias = arrays(1), *mean = arrays(2), *variance = arrays(3);
             return (input(0)[i] - double{mean[c]}) / std::sqrt(double{variance[c]} + double{n.parameter}) *

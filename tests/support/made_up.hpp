@@ -37,7 +37,8 @@ template <class Net> zp::float_model<Net> network(std::uint64_t seed = 1) {
             for (float& value : zp_test::array_of(model, row, 2)) value = next.real(-0.5f, 0.5f);
             for (float& value : zp_test::array_of(model, row, 3)) value = next.real(0.25f, 2.0f);
         } else if (row.weights.count != 0) {
-            const float size = std::sqrt(6.0f / static_cast<float>(row.weights.channels == 0 ? 1 : row.weights.count / row.weights.channels));
+            const float size = std::sqrt(
+                6.0f / static_cast<float>(row.weights.channels == 0 ? 1 : row.weights.count / row.weights.channels));
             for (int i = 0; i != row.weights.count; ++i) block[i] = next.real(-size, size);
             if (row.weights.has_bias)
                 for (float& value : zp_test::array_of(model, row, 1)) value = next.real(-0.5f, 0.5f);

@@ -14,7 +14,7 @@
 namespace {
 
 using zp::conv2d_algorithm;
-using zp::op;
+namespace op = zp::op;
 
 using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
@@ -29,8 +29,7 @@ struct net : zp::model<zp::input<6, 6, 3>, zp::conv2d<"a", zp::conv{.out_channel
 template <class Config> std::string algorithms_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<net, Config>::rows())
-        if (row.op->multiplies)
-            text += (text.empty() ? "" : " ") + std::string(zp::kernel::name_of(row.by.algorithm));
+        if (row.op->multiplies) text += (text.empty() ? "" : " ") + std::string(zp::kernel::name_of(row.by.algorithm));
     return text;
 }
 template <class Config> std::string goals_of() {
@@ -97,11 +96,12 @@ TEST_CASE("algorithms: a sum with a residual has a form of its own") {
     struct block
         : zp::model<zp::input<6, 6, 3>, zp::conv2d<"a", zp::conv{.out_channels = 16}>,
                     zp::residual<zp::conv2d<"b", zp::conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
-                    zp::conv2d<"c", zp::conv{.kernel = 3, .groups = zp::depthwise}>, zp::flatten,
-                    zp::linear<"d", 5>> {};
+                    zp::conv2d<"c", zp::conv{.kernel = 3, .groups = zp::depthwise}>, zp::flatten, zp::linear<"d", 5>> {
+    };
     using network = zp::quantized<block, with<>>;  // input, quantize, a, b + a, c, d, dequantize
     constexpr const auto& nodes = network::stage::loose;
-    constexpr auto sum = zp::operators::matrix_key_of(nodes.view(3)), plain = zp::operators::matrix_key_of(nodes.view(4));
+    constexpr auto sum = zp::operators::matrix_key_of(nodes.view(3)),
+                   plain = zp::operators::matrix_key_of(nodes.view(4));
     static_assert(sum.algorithm == conv2d_algorithm::depthwise && sum.residual);
     static_assert(plain.algorithm == conv2d_algorithm::depthwise && !plain.residual);
     static_assert(!std::is_same_v<form_of<network, 3>, form_of<network, 4>>);

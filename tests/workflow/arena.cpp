@@ -24,7 +24,7 @@ template <class Graph> constexpr int most_alive(const Graph& g, bool scratch) {
             for (int k = i; k != g.size; ++k)
                 for (int input = 0; input != g.nodes[k].input_count; ++input)
                     read_later = read_later || g.nodes[k].inputs[input] == j;
-            const bool sums = g.nodes[i].op->kind == &zp::op::add || zp::has_residual(g.nodes[i]);
+            const bool sums = g.nodes[i].op->kind == &zp::op::add || g.nodes[i].fused.adds_input_1;
             const bool in_place = j == i && i != 0 && sums;  // over one of its operands
             if (read_later && !in_place && g.nodes[j].at.arena_offset != zp::in_user_output)
                 alive += g.nodes[j].out.extents.size() * zp::size_of(g.nodes[j].out.storage);

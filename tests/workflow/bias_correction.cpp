@@ -83,8 +83,8 @@ template <class Config> std::pair<int, int> wrong_and_changed() {
         const zp::node& row = int8.rows()[number];
         if (!row.op->multiplies) continue;
         const zp::node_view v = zp_test::view_of(int8.rows(), row);
-        const zp::node_parameters parameters = int8_network::stage::unpacks[number](
-            {v, int8.ranges(), int8.parameters() + row.at.parameter_offset});
+        const zp::node_parameters parameters =
+            int8_network::stage::unpacks[number]({v, int8.ranges(), int8.parameters() + row.at.parameter_offset});
         const zp::quantized_weights& q = parameters.matrices[0];
         const auto floats = made_up::parameters_of(fused, row.name);
         // The inputs of the row in float.

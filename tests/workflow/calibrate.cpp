@@ -25,10 +25,10 @@ using min_max = config<zp::min_max_observer>;
 struct net : zp::model<zp::input<2, 3, 2>, zp::conv2d<"conv", zp::conv{.out_channels = 3}>, zp::relu, zp::flatten,
                        zp::linear<"fc", 4>> {};
 
-/// Scales and zero points of all slots of the converted network.
+/// Scales and zero points of all activations of the converted network.
 template <class Calibrated> std::vector<zp::qparams> ranges_of(const Calibrated& calibrated) {
     const auto int8 = zp::convert(calibrated);
-    return {int8.ranges(), int8.ranges() + decltype(int8)::stage::table.slots};
+    return {int8.ranges(), int8.ranges() + decltype(int8)::stage::table.qparams_count};
 }
 template <class Config = min_max> auto prepared(std::uint64_t seed = 1) {
     return zp::prepare<Config>(made_up::network<net>(seed));

@@ -22,7 +22,8 @@ struct net : zp::model<zp::input<3, 3, 2>, zp::conv2d<"conv1", conv{.out_channel
                        zp::linear<"fc", 3>> {};
 
 template <class Net> float* floats_of(zp::float_model<Net>& model, int row) {
-    return reinterpret_cast<float*>(model.parameters() + model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
+    return reinterpret_cast<float*>(model.parameters() +
+                                    model.rows()[static_cast<std::size_t>(row)].at.parameter_offset);
 }
 
 void check_against_script(const zp::float_model<net>& trained, const std::vector<std::vector<float>>& calibration,
@@ -58,7 +59,7 @@ TEST_CASE("convert: a channel of zero weights with a large bias gets a larger we
     const zp::node& row = trained.rows()[1];
     for (const int channel : {3, 11}) {
         floats_of(trained, 1)[channel * 2] = floats_of(trained, 1)[channel * 2 + 1] = 0;
-        floats_of(trained, 1)[zp::bias_offset(row) + channel] = 1000.0f;
+        zp_test::array_of(trained, row, 1)[static_cast<std::size_t>(channel)] = 1000.0f;
     }
     const auto calibration = made_up::inputs<net>(8, 2);
     zp::conversion_notes notes;
@@ -150,15 +151,16 @@ template <class Net> void check_extremes(float low, float high) {
         weights[2 * depth + k] = k % 2 == 0 ? 1.0f : -1.0f;
     }
     // Steps of the accumulator are 1/255 * 1/127.5: these biases are just below half of int32.
-    for (int c = 0; c != 3; ++c) weights[zp::bias_offset(row) + c] = c == 1 ? 33024.0f : -33024.0f;
-    const auto size = static_cast<std::size_t>(row.in.size());
+    for (std::size_t c = 0; c != 3; ++c) zp_test::array_of(trained, row, 1)[c] = c == 1 ? 33024.0f : -33024.0f;
+    const zp::node_view v = zp_test::view_of(trained.rows(), row);
+    const auto size = static_cast<std::size_t>(v.x_shape().size());
     std::vector<std::vector<float>> inputs{std::vector<float>(size, low), std::vector<float>(size, high),
                                            std::vector<float>(size)};
     for (std::size_t i = 0; i != size; ++i) inputs[2][i] = i % 2 == 0 ? low : high;
     const auto int8 = simulation::converted<config>(trained, inputs);
     simulation::script<Net, config> s(trained, inputs);
     for (const auto& image : inputs) {
-        const int side = row.window.kernel_height;
+        const int side = row.op->geometry(v).kernel_height;
         s.dequantize(s.convolve("fc", s.quantize(s.input(image), s.range("input")), square(side), s.range("fc")));
         CHECK(simulation::differences(int8, s, image) == "");
     }

@@ -45,11 +45,11 @@ template <class Network> std::vector<trace_row> trace(const Network& model, cons
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         rows.push_back({row.out.extents, {}});
         for (int k = 0; k != row.out.extents.size(); ++k) {
-            const double value =
-                row.out.storage == zp::scalar_type::float32
-                    ? double{static_cast<const float*>(values)[k]}
-                    : double(row.out.storage == zp::scalar_type::int8 ? int{static_cast<const std::int8_t*>(values)[k]}
-                                                               : int{static_cast<const std::uint8_t*>(values)[k]});
+            const double value = row.out.storage == zp::scalar_type::float32
+                                     ? double{static_cast<const float*>(values)[k]}
+                                     : double(row.out.storage == zp::scalar_type::int8
+                                                  ? int{static_cast<const std::int8_t*>(values)[k]}
+                                                  : int{static_cast<const std::uint8_t*>(values)[k]});
             rows.back().values.push_back(value);
         }
     });
@@ -102,9 +102,9 @@ int code_result(std::string_view kind, int a, const operand_grid& of_a, int b, c
     return reference::squared_difference(a, of_a, b, of_b, of_y);
 }
 
-constexpr const zp::operator_kind* tested[] = {
-    &zp::op::mul,     &zp::op::sub,                &zp::op::div,   &zp::op::maximum, &zp::op::minimum,
-    &zp::op::squared_difference, &zp::op::prelu, &zp::op::sum, &zp::op::mean};
+constexpr const zp::operator_kind* tested[] = {&zp::op::mul,     &zp::op::sub,     &zp::op::div,
+                                               &zp::op::maximum, &zp::op::minimum, &zp::op::squared_difference,
+                                               &zp::op::prelu,   &zp::op::sum,     &zp::op::mean};
 
 /// What the rows of this test compute, beside convolutions: how many were compared, and their noise.
 struct comparison {
@@ -126,11 +126,13 @@ template <class Network> comparison compare_floats(const Network& model, const s
         std::vector<double> expected(rows[i].values.size());
         if (row.input_count == 2) {
             for (int k = 0; k != row.out.extents.size(); ++k)
-                expected[static_cast<std::size_t>(k)] = real_result(
-                    kind, value_at(a, row.out.extents, k), value_at(rows[static_cast<std::size_t>(row.inputs[1])], row.out.extents, k));
+                expected[static_cast<std::size_t>(k)] =
+                    real_result(kind, value_at(a, row.out.extents, k),
+                                value_at(rows[static_cast<std::size_t>(row.inputs[1])], row.out.extents, k));
         } else if (kind == "prelu") {
             for (std::size_t k = 0; k != expected.size(); ++k) {
-                const double slope = slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
+                const double slope =
+                    slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
                 expected[k] = a.values[k] > 0 ? a.values[k] : slope * a.values[k];
             }
         } else {
@@ -142,7 +144,8 @@ template <class Network> comparison compare_floats(const Network& model, const s
         ++found.rows;
         for (std::size_t k = 0; k != expected.size(); ++k) {
             const bool bounded = zp_test::has_clamp(row, zp::op::clamp);
-            if (row.fused.clamp != nullptr) expected[k] = std::max(expected[k], bounded ? double{row.fused.lowest} : 0.0);
+            if (row.fused.clamp != nullptr)
+                expected[k] = std::max(expected[k], bounded ? double{row.fused.lowest} : 0.0);
             if (zp_test::has_clamp(row, zp::op::relu6)) expected[k] = std::min(expected[k], 6.0);
             if (bounded) expected[k] = std::min(expected[k], double{row.fused.highest});
             if (!(std::abs(rows[i].values[k] - expected[k]) <= 1e-5 * (std::abs(expected[k]) + 1e-3)))
@@ -193,7 +196,8 @@ template <class Network> comparison compare_codes(const Network& model, const st
         } else if (kind == "prelu") {
             const auto* slopes = reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
             for (std::size_t k = 0; k != expected.size(); ++k) {
-                const float slope = slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
+                const float slope =
+                    slopes[row.weights.count == 1 ? 0 : k % static_cast<std::size_t>(row.weights.count)];
                 expected[k] = reference::prelu(static_cast<int>(a.values[k]), of_a, slope, of_y);
                 const double value = real(a.values[k], of_a);
                 exact[k] = value > 0 ? value : value * double{slope};

@@ -100,7 +100,10 @@ TEST_CASE("convert: a comparison is a condition and a mask") {
     std::vector<std::vector<float>> inputs;
     for (std::uint64_t seed = 0; seed != 6; ++seed) inputs.push_back(operator_rows::normal(360, seed));
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<config>(zp::fuse(trained)), inputs));
-    for (const zp::node& row : int8.rows()) CHECK((row.described == nullptr || row.out.storage == zp::scalar_type::int8));
+    for (const zp::node& row : int8.rows()) {
+        const bool is_float = row.op->is_input || zp_test::is(row, zp::op::dequantize);
+        CHECK(row.out.storage == (is_float ? zp::scalar_type::float32 : zp::scalar_type::int8));
+    }
     double signal = 0, noise = 0;
     for (const auto& x : inputs) {
         std::vector<float> y(360), z(360);

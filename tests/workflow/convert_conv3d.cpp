@@ -211,7 +211,8 @@ template <class Net, class Config, class Weight> void check_chain() {
     for (const auto& x : inputs) {
         auto y = quantized(x, range(1), int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max);
         for (std::size_t i = 0; i != 3; ++i)
-            y = codes_of<Weight>(file, zp_test::view_of(int8.rows(), int8.rows()[2 + i]), Net::options[i], y, range(1 + i), range(2 + i), i == 0);
+            y = codes_of<Weight>(file, zp_test::view_of(int8.rows(), int8.rows()[2 + i]), Net::options[i], y,
+                                 range(1 + i), range(2 + i), i == 0);
         CHECK(doubles(run(int8, x)) == dequantized(y, range(4)));
         CHECK(run(loaded, x) == run(int8, x));
     }
@@ -269,10 +270,12 @@ TEST_CASE("convert: a residual is added in the convolution, before its one round
     REQUIRE(int8.rows().size() == 4);
     const auto bytes = zp::to_bytes(int8);
     const auto file = zp::safetensors_file::parse(bytes, "int8");
-    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[int8.rows()[2].out.qparams_id];
+    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id],
+                      y_range = int8.ranges()[int8.rows()[2].out.qparams_id];
     for (const auto& x : inputs) {
         const auto codes = quantized(x, x_range, 0, 255);
-        const auto y = codes_of<std::int8_t>(file, zp_test::view_of(int8.rows(), int8.rows()[2]), same, codes, x_range, y_range, true, &codes);
+        const auto y = codes_of<std::int8_t>(file, zp_test::view_of(int8.rows(), int8.rows()[2]), same, codes, x_range,
+                                             y_range, true, &codes);
         CHECK(doubles(run(int8, x)) == dequantized(y, y_range));
     }
     CHECK(decibels(trained, int8, inputs) > 30);

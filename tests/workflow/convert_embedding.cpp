@@ -104,14 +104,17 @@ void check_codes(const Network& int8, const Float& trained, const sentence& x, c
     const auto codes = values_of<T>(int8, x, name);
     REQUIRE(codes.size() == floats.size());
     for (std::size_t i = 0; i != codes.size(); ++i)
-        CHECK(codes[i] == zp::quantize(floats[i], int8.ranges()[row.out.qparams_id], row.out.quant_min, row.out.quant_max));
+        CHECK(codes[i] ==
+              zp::quantize(floats[i], int8.ranges()[row.out.qparams_id], row.out.quant_min, row.out.quant_max));
 }
 
 // Linear layers stay float here: their kernels take long to compile.
 struct four_bits : zp::qconfig<zp::default_qconfig::activation, zp::default_qconfig::weight, zp::embedding_bits<4>,
                                zp::keep_float_type<zp::op::linear>> {};
 struct tables_alone {
-    static constexpr const char* why_float(const zp::node& row) { return zp::is_embedding(row) ? nullptr : "no table"; }
+    static constexpr const char* why_float(const zp::node_view& v) {
+        return zp_test::is(v.n, zp::op::embedding) ? nullptr : "no table";
+    }
 };
 using float_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone>;
 using kept_words =
@@ -124,8 +127,8 @@ using dynamic_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone, z
 template <int Bits, class Network>
 void check_coded(const Network& model, const zp::float_model<net>& trained, const sentence& x) {
     const zp::node& row = row_of(model, "words");
-    CHECK(zp::has_coded_table(row));
-    CHECK(zp::table_value_bits(row) == Bits);
+    CHECK(row.weights.storage == zp::scalar_type::uint8);
+    CHECK(row.weights.quant_max == (1 << Bits) - 1);
     const auto& parameters = made_up::parameters_of(trained, "words").weights;
     const zp::quantized_embedding<Bits> layer(parameters, columns);
     std::vector<float> expected(x.size() * columns);
@@ -163,7 +166,7 @@ TEST_CASE("embedding: int8 rows are codes of the output's grid, equal to the qua
     CHECK(error_of<zp::value_error>([&] { run(int8, sentence(length, words)); }) ==
           "words: index 61 at position 0 is outside of the table's 61 rows");
     const zp::model_table table = zp::table_of(int8);
-    CHECK(table.rows[0].out.storage == zp::scalar_type::int32);
+    CHECK(table.rows[0].type == zp::scalar_type::int32);
     CHECK(table.rows[0].quantization.scale == 0);
     CHECK(table.rows[1].operation == "embedding");
     CHECK(zp::to_dot(int8).find("input\\n1x9x1 int32\"]") != std::string::npos);
@@ -174,7 +177,7 @@ TEST_CASE("embedding: calibration takes integers of both sizes, batches of any l
     for (const sentence& x : data) all.insert(all.end(), x.begin(), x.end());
     const auto one = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), all)),
                many = int8_of<zp::default_qconfig>(trained, data);
-    CHECK(std::equal(one.ranges(), one.ranges() + decltype(one)::stage::table.slots, many.ranges()));
+    CHECK(std::equal(one.ranges(), one.ranges() + decltype(one)::stage::table.qparams_count, many.ranges()));
     const auto error = [&](const std::vector<std::int64_t>& batch) {
         return error_of<zp::error>([&] { zp::calibrate(zp::prepare<zp::default_qconfig>(trained), batch); });
     };

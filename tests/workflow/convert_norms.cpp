@@ -77,7 +77,8 @@ template <class Net> zp::float_model<Net> trained_network() {
 }
 template <class Net> const float* parameters_of(const zp::float_model<Net>& model) {
     const zp::node& row = model.rows()[1];
-    return row.weights.count == 0 ? nullptr : reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
+    return row.weights.count == 0 ? nullptr
+                                  : reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
 }
 
 // All stages of a network of one row: `exact(x, y)` gives the output as doubles, `codes(x, row, ranges, y)` the codes.
@@ -87,7 +88,8 @@ template <class Net, class Config, class Exact, class Codes> void check_stages(E
     const auto int8 = simulation::converted<Config>(trained, inputs);
     REQUIRE(int8.rows().size() == 4);  // input, quantize, the layer, dequantize
     const zp::node& row = int8.rows()[2];
-    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id], y_range = int8.ranges()[row.out.qparams_id];
+    const zp::qparams x_range = int8.ranges()[int8.rows()[1].out.qparams_id],
+                      y_range = int8.ranges()[row.out.qparams_id];
     const auto bytes = zp::to_bytes(int8);
     const auto loaded = zp::load<zp::quantized<Net, Config>>(bytes, "int8");
     CHECK(zp::to_bytes(loaded) == bytes);
@@ -191,7 +193,8 @@ template <class Net, class Config> void check_softmax(bool logarithm) {
             (logarithm ? reference::log_softmax<code<Config>, code<Config>>
                        : reference::softmax<code<Config>, code<Config>>)(x.data(), pixels, channels, x_range.scale,
                                                                          y_range.scale, y_range.zero_point,
-                                                                         row.out.quant_min, row.out.quant_max, y.data());
+                                                                         row.out.quant_min, row.out.quant_max,
+                                                                         y.data());
         });
 }
 

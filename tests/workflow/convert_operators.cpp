@@ -25,10 +25,11 @@ struct signed_config
 template <int Offset> struct affine_map {
     static constexpr const char* kind = "affine_map";
     static constexpr int options[] = {Offset};
-    static constexpr bool elementwise = true, fuses_clamps = true;
+    static constexpr bool elementwise = true;
+    static constexpr unsigned takes = zp::bounds;
     static constexpr zp::shape output_shape(zp::shape x) { return x; }
     static constexpr zp::parameter_list parameters(zp::shape x) {
-        return zp::parameter_list().add({"weight", 3, {x.channels, x.height, x.width}}).add("shift", x.channels);
+        return zp::parameter_list().add_image("weight", x).add("shift", x.channels);
     }
     static float at(const float* parameters, const zp::shape& extents, int i, float x) {
         return (x - parameters[extents.size() + i % extents.channels]) * parameters[i] + Offset;
@@ -37,10 +38,10 @@ template <int Offset> struct affine_map {
         for (int i = 0; i != o.y_shape().size(); ++i)
             o.y()[i] = std::clamp(at(o.parameters(), o.y_shape(), i, o.x()[i]), o.lowest(), o.highest());
     }
-    static constexpr int prepared_bytes(const zp::node&) { return 3 * sizeof(float); }
+    static constexpr int prepared_bytes(const zp::node_view&) { return 3 * sizeof(float); }
     static void prepare(const zp::preparation& p) {
-        const float scales[] = {p.x_qparams().scale, p.y_qparams().scale, static_cast<float>(p.x().quant_max)};
-        std::memcpy(p.prepared, scales, sizeof scales);
+        const float scales[] = {p.x_qparams().scale, p.y_qparams().scale, static_cast<float>(p.x_type().quant_max)};
+        std::memcpy(p.prepared(), scales, sizeof scales);
     }
     static const char* problem(const zp::preparation& p) {
         return p.x_qparams().scale > 1e6f * p.y_qparams().scale ? "the output is too fine for its input" : nullptr;
@@ -65,7 +66,7 @@ using net = mapped<1, 3>;
 /// One input's rows below those of the other: inputs have the output's scale, as those of a concat.
 struct below {
     static constexpr const char* kind = "below";
-    static constexpr bool on_one_grid = true;
+    static constexpr zp::input_rule inputs = zp::input_rule::same_qparams;
     static constexpr bool accepts(std::span<const zp::shape> xs) { return xs.size() == 2 && xs[0] == xs[1]; }
     static constexpr zp::shape output_shape(std::span<const zp::shape> xs) {
         return {xs[0].height + xs[1].height, xs[0].width, xs[0].channels};
@@ -98,15 +99,16 @@ template <class Network> std::string text_of(const Network& model) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("convert: a described operator, its fused clamp, arrays and prepared block", Config, config,
+TEST_CASE_TEMPLATE("convert: an operator of the user's, its fused clamp, arrays and prepared block", Config, config,
                    signed_config) {
     const auto trained = made_up::network<net>(5);
     const auto calibration = made_up::inputs<net>(6, 5, -3, 3);
     const auto int8 = simulation::converted<Config>(trained, calibration);
     REQUIRE(int8.rows().size() == 6);  // input, quantize, a, own + relu6, b, dequantize
-    CHECK(int8.rows()[3].activation == zp::op::relu6);
+    CHECK(zp_test::has_clamp(int8.rows()[3], zp::op::relu6));
     CHECK(int8.rows()[3].at.arena_offset == int8.rows()[2].at.arena_offset);  // elementwise
-    const float* parameters = reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].at.parameter_offset);
+    const float* parameters =
+        reinterpret_cast<const float*>(trained.parameters() + trained.rows()[2].at.parameter_offset);
     simulation::script<net, Config> s(trained, calibration);
     for (const auto& image : made_up::inputs<net>(4, 82, -4, 4)) {
         const auto a = s.convolve("a", s.quantize(s.input(image), s.range("input")), square(1), s.range("a"));
@@ -126,7 +128,7 @@ TEST_CASE_TEMPLATE("convert: a described operator, its fused clamp, arrays and p
     }
 }
 
-TEST_CASE("load and save: the arrays of a described operator have their names and PyTorch's order") {
+TEST_CASE("load and save: the arrays of an operator have their names and PyTorch's order") {
     const auto trained = made_up::network<net>(5);
     const std::string text = text_of(trained);
     CHECK(text.find("\"own.weight\":{\"dtype\":\"F32\",\"shape\":[3,2,3]") != text.npos);

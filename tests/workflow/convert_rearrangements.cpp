@@ -157,12 +157,12 @@ double decibels(const auto& exact, const auto& int8, const std::vector<std::vect
 }
 int boundaries(std::span<const zp::node> rows) {
     int count = 0;
-    for (const zp::node& row : rows) count += row.op->kind == &zp::op::quantize || row.op->kind == &zp::op::dequantize;
+    for (const zp::node& row : rows) count += row.op->is_boundary && !zp_test::is(row, zp::op::requantize);
     return count;
 }
 
-static_assert(zp::source<moves>::table.output().described->moves_nothing);  // a reshape that is a view
-static_assert(!zp::source<many_classes>::table.output().described->has_codes);
+static_assert(zp::source<moves>::table.output().op->moves_nothing);  // a reshape that is a view
+static_assert(!zp::source<many_classes>::table.output().op->has_codes);
 
 }  // namespace
 

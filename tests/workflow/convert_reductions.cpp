@@ -39,8 +39,8 @@ std::vector<double> moved(const zp::node& row, const written& x) {
 bool moves_numbers(const zp::node& row) { return row.op->kind == &zp::op::tile || row.op->kind == &zp::op::sort; }
 
 constexpr const zp::operator_kind* tested[] = {
-    &zp::op::reduce_max, &zp::op::reduce_min,         &zp::op::reduce_prod,     &zp::op::sort, &zp::op::tile,
-    &zp::op::variance,   &zp::op::standard_deviation, &zp::op::l2_normalization};
+    &zp::op::reduce_max, &zp::op::reduce_min, &zp::op::reduce_prod,        &zp::op::sort,
+    &zp::op::tile,       &zp::op::variance,   &zp::op::standard_deviation, &zp::op::l2_normalization};
 
 std::vector<double> real_result(const zp::node& row, const std::vector<written>& operands) {
     const written& x = operands[0];
@@ -58,7 +58,8 @@ std::vector<double> real_result(const zp::node& row, const std::vector<written>&
         return y;
     }
     if (row.op->kind == &zp::op::reduce_max || row.op->kind == &zp::op::reduce_min) {
-        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, x.numbers.data(), y.data());
+        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, x.numbers.data(),
+                                  y.data());
         return y;
     }
     const auto together = reference::values_together(x.extents, row.out.extents, x.numbers.data());
@@ -90,9 +91,11 @@ std::vector<double> code_result(const zp::node& row, const std::vector<written>&
     reference::output_grid of_y{range.scale, range.zero_point, QuantMin, QuantMax};
     if (row.op->kind == &zp::op::reduce_max || row.op->kind == &zp::op::reduce_min) {
         CHECK(range == x.range);
-        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, codes.data(), y.data());
+        reference::extremum_along(x.extents, row.out.extents, row.op->kind == &zp::op::reduce_max, codes.data(),
+                                  y.data());
     } else if (row.op->kind == &zp::op::reduce_prod) {
-        reference::product_along(x.extents, row.out.extents, codes.data(), x.range.zero_point, x.range.scale, of_y, y.data());
+        reference::product_along(x.extents, row.out.extents, codes.data(), x.range.zero_point, x.range.scale, of_y,
+                                 y.data());
     } else if (row.op->kind == &zp::op::l2_normalization) {
         CHECK(range.scale == 2.0f / static_cast<float>(QuantMax - QuantMin + 1));
         const auto channels = static_cast<std::size_t>(row.out.extents.channels);
@@ -100,8 +103,8 @@ std::vector<double> code_result(const zp::node& row, const std::vector<written>&
             reference::l2_normalize(codes.data() + at, channels, x.range.zero_point, of_y, y.data() + at);
     } else {
         if (zp_test::has_clamp(row, zp::op::relu6)) of_y.quant_min = range.zero_point;
-        reference::moments_along(x.extents, row.out.extents, row.op->kind == &zp::op::standard_deviation, row.op->options[1],
-                                 codes.data(), x.range.scale, of_y, y.data());
+        reference::moments_along(x.extents, row.out.extents, row.op->kind == &zp::op::standard_deviation,
+                                 row.op->options[1], codes.data(), x.range.scale, of_y, y.data());
     }
     return {y.begin(), y.end()};
 }
@@ -129,7 +132,7 @@ struct lengths : zp::model<zp::input<6, 5, 18>, zp::l2_normalization> {};
 
 template <class Dtype, class Net> void check(int rows) {
     operator_rows::check<Net, operator_rows::config<Dtype>>(rows, tested, real_result,
-                                                              code_result<Dtype::quant_min, Dtype::quant_max>);
+                                                            code_result<Dtype::quant_min, Dtype::quant_max>);
 }
 
 }  // namespace
@@ -156,7 +159,9 @@ TEST_CASE("convert: requantize changes the dtype in the middle of a network") {
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<config>(zp::fuse(trained)), inputs));
     const auto loaded = zp::load<zp::quantized<recoded, config>>(zp::to_bytes(int8), "memory");
     REQUIRE(int8.rows().size() == 6);  // input, quantize, relu, the table, the layer, dequantize
-    const auto range = [&](int row) { return int8.ranges()[int8.rows()[static_cast<std::size_t>(row)].out.qparams_id]; };
+    const auto range = [&](int row) {
+        return int8.ranges()[int8.rows()[static_cast<std::size_t>(row)].out.qparams_id];
+    };
     const zp::qparams from = range(2), to = range(4);
     CHECK(int8.rows()[2].out.storage == zp::scalar_type::uint8);
     CHECK(int8.rows()[4].out.storage == zp::scalar_type::int8);

@@ -89,7 +89,8 @@ template <class Config> void check() {
 template <class Config> std::string algorithms_of() {
     std::string text;
     for (const zp::node& row : zp::quantized<blocks, Config>::rows())
-        if (row.fused.adds_input_1) text += std::string(text.empty() ? "" : " ") + zp::kernel::name_of(row.by.algorithm);
+        if (row.fused.adds_input_1)
+            text += std::string(text.empty() ? "" : " ") + zp::kernel::name_of(row.by.algorithm);
     return text;
 }
 

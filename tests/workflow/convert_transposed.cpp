@@ -24,7 +24,7 @@ using simulation::square;
 using simulation::window;
 using zp::conv;
 using zp::conv_transpose;
-using zp::op;
+namespace op = zp::op;
 
 template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
@@ -249,9 +249,12 @@ TEST_CASE("algorithms: what computes no phases is not taken for a transposed con
     zp::builder b(rows, 2);
     b.conv_transpose2d(b.input({8, 8, 64}), "c", {.out_channels = 64, .kernel = 3, .padding = 1});
     rows[1].by.policy = zp::conv2d_algorithm::winograd_4x4;
-    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::automatic);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) ==
+          zp::conv2d_algorithm::automatic);
     rows[1].by.policy = zp::conv2d_algorithm::depthwise;
-    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::automatic);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) ==
+          zp::conv2d_algorithm::automatic);
     rows[1].by.policy = zp::fastest;
-    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) == zp::conv2d_algorithm::implicit_gemm);
+    CHECK(zp::operators::choose_algorithm<zp::default_architecture>({rows, rows[1]}) ==
+          zp::conv2d_algorithm::implicit_gemm);
 }

@@ -167,7 +167,7 @@ TEST_CASE("convert: to layers that see pixels a volume is an image of depth x he
     auto image = made_up::network<of_image>(3);
     for (const zp::node& row : image.rows()) {  // no variance below 0
         auto* values = reinterpret_cast<float*>(image.parameters() + row.at.parameter_offset);
-        if (row.described != nullptr)
+        if (!row.op->multiplies)
             for (int i = 0; i != row.weights.count; ++i) values[i] = 0.5f + std::abs(values[i]) / 4;
     }
     const auto float_bytes = zp::to_bytes(image);

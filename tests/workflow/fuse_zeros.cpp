@@ -47,8 +47,7 @@ struct normalized
 
 template <class Net> std::string kinds() {
     std::string text;
-    for (const zp::node& row : zp::fused_stage<Net>::table)
-        text += std::string(text.empty() ? "" : " ") + row.op->name;
+    for (const zp::node& row : zp::fused_stage<Net>::table) text += std::string(text.empty() ? "" : " ") + row.op->name;
     return text;
 }
 template <class Network> std::vector<float> run(const Network& network, const std::vector<float>& x) {
@@ -98,7 +97,8 @@ TEST_CASE("fuse: what is no zero, what lies among the channels and what another 
 
 TEST_CASE("fuse: zeros around a normalized image are its means around the image") {
     CHECK(kinds<normalized>() == "input mean_border conv2d");
-    CHECK(zp::fused_stage<normalized>::table.nodes[1].out.extents == zp::shape{7, 5, 3});  // the last column is in no window
+    CHECK(zp::fused_stage<normalized>::table.nodes[1].out.extents ==
+          zp::shape{7, 5, 3});  // the last column is in no window
     CHECK(difference<normalized>() < 1e-5);
 }
 

@@ -529,7 +529,8 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
         const value& wanted = expected.rows[static_cast<std::size_t>(i)];
         const std::string where = "row " + std::to_string(i) + ", " + zp::display_name(model.rows(), i) + ": ";
         if (row.out.extents != wanted.extents) {
-            text += where + "is " + zp::to_string(row.out.extents) + ", the script's " + zp::to_string(wanted.extents) + "\n";
+            text += where + "is " + zp::to_string(row.out.extents) + ", the script's " + zp::to_string(wanted.extents) +
+                    "\n";
             return;
         }
         if ((row.out.storage == zp::scalar_type::float32) == wanted.floats.empty()) {
@@ -538,10 +539,11 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
         }
         for (int k = 0; k != row.out.extents.size(); ++k) {
             const auto at = static_cast<std::size_t>(k);
-            const double found = row.out.storage == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
-                                 : row.out.storage == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
-                                 : row.out.storage == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
-                                                                      : static_cast<const std::int8_t*>(values)[at];
+            const double found =
+                row.out.storage == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
+                : row.out.storage == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
+                : row.out.storage == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
+                                                            : static_cast<const std::int8_t*>(values)[at];
             const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
             if (found == due) continue;
             text += where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " +

@@ -51,7 +51,9 @@ std::vector<written> trace(const Network& model, const std::vector<float>& x, Ra
         const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
         rows.push_back({row.out.extents, {1.0f, 0}, {}});
         if (row.out.storage != zp::scalar_type::float32) rows.back().range = range(row);
-        const auto copy = [&]<class T>(const T* from) { rows.back().numbers.assign(from, from + row.out.extents.size()); };
+        const auto copy = [&]<class T>(const T* from) {
+            rows.back().numbers.assign(from, from + row.out.extents.size());
+        };
         if (row.out.storage == zp::scalar_type::float32) copy(static_cast<const float*>(values));
         else if (row.out.storage == zp::scalar_type::int8) copy(static_cast<const std::int8_t*>(values));
         else copy(static_cast<const std::uint8_t*>(values));

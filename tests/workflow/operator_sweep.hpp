@@ -48,9 +48,7 @@ struct sink {
     static constexpr zp::shape output_shape(std::span<const zp::shape>) { return {1, 1, 1}; }
     static void forward(const zp::operands<float>& o) { o.y()[0] = 0; }
 };
-inline bool is_sink(const zp::node& row) {
-    return std::string_view(row.op->name) == sink::kind;
-}
+inline bool is_sink(const zp::node& row) { return std::string_view(row.op->name) == sink::kind; }
 
 /// Entries as the branches of a model.
 template <class Input, class... Entries> struct branches {

@@ -1,4 +1,4 @@
-// Small linear layers of a model: they have steps of their own, which give what the general ones give.
+// Small linear layers of a model: code is generated for their extents, and gives what the general one gives.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -25,14 +25,13 @@ struct reduced : zp::qconfig<zp::quantizer<zp::quint8_reduced, zp::per_tensor_af
 
 template <class Config> using stage = typename zp::quantized<net, Config>::stage;
 
-/// Linear rows that have the step of their extents, and those whose weights are words.
+/// Linear rows that have the form of their extents, and those whose weights are words.
 template <class Config> std::array<int, 2> generated() {
     std::array<int, 2> counts{};
     const auto& table = stage<Config>::table;
     for (int i = 0; i != table.size; ++i) {
         const zp::node& row = table.nodes[i];
-        const auto general = stage<Config>::kernels::step_of(table.nodes, row);
-        counts[0] += stage<Config>::steps[static_cast<std::size_t>(i)] != general;
+        counts[0] += row.op->multiplies && zp::operators::matrix_key_of(table.view(i)).small.rows != 0;
         counts[1] += row.weights.packed_int16;
     }
     return counts;
@@ -51,7 +50,7 @@ template <class Config> std::vector<float> outputs(const std::vector<std::vector
 
 }  // namespace
 
-TEST_CASE("small linear: rows of small fixed extents have steps of their own") {
+TEST_CASE("small linear: rows of small fixed extents have forms of their own") {
     CHECK(generated<balanced>()[0] == 3);
     CHECK(generated<smallest>() == std::array{3, 0});
     CHECK(generated<direct>() == std::array{0, 0});

@@ -56,7 +56,7 @@ struct net
 zp::float_model<net> trained_network() {
     auto model = made_up::network<net>(3);
     for (const zp::node& row : model.rows()) {
-        if (!row.op->state_values != 0) continue;
+        if (row.op->state_values == 0) continue;
         auto* weights = reinterpret_cast<float*>(model.parameters() + row.at.parameter_offset);
         for (int i = 0; i != row.weights.count; ++i) weights[i] *= 0.08f;
     }
@@ -119,9 +119,9 @@ TEST_CASE("streaming: the table of one step") {
     const zp::model_table table = zp::table_of(stream.step_network());
     REQUIRE(table.rows.size() > 3);
     CHECK(table.rows[1].operation == "window");
-    CHECK(table.rows[1].out.extents == zp::shape{1, 5, features});
+    CHECK(table.rows[1].out == zp::shape{1, 5, features});
     CHECK(table.rows[2].operation == "conv1d");
-    CHECK(table.rows[2].out.extents == zp::shape{1, 1, 40});
+    CHECK(table.rows[2].out == zp::shape{1, 1, 40});
     CHECK(table.rows[2].macs == 5 * features * 40);
     static_assert(zp::streaming<zp::float_model<net>>::input_shape == zp::shape{1, 1, features});
 }

@@ -111,7 +111,7 @@ public:
     }
     /// The same over plain pointers, unchecked.
     void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept {
-        constexpr node y = [] {
+        constexpr node clamped = [] {
             node n;
             n.out.quant_min = Policy::output::quant_min;
             n.out.quant_max = Policy::output::quant_max;
@@ -121,7 +121,7 @@ public:
         const auto epilogue =
             requantization_policy::epilogue(reinterpret_cast<const first_type*>(parameters_.data() + first_begin),
                                             reinterpret_cast<const second_type*>(parameters_.data() + second_begin),
-                                            clamped_codes(y, ranges_[1]));
+                                            clamped_codes(clamped, ranges_[1]));
         kernels::run(geometry, x, codes(), affine, parameters_.data(), epilogue, y, memory.bytes);
     }
 

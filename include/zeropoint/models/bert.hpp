@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include <zeropoint/layer/operators/embedding.hpp>
-#include <zeropoint/layer/operators/slice.hpp>
+#include <zeropoint/operators/embedding.hpp>
+#include <zeropoint/operators/slice.hpp>
 #include <zeropoint/models/bert_encoder.hpp>
 
 namespace zp {

@@ -6,8 +6,8 @@
 #include <ratio>
 #include <utility>
 
-#include <zeropoint/layer/operators/attention.hpp>
-#include <zeropoint/layer/operators/mul_scalar.hpp>
+#include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/models/parts.hpp>
 
 namespace zp {

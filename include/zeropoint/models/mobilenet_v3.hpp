@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <zeropoint/layer/operators/binary.hpp>
+#include <zeropoint/operators/binary.hpp>
 #include <zeropoint/models/parts.hpp>
 
 namespace zp {

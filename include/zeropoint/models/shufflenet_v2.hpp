@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include <zeropoint/layer/operators/shuffle.hpp>
-#include <zeropoint/layer/operators/slice.hpp>
+#include <zeropoint/operators/shuffle.hpp>
+#include <zeropoint/operators/slice.hpp>
 #include <zeropoint/models/parts.hpp>
 
 namespace zp {

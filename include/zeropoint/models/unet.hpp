@@ -2,7 +2,7 @@
 // bilinear upsampling or transposed convolutions.
 #pragma once
 
-#include <zeropoint/layer/operators/interpolate.hpp>
+#include <zeropoint/operators/interpolate.hpp>
 #include <zeropoint/models/parts.hpp>
 
 namespace zp {
