@@ -209,8 +209,10 @@ TEST_CASE("embedding: quantize_dynamic codes tables of 8 and of 4 bits, or leave
     CHECK(values_of<float>(floats, data[0], "words") == values_of<float>(trained, data[0], "words"));
     CHECK(zp::table_of(floats).rows[1].why == "stays float32: no zp::embedding_bits in the qconfig");
     using std::string_view;
-    CHECK(zp::why_float<kept_words>(zp::node_view{trained.rows().data(), trained.rows()[1]}) == string_view("stays float32: as the qconfig says"));
-    CHECK(zp::why_float<usual_tables>(zp::node_view{trained.rows().data(), trained.rows()[1]}) == string_view("stays float32: fewer than 4096 weights"));
+    CHECK(zp::why_float<kept_words>(zp::node_view{trained.rows().data(), trained.rows()[1]}) ==
+          string_view("stays float32: as the qconfig says"));
+    CHECK(zp::why_float<usual_tables>(zp::node_view{trained.rows().data(), trained.rows()[1]}) ==
+          string_view("stays float32: fewer than 4096 weights"));
 }
 
 TEST_CASE("embedding: a table alone, of signed codes and of 16 bits, and one that stays float") {

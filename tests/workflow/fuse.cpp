@@ -90,8 +90,7 @@ struct shared_relu {
     static constexpr int nodes = 8;
     static constexpr void lower(zp::builder& b) {
         const int r = zp::relu::lower(b, b.conv2d(b.input({4, 4, 3}), "a", {.out_channels = 5}));
-        b.add(zp::relu6::lower(b, b.conv2d(r, "b", {.out_channels = 2})),
-              b.conv2d(r, "c", {.out_channels = 2}));
+        b.add(zp::relu6::lower(b, b.conv2d(r, "b", {.out_channels = 2})), b.conv2d(r, "c", {.out_channels = 2}));
     }
 };
 
@@ -159,7 +158,8 @@ TEST_CASE("fuse: the folded numbers are PyTorch's, each operation rounded to flo
     floats(1, 0)[0] = 3, floats(1, 0)[1] = -0.25f, floats(1, 1)[0] = 2;
     floats(2, 0)[0] = 5, floats(2, 1)[0] = 0.5f, floats(2, 2)[0] = -1, floats(2, 3)[0] = 6;
     const auto fused = zp::fuse(trained);
-    const auto folded = zp_test::array_of(fused, fused.rows()[1], 0), bias = zp_test::array_of(fused, fused.rows()[1], 1);
+    const auto folded = zp_test::array_of(fused, fused.rows()[1], 0),
+               bias = zp_test::array_of(fused, fused.rows()[1], 1);
     const volatile float inverse = 1 / std::sqrt(6.5f), factor = 5 * inverse, once = 3 * inverse, scaled = once * 5;
     CHECK(folded[0] == 3 * factor);
     CHECK(folded[1] == -0.25f * factor);
@@ -188,7 +188,8 @@ TEST_CASE("fuse: of a batch norm's last bits, the ones that torch.nn.utils.fusio
         array(2, 2)[c] = given[c].mean, array(2, 3)[c] = given[c].variance;
     }
     const auto fused = zp::fuse(trained);
-    const auto folded = zp_test::array_of(fused, fused.rows()[1], 0), bias = zp_test::array_of(fused, fused.rows()[1], 1);
+    const auto folded = zp_test::array_of(fused, fused.rows()[1], 0),
+               bias = zp_test::array_of(fused, fused.rows()[1], 1);
     for (std::size_t c = 0; c != 8; ++c) {
         CHECK(folded[c] == given[c].folded_weight);
         CHECK(bias[c] == given[c].folded_bias);

@@ -76,7 +76,8 @@ template <class Net, class Config> double snr(float factor) {
 
 template <class Network> zp::qparams range_of(const Network& int8, const std::string& name) {
     for (std::size_t i = 0; i != int8.rows().size(); ++i)
-        if (zp::display_name(int8.rows(), static_cast<int>(i)) == name) return int8.ranges()[int8.rows()[i].out.qparams_id];
+        if (zp::display_name(int8.rows(), static_cast<int>(i)) == name)
+            return int8.ranges()[int8.rows()[i].out.qparams_id];
     return {};
 }
 

@@ -51,13 +51,13 @@ struct weight_type {
 
 /// Done to the output before it is written.
 struct epilogue {
-    const operator_info* clamp = nullptr;           // which operator gave the bounds
-    float lowest = -infinity, highest = infinity;   // of a clamp, its own or a fused one
-    const operator_info* lut = nullptr;             // the function of a fused table,
-    float lut_parameter = 0;                        // its parameter,
-    short lut_qparams_id = -1;                      // the range in front of it,
-    std::int8_t lut_bits = 8;                       // and how many bits choose its entry: see operators/fused_table.hpp
-    bool adds_input_1 = false;                      // a residual
+    const operator_info* clamp = nullptr;          // which operator gave the bounds
+    float lowest = -infinity, highest = infinity;  // of a clamp, its own or a fused one
+    const operator_info* lut = nullptr;            // the function of a fused table,
+    float lut_parameter = 0;                       // its parameter,
+    short lut_qparams_id = -1;                     // the range in front of it,
+    std::int8_t lut_bits = 8;                      // and how many bits choose its entry: see operators/fused_table.hpp
+    bool adds_input_1 = false;                     // a residual
 
     constexpr bool is_empty() const { return clamp == nullptr && lut == nullptr && !adds_input_1; }
 };
@@ -104,8 +104,8 @@ struct node {
     packed_tensor part;
     short inputs[max_inputs] = {};
     std::int8_t input_count = 0;
-    std::int8_t config = 0;                // which rule of the qconfig applies
-    std::uint8_t requantized_inputs = 0;   // bit k where input k has another range, which the operator brings to its own
+    std::int8_t config = 0;               // which rule of the qconfig applies
+    std::uint8_t requantized_inputs = 0;  // bit k where input k has another range, which the operator brings to its own
     value_type out;
     weight_type weights;
     epilogue fused;

@@ -52,8 +52,7 @@ public:
         if constexpr (Contents.luts)
             if (const int size = lut_size(v); size != 0) file_.add(table_name(v.n, i), {size}, all.lut);
         if constexpr (Contents.lut_nodes)
-            if (const int count = lut_node_count(v); count != 0)
-                file_.add(table_name(v.n, i), {count}, all.lut_nodes);
+            if (const int count = lut_node_count(v); count != 0) file_.add(table_name(v.n, i), {count}, all.lut_nodes);
     }
 
 private:

@@ -102,9 +102,9 @@ template <> struct forms_of<op::requantize> {
     static constexpr bool is_keyed = true;
     static constexpr operators::boundary_key key(const node_view& v) { return operators::key_of_boundary(v); }
     template <operators::boundary_key Key, class Arch, class>
-    using form = std::conditional_t<operators::is_lookup(Key.in, Key.out),
-                                    operators::lookup_form<Arch, storage_of<Key.in>>,
-                                    operators::rescale_form<Arch, storage_of<Key.in>, storage_of<Key.out>>>;
+    using form =
+        std::conditional_t<operators::is_lookup(Key.in, Key.out), operators::lookup_form<Arch, storage_of<Key.in>>,
+                           operators::rescale_form<Arch, storage_of<Key.in>, storage_of<Key.out>>>;
 };
 
 }  // namespace v0
