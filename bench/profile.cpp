@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/operators/filters.hpp>
 
 #include "models/timed_model.hpp"
 #include "support/peak.hpp"

@@ -135,7 +135,8 @@ TEST_CASE("signature: functions differ by kind and constants, clamps by their bo
 TEST_CASE("signature: where things lie in memory is no part of it") {
     zp::graph<3> g = some_graph();
     g.nodes[1].by.policy = zp::fastest, g.nodes[1].by.algorithm = zp::conv2d_algorithm::direct;
-    g.nodes[1].at.arena_offset = 64, g.nodes[1].at.parameter_offset = 128, g.nodes[1].at.scratch_bytes = 5, g.arena_bytes = 9;
+    g.nodes[1].at.arena_offset = 64, g.nodes[1].at.parameter_offset = 128, g.nodes[1].at.scratch_bytes = 5,
+    g.arena_bytes = 9;
     CHECK(signature(g) == signature(some_graph()));
 }
 

@@ -18,8 +18,9 @@ struct layer {
 
     constexpr layer(zp::shape in, int channels, int kernel, int stride = 1, int groups = 1) {
         zp::builder b(nodes, 2);
-        b.conv2d(b.input(in), "",
-                 {.out_channels = channels, .kernel = kernel, .stride = stride, .padding = kernel / 2, .groups = groups});
+        b.conv2d(
+            b.input(in), "",
+            {.out_channels = channels, .kernel = kernel, .stride = stride, .padding = kernel / 2, .groups = groups});
         nodes[1].out.extents = {(in.height - 1) / stride + 1, (in.width - 1) / stride + 1, channels};
     }
     constexpr zp::node_view view() const { return {nodes, nodes[1]}; }
@@ -101,8 +102,7 @@ TEST_CASE("algorithm: the layers of well-known networks") {
 
 #if XSIMD_WITH_AVX2
 TEST_CASE("algorithm: on AVX2, what saves more time than its bytes take to read") {
-    CHECK(chosen<xsimd::fma3<xsimd::avx2>>(layer({14, 14, 256}, 256, 3)) ==
-          conv2d_algorithm::winograd_4x4);
+    CHECK(chosen<xsimd::fma3<xsimd::avx2>>(layer({14, 14, 256}, 256, 3)) == conv2d_algorithm::winograd_4x4);
     CHECK(chosen<xsimd::fma3<xsimd::avx2>>(layer({7, 7, 512}, 512, 3)) == conv2d_algorithm::winograd_4x4);
 }
 #endif

@@ -62,8 +62,7 @@ template <class Net> void check_rows(std::uint64_t seed) {
             const auto* floats = static_cast<const float*>(values);
             const float_reference::row_values found(floats, floats + row.out.extents.size());
             INFO("row ", i, ", ", std::string(row.op->name));
-            if (i != 0)
-                CHECK(float_reference::difference(found, float_reference::row_output(model, row, rows)) < 3e-6);
+            if (i != 0) CHECK(float_reference::difference(found, float_reference::row_output(model, row, rows)) < 3e-6);
             rows.push_back(found);
         });
         CHECK(rows.size() == model.rows().size());

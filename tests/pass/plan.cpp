@@ -103,17 +103,19 @@ std::string mistake_of(const graph<capacity>& g) {
         for (int k = 0; k != row.input_count; ++k) {
             const node& input = g.nodes[row.inputs[k]];
             if (input.op->is_input) {  // the caller's memory
-                if (in_arena && row.at.arena_offset == input.at.arena_offset && zp::is_view(row)) return "view of it" + at;
+                if (in_arena && row.at.arena_offset == input.at.arena_offset && zp::is_view(row))
+                    return "view of it" + at;
                 continue;
             }
             const range place = place_of(input);
             for (int b = place.begin; b != place.end; ++b)
                 if (writer[static_cast<std::size_t>(b)] != wrote[row.inputs[k]]) return "input lost" + at;
             if (!in_arena || !place.meets(place_of(row))) continue;
-            const bool elementwise = row.op == &operators::relu_info || row.op == &sigmoid_info || row.op == &add_info ||
-                                     (row.op == &operators::conv2d_info && k == 1);
+            const bool elementwise = row.op == &operators::relu_info || row.op == &sigmoid_info ||
+                                     row.op == &add_info || (row.op == &operators::conv2d_info && k == 1);
             view = row.op == &operators::flatten || row.op == &operators::dropout;
-            if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.out.storage) return "overlap" + at;
+            if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.out.storage)
+                return "overlap" + at;
             if (view) wrote[i] = wrote[row.inputs[k]];
         }
         if (view || !in_arena) continue;
@@ -187,8 +189,8 @@ TEST_CASE("plan: which rows take the place of an input") {
     };
     const auto codes = zp::scalar_type::uint8;
     for (const operator_info* op :
-         {&operators::relu_info, &operators::relu6_info, &sigmoid_info, &hardswish_info, &leaky_relu_info, &tanh_info, &add_info,
-          &operators::batch_norm_info, &operators::requantize_info}) {
+         {&operators::relu_info, &operators::relu6_info, &sigmoid_info, &hardswish_info, &leaky_relu_info, &tanh_info,
+          &add_info, &operators::batch_norm_info, &operators::requantize_info}) {
         INFO(std::string(op->name));
         CHECK(plan(*op, codes, 0));
         CHECK(plan(*op, codes, 2));                        // reads it twice
@@ -206,7 +208,8 @@ TEST_CASE("plan: which rows take the place of an input") {
 TEST_CASE("plan: a sum with a residual takes the place of the residual, never that of what its windows read") {
     graph<5> g;  // input -> a -> b; c = conv2d(windows) + residual -> output
     g.size = 5;
-    const auto plan = [&](short windows, short residual, const operator_info& b, zp::scalar_type type, short read_by_output) {
+    const auto plan = [&](short windows, short residual, const operator_info& b, zp::scalar_type type,
+                          short read_by_output) {
         for (int i = 0; i != g.size; ++i) {
             node& row = g.nodes[i] = {};
             row.op = i == 0 ? &operators::input : i == 2 ? &b : &operators::conv2d_info;
@@ -221,17 +224,18 @@ TEST_CASE("plan: a sum with a residual takes the place of the residual, never th
         g.nodes[3].out.storage = type;
         g.nodes[4].op = &add_info, g.nodes[4].input_count = 2, g.nodes[4].inputs[1] = read_by_output;
         zp::place_activations(g);
-        const int a_place = g.nodes[1].at.arena_offset, b_place = g.nodes[2].at.arena_offset, c = g.nodes[3].at.arena_offset;
+        const int a_place = g.nodes[1].at.arena_offset, b_place = g.nodes[2].at.arena_offset,
+                  c = g.nodes[3].at.arena_offset;
         return std::string(c == a_place ? "a" : "") + (c == b_place ? "b" : "");
     };
     const auto codes = zp::scalar_type::uint8;
     CHECK(plan(2, 1, operators::conv2d_info, codes, 3) == "a");
     CHECK(plan(1, 2, operators::conv2d_info, codes, 3) == "b");
     CHECK(plan(1, 1, operators::conv2d_info, codes, 3) != "a");                 // the windows read it, too
-    CHECK(plan(2, 1, operators::flatten, codes, 3) == "");                 // and so they do through a view
+    CHECK(plan(2, 1, operators::flatten, codes, 3) == "");                      // and so they do through a view
     CHECK(plan(2, 1, operators::conv2d_info, codes, 1) == "");                  // somebody needs it later
     CHECK(plan(2, 1, operators::conv2d_info, zp::scalar_type::int8, 3) == "");  // other codes
-    CHECK(plan(2, 0, operators::conv2d_info, codes, 3) == "a");                 // free by then, and the input is the caller's
+    CHECK(plan(2, 0, operators::conv2d_info, codes, 3) == "a");  // free by then, and the input is the caller's
 }
 
 TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's memory") {

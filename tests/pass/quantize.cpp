@@ -36,7 +36,9 @@ template <class Net, class Config = with<>> std::string rows_of() {
         text += text.empty() ? "" : " ";
         text += row.op->kind->name;
         if (const zp::operator_info* fused = zp_test::fused_into(row)) text += "+" + std::string(fused->kind->name);
-        text += row.out.storage == zp::scalar_type::float32 ? ":f" : row.out.storage == zp::scalar_type::uint8 ? ":u" : ":s";
+        text += row.out.storage == zp::scalar_type::float32 ? ":f"
+                : row.out.storage == zp::scalar_type::uint8 ? ":u"
+                                                            : ":s";
         for (int k = 0; k != row.input_count; ++k) text += (k == 0 ? "<" : ",") + std::to_string(row.inputs[k]);
     }
     return text;
@@ -46,7 +48,8 @@ struct separate : zp::qconfig<activations<zp::quint8>, weights<zp::qint8>, zp::s
 /// Which entry of the qconfig each fused row has; -1 is float32.
 template <class Net, class Config> std::vector<int> entries_of() {
     std::vector<int> all;
-    for (const zp::node& row : zp::prepared_stage<Net, Config>::table) all.push_back(row.flags.keep_float ? -1 : row.config);
+    for (const zp::node& row : zp::prepared_stage<Net, Config>::table)
+        all.push_back(row.flags.keep_float ? -1 : row.config);
     return all;
 }
 

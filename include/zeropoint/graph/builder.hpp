@@ -34,10 +34,11 @@ public:
     constexpr int conv2d(int x, const char* name, const conv& options);  // operators/conv2d.hpp
     constexpr int conv1d(int x, const char* name, conv options);
     constexpr int conv3d(int x, const char* name, const volume_conv& options);  // operators/conv3d.hpp
-    constexpr int conv_transpose2d(int x, const char* name, const conv_transpose& options);  // operators/conv_transpose2d.hpp
+    constexpr int conv_transpose2d(int x, const char* name,
+                                   const conv_transpose& options);  // operators/conv_transpose2d.hpp
     constexpr int conv_transpose1d(int x, const char* name, conv_transpose options);
     constexpr int conv_transpose3d(int x, const char* name,
-                                   const volume_conv_transpose& options);  // operators/conv_transpose3d.hpp
+                                   const volume_conv_transpose& options);          // operators/conv_transpose3d.hpp
     constexpr int linear(int x, const char* name, int outputs, bool bias = true);  // operators/linear.hpp
     constexpr int linear_part(int x, const char* name, int outputs, bool bias, const packed_tensor& part);
     constexpr int batch_norm(int x, const char* name, float epsilon, bool affine);  // operators/batch_norm.hpp
@@ -45,8 +46,8 @@ public:
     constexpr int max_pool2d(int x, const char* name, const pool& options);         // operators/pool2d.hpp
     constexpr int avg_pool2d(int x, const char* name, const pool& options);
     constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output);
-    constexpr int flatten(int x);                               // operators/flatten.hpp
-    constexpr int add(int a, int b, const char* name = "");     // operators/add.hpp
+    constexpr int flatten(int x);                                          // operators/flatten.hpp
+    constexpr int add(int a, int b, const char* name = "");                // operators/add.hpp
     constexpr int concat(std::span<const int> xs, const char* name = "");  // operators/concat.hpp
 
     // What those functions are made of.

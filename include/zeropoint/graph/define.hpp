@@ -128,8 +128,8 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::zeros; }) info.zeros = Operator::zeros;
     if (info.map != nullptr) info.gives |= channel_map;
     if (info.zeros != nullptr) info.gives |= zeros;
-    info.has_codes = has_form<Operator, default_architecture, std::uint8_t> &&
-                     has_form<Operator, default_architecture, std::int8_t>;
+    info.has_codes =
+        has_form<Operator, default_architecture, std::uint8_t> && has_form<Operator, default_architecture, std::int8_t>;
     info.has_int16 = takes_int16<Operator>;
     info.parameters = [](const node_view& v) { return parameters_over<Operator>(v); };
     if constexpr (requires(const node_view& v) { Operator::bound(v); }) info.bound = &Operator::bound;

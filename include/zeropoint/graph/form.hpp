@@ -38,7 +38,9 @@ template <const operator_forms* Forms, scalar_type Storage> struct eager_form {
         if constexpr (Forms == nullptr || Storage == scalar_type::int32) return run_function{};
         else return Forms->run[static_cast<int>(Storage)];
     }();
-    static constexpr int parameter_bytes(const node_view& v) { return Forms == nullptr ? 0 : Forms->parameter_bytes(v); }
+    static constexpr int parameter_bytes(const node_view& v) {
+        return Forms == nullptr ? 0 : Forms->parameter_bytes(v);
+    }
     static constexpr int scratch_bytes(const node_view& v) { return Forms == nullptr ? 0 : Forms->scratch_bytes(v); }
     static refusal pack(const preparation& p, const node_parameters& from) { return Forms->pack(p, from); }
     static node_parameters unpack(const preparation& p) { return Forms->unpack(p); }
@@ -84,8 +86,8 @@ template <class Stage, int I> constexpr auto find_form() {
     constexpr node_view view{Stage::loose.nodes, Stage::loose.nodes[I]};
     using forms = forms_of<*n.op->kind>;
     if constexpr (is_keyed_node<forms>(view))
-        return std::type_identity<typename forms::template form<forms::key(view), typename Stage::architecture,
-                                                                typename Stage::policies>>();
+        return std::type_identity<
+            typename forms::template form<forms::key(view), typename Stage::architecture, typename Stage::policies>>();
     else if constexpr (n.rules == nullptr) return std::type_identity<eager_form<nullptr, scalar_type::float32>>();
     else return std::type_identity<eager_form<n.rules->forms, computing_storage(view)>>();
 }

@@ -51,13 +51,13 @@ struct weight_type {
 
 /// Done to the output before it is written.
 struct epilogue {
-    const operator_info* clamp = nullptr;           // which operator gave the bounds
-    float lowest = -infinity, highest = infinity;   // of a clamp, its own or a fused one
-    const operator_info* lut = nullptr;             // the function of a fused table,
-    float lut_parameter = 0;                        // its parameter,
-    short lut_qparams_id = -1;                      // the range in front of it,
-    std::int8_t lut_bits = 8;                       // and how many bits choose its entry: see operators/fused_table.hpp
-    bool adds_input_1 = false;                      // a residual
+    const operator_info* clamp = nullptr;          // which operator gave the bounds
+    float lowest = -infinity, highest = infinity;  // of a clamp, its own or a fused one
+    const operator_info* lut = nullptr;            // the function of a fused table,
+    float lut_parameter = 0;                       // its parameter,
+    short lut_qparams_id = -1;                     // the range in front of it,
+    std::int8_t lut_bits = 8;                      // and how many bits choose its entry: see operators/fused_table.hpp
+    bool adds_input_1 = false;                     // a residual
 
     constexpr bool is_empty() const { return clamp == nullptr && lut == nullptr && !adds_input_1; }
 };

@@ -88,8 +88,8 @@ struct index_bound {
 /// Facts. Nothing reachable from here names a kernel, so that a program which stores a table links nothing with it.
 struct operator_info {
     const operator_kind* kind = nullptr;
-    const char* name = "";              // for people, and for the signature of files
-    std::span<const int> options{};     // what tells it from others of that name, beside a node's own options
+    const char* name = "";                        // for people, and for the signature of files
+    std::span<const int> options{};               // what tells it from others of that name, beside a node's own options
     std::span<const char* const> option_names{};  // of node::options
     bool signed_by_kind = false;  // files of format 1 sign its kind alone, and no name and options beside it
 
@@ -101,23 +101,24 @@ struct operator_info {
     bool has_codes = false;         // has a form over codes of 8 bits; a node without one stays float32
     bool refuses_codes = false;     // must not be left in an int8 network: an error where fusing has not removed it
     bool has_int16 = false;         // has a form over codes of 16 bits
-    bool elementwise = false;       // an output depends on the inputs at its place alone: it may be written over one of them
-    bool keeps_order = false;       // and whatever that place means: values of a flattened image too
-    bool moves_nothing = false;     // codes of the output are those of the input, at their places: a view in int8
-    bool is_view = false;           // the same of floats: where input and output have one place, nothing is done
-    bool is_identity = false;       // does nothing at inference: the fuse pass removes it
-    bool takes_volumes = false;     // inputs may have a depth
+    bool elementwise = false;  // an output depends on the inputs at its place alone: it may be written over one of them
+    bool keeps_order = false;  // and whatever that place means: values of a flattened image too
+    bool moves_nothing = false;  // codes of the output are those of the input, at their places: a view in int8
+    bool is_view = false;        // the same of floats: where input and output have one place, nothing is done
+    bool is_identity = false;    // does nothing at inference: the fuse pass removes it
+    bool takes_volumes = false;  // inputs may have a depth
     bool is_input = false;
-    bool is_boundary = false;       // between floats and codes, or codes of two kinds
-    bool to_float = false;          // reads codes and writes floats
+    bool is_boundary = false;                                // between floats and codes, or codes of two kinds
+    bool to_float = false;                                   // reads codes and writes floats
     bool opens_quantized = false, closes_quantized = false;  // the stubs
-    bool multiplies = false;        // has filters, whose algorithm is chosen:
+    bool multiplies = false;                                 // has filters, whose algorithm is chosen:
     filter_kernels filters = filter_kernels::none;
-    bool is_connected = false;      // over whole vectors, as a linear layer
-    bool has_dynamic = false;       // a form with int8 weights over floats
-    bool keeps_codes = false;       // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
-                                    // with a scale a row whatever the qconfig says of weights, tables in the output's codes
-    int state_values = 0;           // of a recurrent operator: what a step gives, in one direction
+    bool is_connected = false;  // over whole vectors, as a linear layer
+    bool has_dynamic = false;   // a form with int8 weights over floats
+    bool keeps_codes =
+        false;             // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
+                           // with a scale a row whatever the qconfig says of weights, tables in the output's codes
+    int state_values = 0;  // of a recurrent operator: what a step gives, in one direction
     const scalar_function* function = nullptr;
     const channel_map_of* map = nullptr;
     const kernel::pad_sides* zeros = nullptr;
@@ -130,8 +131,8 @@ struct operator_info {
 /// What a form refuses of the scales that it is packed with: null `rule` where it takes them.
 struct refusal {
     const char* rule = nullptr;
-    double found = 0, beside = 0;      // two scales that are too far apart; 0 where the rule says all
-    const char* advice = nullptr;      // for who calibrates
+    double found = 0, beside = 0;  // two scales that are too far apart; 0 where the rule says all
+    const char* advice = nullptr;  // for who calibrates
 };
 
 /// The forms of an operator that has the same functions for all its nodes, one a storage: float32, uint8, int8, int16.
@@ -153,9 +154,9 @@ struct tap_sums_rule {
 
 /// Rules: what passes ask, and conversions. A table that a program stores has none.
 struct operator_rules {
-    void (*merge)(node& into, const node& self) = nullptr;  // how what it gives gets there
+    void (*merge)(node& into, const node& self) = nullptr;                // how what it gives gets there
     qparams (*derive)(const node_view&, const qparams& input) = nullptr;  // where the range is derived
-    std::int64_t (*macs)(const node_view&) = nullptr;  // multiply-accumulates, for tables and budgets
+    std::int64_t (*macs)(const node_view&) = nullptr;      // multiply-accumulates, for tables and budgets
     double (*value)(double x, float parameter) = nullptr;  // of a function, for tables; null: the identity
     const tap_sums_rule* tap_sums = nullptr;               // of filters
     const operator_forms* forms = nullptr;                 // where forms_of has none for its kind

@@ -83,7 +83,10 @@ struct parameter_list {
     }
     /// With three extents it is channels x height x width in files, as PyTorch has it, and height x width x channels inside.
     constexpr parameter_list& add_image(const char* name, const shape& extents) {
-        return add({name, 3, {extents.channels, extents.height, extents.width, 1, 1}, parameter_role::vector,
+        return add({name,
+                    3,
+                    {extents.channels, extents.height, extents.width, 1, 1},
+                    parameter_role::vector,
                     transposed_order(1, extents.channels, extents.height * extents.width)});
     }
     constexpr int size() const {

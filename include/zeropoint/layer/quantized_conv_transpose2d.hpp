@@ -25,8 +25,8 @@ inline namespace v0 {
 ///     using layer = zp::quantized_conv_transpose2d<zp::shape{8, 8, 32}, zp::conv_transpose{.out_channels = 16, .kernel = 2, .stride = 2}>;
 ///     const layer up(weights, bias, x.quantization, y.quantization);   // packs once
 ///     up(x, y, memory);                                                // layer::workspace memory; y is 16x16x16
-template <shape Input, conv_transpose Options, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
-          class Arch = default_architecture>
+template <shape Input, conv_transpose Options, const operator_kind& Activation = op::none,
+          class Policy = fused_policy<>, class Arch = default_architecture>
 class quantized_conv_transpose2d {
     static_assert(&Activation == &op::none || &Activation == &op::relu || &Activation == &op::relu6,
                   "quantized_conv_transpose2d<Input, Options, Activation, ...>: Activation must be zp::op::none, "

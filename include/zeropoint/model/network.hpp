@@ -107,7 +107,8 @@ public:
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& n = Stage::table.nodes[i];
             Stage::steps[static_cast<std::size_t>(i)](n, c);
-            after(i, n.op->is_input ? static_cast<const void*>(x) : static_cast<const void*>(c.template out<std::byte>(n)));
+            after(i, n.op->is_input ? static_cast<const void*>(x)
+                                    : static_cast<const void*>(c.template out<std::byte>(n)));
         }
     }
     void run(const input_value* x, float* y, std::byte* arena) const noexcept {

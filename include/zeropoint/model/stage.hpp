@@ -13,7 +13,8 @@ inline namespace v0 {
 namespace detail {
 
 /// f<Node>() of every node of a stage: one array.
-template <class Value, int Size, class F> constexpr std::array<Value, static_cast<std::size_t>(Size)> for_each_node(F f) {
+template <class Value, int Size, class F>
+constexpr std::array<Value, static_cast<std::size_t>(Size)> for_each_node(F f) {
     return [&]<int... Node>(std::integer_sequence<int, Node...>) {
         return std::array<Value, sizeof...(Node)>{f.template operator()<Node>()...};
     }

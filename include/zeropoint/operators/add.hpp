@@ -34,7 +34,7 @@ struct add {
 
     static constexpr int prepared_bytes(const node_view& v) {
         return static_cast<int>(v.y_type().storage == scalar_type::int16 ? sizeof(kernel::wide_add_parameters)
-                                                                        : sizeof(kernel::add_parameters));
+                                                                         : sizeof(kernel::add_parameters));
     }
     static refusal problem(const preparation& p) {
         const double y = p.y_qparams().scale;

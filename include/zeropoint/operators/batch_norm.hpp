@@ -21,8 +21,8 @@ struct batch_norm {
         const int channels = v.y_shape().channels;
         const bool affine = v.n.options[0] != 0;
         const auto array = [&](const char* name, bool in_state_dict, float otherwise, bool is_variance) {
-            return parameter_array{name, 1, {channels, 1, 1, 1, 1}, parameter_role::vector, {}, in_state_dict, otherwise,
-                                   is_variance};
+            return parameter_array{
+                name, 1, {channels, 1, 1, 1, 1}, parameter_role::vector, {}, in_state_dict, otherwise, is_variance};
         };
         parameter_list list;
         list.add(array("weight", affine, 1, false)).add(array("bias", affine, 0, false));

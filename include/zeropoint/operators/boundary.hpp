@@ -62,8 +62,8 @@ template <class Arch, class In, class Out> struct rescale_form {
         if (!(double{x.scale} < 2097152.0 * double{y.scale}))
             return {"operands' scales below 2^21 output scales", x.scale, y.scale};
         const fixed_point_multiplier m = quantize_multiplier_single_rounding(double{x.scale} / double{y.scale});
-        const kernel::rescaling made{m.multiplier, m.shift, x.zero_point, 0,
-                                     y.zero_point, p.y_type().quant_min, p.y_type().quant_max};
+        const kernel::rescaling made{m.multiplier,        m.shift, x.zero_point, 0, y.zero_point, p.y_type().quant_min,
+                                     p.y_type().quant_max};
         std::memcpy(p.block, &made, sizeof made);
         return {};
     }
@@ -99,9 +99,9 @@ template <> struct forms_of<op::requantize> {
     static constexpr bool is_keyed = true;
     static constexpr operators::boundary_key key(const node_view& v) { return operators::key_of_boundary(v); }
     template <operators::boundary_key Key, class Arch, class>
-    using form = std::conditional_t<operators::is_lookup(Key.in, Key.out),
-                                    operators::lookup_form<Arch, storage_of<Key.in>>,
-                                    operators::rescale_form<Arch, storage_of<Key.in>, storage_of<Key.out>>>;
+    using form =
+        std::conditional_t<operators::is_lookup(Key.in, Key.out), operators::lookup_form<Arch, storage_of<Key.in>>,
+                           operators::rescale_form<Arch, storage_of<Key.in>, storage_of<Key.out>>>;
 };
 
 }  // namespace v0

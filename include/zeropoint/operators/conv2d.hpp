@@ -79,8 +79,7 @@ constexpr int append_conv2d(builder& b, const operator_info& info, int x, const 
     window.one_dimensional = &info == &conv1d_info;
     set_options(n, window);
     n.weights.has_bias = options.bias;
-    n.weights.count =
-        n.weights.channels * options.kernel.height * options.kernel.width * (in.channels / window.groups);
+    n.weights.count = n.weights.channels * options.kernel.height * options.kernel.width * (in.channels / window.groups);
     return b.append(n);
 }
 

@@ -55,15 +55,13 @@ constexpr int builder::conv3d(int x, const char* name, const volume_conv& option
     if (kernel.depth < 1 || stride.depth < 1 || padding.depth < 0 || dilation.depth < 1)
         fail(rule::window_not_positive, in, {1, 1, 1, kernel.depth});
     else
-        n.out.extents.depth =
-            output_extent(in.depth, kernel.depth, stride.depth, padding.depth, dilation.depth, false);
+        n.out.extents.depth = output_extent(in.depth, kernel.depth, stride.depth, padding.depth, dilation.depth, false);
     const auto plane = options_of<window2d>(n);
     set_options(n, window3d{plane.kernel_height, plane.kernel_width, plane.stride_height, plane.stride_width,
                             plane.padding_top, plane.padding_left, plane.dilation_height, plane.dilation_width,
                             plane.groups, kernel.depth, stride.depth, padding.depth, dilation.depth});
     n.weights.has_bias = options.bias;
-    n.weights.count =
-        n.weights.channels * kernel.depth * kernel.height * kernel.width * (in.channels / plane.groups);
+    n.weights.count = n.weights.channels * kernel.depth * kernel.height * kernel.width * (in.channels / plane.groups);
     return append(n);
 }
 

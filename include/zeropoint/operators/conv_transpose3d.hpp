@@ -42,8 +42,7 @@ constexpr int builder::conv_transpose3d(int x, const char* name, const volume_co
     node n = unary(operators::conv_transpose3d_info, operators::conv_transpose3d_rules, x, name);
     const shape in = nodes[x].out.extents, plane = plane_of(in);
     if (with_channels(options.plane(), plane).out_channels <= 0) fail(rule::out_channels_missing, in);
-    if (!divides_channels(options.plane(), plane))
-        fail(rule::channels_not_divisible, in, {1, 1, options.out_channels});
+    if (!divides_channels(options.plane(), plane)) fail(rule::channels_not_divisible, in, {1, 1, options.out_channels});
     if (!fits(options, in)) fail(rule::conv_transpose_options, in, extents_of(options, in));
     const kernel::conv_transpose3d_geometry g = geometry_of(options, in);
     const kernel::conv_transpose2d_geometry& p = g.plane;

@@ -87,7 +87,8 @@ constexpr kernel::conv2d_geometry window_of_output(const node_view& v) {
 constexpr int groups_of_filters(const node_view& v) {
     return v.n.op->filters == filter_kernels::conv3d || v.n.op->filters == filter_kernels::conv_transpose3d
                ? options_of<window3d>(v.n).groups
-               : v.n.op->is_connected ? 1 : options_of<window2d>(v.n).groups;
+           : v.n.op->is_connected ? 1
+                                  : options_of<window2d>(v.n).groups;
 }
 /// Whether an algorithm can compute a node.
 constexpr bool supports(const node_view& v, conv2d_algorithm algorithm) {
@@ -121,8 +122,7 @@ template <class Arch> constexpr kernel::conv2d_cost cost_of(const node_view& v, 
         return kernel::cost_of_conv_transpose2d<Arch>(transposed_window(v), algorithm, packs_zero_points(v.n));
     if (v.n.op->filters == filter_kernels::conv_transpose3d)
         return kernel::cost_of_conv_transpose3d<Arch>(transposed_volume_window(v), algorithm, packs_zero_points(v.n));
-    kernel::conv2d_cost cost =
-        kernel::cost_of_conv2d<Arch>(window_of_output(v), algorithm, packs_zero_points(v.n));
+    kernel::conv2d_cost cost = kernel::cost_of_conv2d<Arch>(window_of_output(v), algorithm, packs_zero_points(v.n));
     cost.nanoseconds *= v.y_shape().depth;  // the window is of one output plane
     if (v.x_type().storage == scalar_type::int16 && algorithm == conv2d_algorithm::implicit_gemm)
         cost.nanoseconds *= kernel::operations<Arch>::byte_products / kernel::operations<Arch>::word_products;

@@ -59,7 +59,8 @@ template <class F> struct callable {
     }
 };
 
-template <class F> inline constexpr scalar_function function_of = [] {
+template <class F>
+inline constexpr scalar_function function_of = [] {
     scalar_function f{};
     if constexpr (requires { F::constants; }) f.constants = F::constants;
     return f;

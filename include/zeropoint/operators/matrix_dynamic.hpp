@@ -39,8 +39,8 @@ template <class Policy, class Arch> constexpr void make_dynamic(const node* node
     const node_view v{nodes, n};
     const bool small = is_small_dynamic(v) && extents_of_linear(v).prefer_words();
     n.weights.packed_int16 =
-        n.weights.affine || (small && !kernel::always_byte_quads<Arch>({0, limits.min, limits.max}, weight::quant_min,
-                                                                       weight::quant_max));
+        n.weights.affine ||
+        (small && !kernel::always_byte_quads<Arch>({0, limits.min, limits.max}, weight::quant_min, weight::quant_max));
 }
 
 /// Key: see matrix.hpp. The block: packed weights, scales, sums and biases as the kernels order them, then zero points.
@@ -131,8 +131,7 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
             const array_offsets at = arrays(v);
             const kernel::dynamic_to_float epilogue{
                 reinterpret_cast<const float*>(block + at.scales),
-                reinterpret_cast<const std::int32_t*>(block + at.sums),
-                reinterpret_cast<const float*>(block + at.bias),
+                reinterpret_cast<const std::int32_t*>(block + at.sums), reinterpret_cast<const float*>(block + at.bias),
                 kernel::dynamic_quantize<Arch>(x, static_cast<std::size_t>(v.x_shape().size()),
                                                kernel::dynamic_conv2d_limits, typename Policy::choose_image_range{},
                                                codes)};
@@ -141,10 +140,8 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
             kernel::small_dynamic_linear<Arch, input_storage, Key.small.depth, Key.small.channels, Key.int16_panels>(
                 x, Policy::limits, typename Policy::choose_range{}, block, y, scratch);
         } else {
-            kernel::dynamic_linear<Arch, input_storage, Policy::is_per_row>(layout(v), x, v.y_shape().width,
-                                                                            Policy::limits,
-                                                                            typename Policy::choose_range{}, block, y,
-                                                                            scratch);
+            kernel::dynamic_linear<Arch, input_storage, Policy::is_per_row>(
+                layout(v), x, v.y_shape().width, Policy::limits, typename Policy::choose_range{}, block, y, scratch);
         }
         if (n.fused.clamp != nullptr)
             kernel::clamp<Arch>(y, static_cast<std::size_t>(v.y_shape().size()), n.fused.lowest, n.fused.highest, y);

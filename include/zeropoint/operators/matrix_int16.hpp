@@ -92,9 +92,9 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
 
     static void run(const node& n, const context& c) noexcept {
         const block at = block::of(n);
-        const kernel::wide_requantize<halves> finish{
-            c.block<std::int32_t>(n, at.multipliers), c.block<std::int32_t>(n, at.shifts),
-            c.block<std::int64_t>(n, at.bias), clamped_codes(n, c.range(n))};
+        const kernel::wide_requantize<halves> finish{c.block<std::int32_t>(n, at.multipliers),
+                                                     c.block<std::int32_t>(n, at.shifts),
+                                                     c.block<std::int64_t>(n, at.bias), clamped_codes(n, c.range(n))};
         kernels::run(c.view(n), c.in<std::int16_t>(n), codes, c.block<std::byte>(n), finish, c.out<out>(n),
                      c.scratch<std::byte>(n));
     }

@@ -95,17 +95,15 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                                     Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
             std::memcpy(p.block + at.first + 4 * c, &first, 4);
             if constexpr (Requantization::has_second) std::memcpy(p.block + at.second + 4 * c, &second, 4);
-            if (Requantization::has_float_bias)
-                std::memcpy(p.block + at.real_bias + 4 * c, &weights.float_bias[i], 4);
+            if (Requantization::has_float_bias) std::memcpy(p.block + at.real_bias + 4 * c, &weights.float_bias[i], 4);
             if constexpr (Key.residual) {
-                const float ratio = kernel::residual_ratio(p.x_qparams(1).scale,
-                                                           double{input.scale} * double{weights.scales[i]});
+                const float ratio =
+                    kernel::residual_ratio(p.x_qparams(1).scale, double{input.scale} * double{weights.scales[i]});
                 std::memcpy(p.block + at.ratios + 4 * c, &ratio, 4);
             }
             if (n.weights.affine) std::memcpy(p.block + at.zero_points + 4 * c, &weights.zero_points[i], 4);
         }
-        if (n.fused.lut != nullptr)
-            copy_table(n, from.lut.data(), reinterpret_cast<std::uint8_t*>(p.block + at.table));
+        if (n.fused.lut != nullptr) copy_table(n, from.lut.data(), reinterpret_cast<std::uint8_t*>(p.block + at.table));
         return {};
     }
     static node_parameters unpack(const preparation& p) {
@@ -159,12 +157,9 @@ private:
         if (n.fused.lut != nullptr) codes.table = c.block<std::uint8_t>(n, at.table);
         const first_type* first = c.block<first_type>(n, at.first);
         if constexpr (Key.residual)  // whose codes have the type of the output's
-            return typename Requantization::template residual_epilogue<out>{first,
-                                                                            c.block<float>(n, at.ratios),
-                                                                            codes,
-                                                                            c.in<out>(n, 1),
-                                                                            c.range_in(n, 1).zero_point,
-                                                                            c.out<out>(n)};
+            return typename Requantization::template residual_epilogue<out>{
+                first,           c.block<float>(n, at.ratios), codes,
+                c.in<out>(n, 1), c.range_in(n, 1).zero_point,  c.out<out>(n)};
         else return Requantization::epilogue(first, c.block<second_type>(n, at.second), codes);
     }
     /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other.

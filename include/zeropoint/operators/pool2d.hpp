@@ -62,7 +62,8 @@ constexpr int append_pool2d(builder& b, int x, const char* name, const pool& opt
     node n = b.unary(info_of<Operator, Kind>, rules_of<Operator>, x, name);
     set_options(n, window2d{});
     const extent stride = options.stride == extent(0) ? options.kernel : options.stride;
-    set_window(b, n, b.nodes[x].out.extents, options.kernel, stride, options.padding, options.dilation, options.ceil_mode);
+    set_window(b, n, b.nodes[x].out.extents, options.kernel, stride, options.padding, options.dilation,
+               options.ceil_mode);
     if (options.padding.height * 2 > options.kernel.height || options.padding.width * 2 > options.kernel.width)
         b.fail(rule::padding_too_large, b.nodes[x].out.extents, {options.padding.height, options.padding.width, 1});
     window2d window = options_of<window2d>(n);

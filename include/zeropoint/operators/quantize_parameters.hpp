@@ -40,8 +40,8 @@ quantized_weights quantize_matrix(const parameter_array& array, const float* flo
     array_to_file(array, floats, ordered.data());
     const std::vector<float> none(static_cast<std::size_t>(array.extents[0]));
     std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-    quantized_weights result = quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true,
-                                                                 std::string(where) + "." + array.name, raised);
+    quantized_weights result =
+        quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, std::string(where) + "." + array.name, raised);
     result.float_bias.clear();
     return result;
 }
@@ -63,8 +63,8 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
         if (is_coded && array.role == parameter_role::filters) {
             const std::span<const float> bias(floats + list.offset_of(i + 1),
                                               static_cast<std::size_t>(list.arrays[i + 1].size()));
-            result.matrices.push_back(quantize_filters<Quantizer, Arch>(
-                values, bias, how.x_scale, how.keeps_float_bias, where, raised, how.int16_inputs, how.means));
+            result.matrices.push_back(quantize_filters<Quantizer, Arch>(values, bias, how.x_scale, how.keeps_float_bias,
+                                                                        where, raised, how.int16_inputs, how.means));
             ++i;
         } else if (is_coded && array.role == parameter_role::matrix) {
             if constexpr (!std::is_same_v<Quantizer, own_weight_quantizer>)

@@ -27,8 +27,7 @@ constexpr void set_window(builder& b, node& n, const shape& in, extent kernel, e
         return b.fail(rule::window_not_positive, in, {kernel.height, kernel.width, 1});
     n.out.extents.height =
         output_extent(in.height, kernel.height, stride.height, padding.height, dilation.height, ceil_mode);
-    n.out.extents.width =
-        output_extent(in.width, kernel.width, stride.width, padding.width, dilation.width, ceil_mode);
+    n.out.extents.width = output_extent(in.width, kernel.width, stride.width, padding.width, dilation.width, ceil_mode);
     window2d window = options_of<window2d>(n);
     window.kernel_height = kernel.height, window.kernel_width = kernel.width;
     window.stride_height = stride.height, window.stride_width = stride.width;

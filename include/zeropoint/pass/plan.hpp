@@ -46,8 +46,7 @@ template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N]
             const int owner = owners[n.inputs[k]];
             if (g.nodes[owner].op->is_input) continue;
             if (n.fused.adds_input_1 && owner == owners[n.inputs[0]]) continue;  // its windows read it
-            if (is_view(n) || (may_overwrite(n, g.nodes[n.inputs[k]]) && last_uses[owner] == i))
-                owners[i] = owner;
+            if (is_view(n) || (may_overwrite(n, g.nodes[n.inputs[k]]) && last_uses[owner] == i)) owners[i] = owner;
         }
         const int owner = owners[i];
         if (owner == i || reads[i] > last_uses[owner]) last_uses[owner] = reads[i];
@@ -62,7 +61,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         offsets[blocks] = {}, owners[N] = {}, last_uses[N] = {};
     const int output = g.size - 1;
     const bool in_user_memory = g.nodes[output].is_float() && output != 0;
-    for (int i = 0; i != g.size; ++i) g.nodes[i].at.arena_offset = 0;  // where an earlier stage had its node means nothing
+    for (int i = 0; i != g.size; ++i)
+        g.nodes[i].at.arena_offset = 0;  // where an earlier stage had its node means nothing
     if (in_user_memory) g.nodes[output].at.arena_offset = in_user_output;
     share_places(g, owners, last_uses);
     for (int i = 0; i != g.size; ++i) {
@@ -70,7 +70,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         first[i] = first[N + i] = last[N + i] = i;
         last[i] = last_uses[i];
         if (owners[i] == i && !(i == output && in_user_memory))
-            bytes[i] = static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
+            bytes[i] =
+                static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
         bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(n.at.scratch_bytes)));
     }
     int count = 0;

@@ -65,7 +65,9 @@ public:
         return as_codes[i];
     }
     /// To the codes of another node's range.
-    constexpr int requantized(int from, int node_of_range) { return boundary(between_.requantize, from, node_of_range); }
+    constexpr int requantized(int from, int node_of_range) {
+        return boundary(between_.requantize, from, node_of_range);
+    }
     constexpr const value_type& value(int i) const { return base::result.nodes[i].out; }
 
 private:

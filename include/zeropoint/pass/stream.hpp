@@ -31,8 +31,8 @@ template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const
         }
         if (n.op->is_boundary) in_front[i] = in_front[producer];
         const bool is_windowed = streams == stream_rule::windowed;
-        bool possible = n.out.extents.height == 1 && !n.out.extents.is_volume() &&
-                        n.out.extents.width == length + in_front[i];
+        bool possible =
+            n.out.extents.height == 1 && !n.out.extents.is_volume() && n.out.extents.width == length + in_front[i];
         for (int k = is_windowed ? 1 : 0; k != n.input_count; ++k)
             possible = possible && in_front[g.nodes[i].inputs[k]] == in_front[i];
         n.out.extents = one_step(n.out.extents);

@@ -35,8 +35,7 @@ inline void fold_batch_norm(const filter_block& filters, const float* arrays, fl
         const double factor = double{gamma[c]} / std::sqrt(double{variance[c]} + double{epsilon});
         float* weights = filters.weights + c * filters.depth;
         for (std::size_t k = 0; k != filters.depth; ++k) weights[k] = static_cast<float>(double{weights[k]} * factor);
-        filters.bias[c] =
-            static_cast<float>((double{filters.bias[c]} - double{mean[c]}) * factor + double{beta[c]});
+        filters.bias[c] = static_cast<float>((double{filters.bias[c]} - double{mean[c]}) * factor + double{beta[c]});
     }
 }
 
@@ -66,7 +65,8 @@ inline void fuse_parameters(std::span<const node> from, const std::byte* source,
         if (n.at.parameter_bytes == 0) continue;
         const auto at = [&](short i) -> const node& { return from[static_cast<std::size_t>(i)]; };
         std::byte* block = target + n.at.parameter_offset;
-        std::memcpy(block, source + at(n.from.self).at.parameter_offset, static_cast<std::size_t>(n.at.parameter_bytes));
+        std::memcpy(block, source + at(n.from.self).at.parameter_offset,
+                    static_cast<std::size_t>(n.at.parameter_bytes));
         if (n.from.normalized < 0 && n.from.folded < 0) continue;
         const node_view v{to.data(), n};
         const detail::filter_block filters(v, block);

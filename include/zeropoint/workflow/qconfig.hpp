@@ -279,8 +279,9 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
                    : 0),
          ...);
         i = 0;
-        ((++i,
-          chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind) ? chosen = Options::floats ? -1 : i : 0),
+        ((++i, chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind)
+                   ? chosen = Options::floats ? -1 : i
+                   : 0),
          ...);
         return chosen >= 0 && has_int16(chosen) && !n.op->has_int16 ? -1 : chosen;
     }
@@ -299,11 +300,11 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// How the algorithm of a node is chosen: as the first algorithm option for its name says, else for its type, else for all.
     static constexpr algorithm_policy algorithm_of(const node& n) {
         algorithm_policy policies[] = {{}, Options::policy...};
-        const int rank[] = {1, (Options::quantizes                                    ? 0
+        const int rank[] = {1, (Options::quantizes                                ? 0
                                 : n.name[0] != 0 && Options::selects_name(n.name) ? 4
-                                : Options::selects_type(*n.op->kind)                     ? 3
-                                : Options::is_default                                 ? 2
-                                                                                      : 0)...};
+                                : Options::selects_type(*n.op->kind)              ? 3
+                                : Options::is_default                             ? 2
+                                                                                  : 0)...};
         int best = 0;
         for (int i = 1; i <= static_cast<int>(sizeof...(Options)); ++i)
             if (rank[i] > rank[best]) best = i;

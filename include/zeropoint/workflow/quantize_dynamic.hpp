@@ -26,7 +26,8 @@ struct default_cost_rule {
     static constexpr const char* why_float(const node_view& v) {
         const operator_info& op = *v.n.op;
         if (op.state_values != 0 && op.state_values < 32) return "stays float32: fewer than 32 values of state";
-        if (op.multiplies && macs_of(v) / v.y_shape().size() < 32) return "stays float32: fewer than 32 products an output";
+        if (op.multiplies && macs_of(v) / v.y_shape().size() < 32)
+            return "stays float32: fewer than 32 products an output";
         if (op.multiplies && v.y_shape().channels < 16) return "stays float32: fewer than 16 outputs";
         return v.n.weights.count < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
@@ -127,9 +128,8 @@ dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>
                 return quantize_table(v, array, values, {}, where);
             else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
         };
-        to::packs[static_cast<std::size_t>(i)](
-            p, quantize_parameters<typename Config::policy::weight_quantizer, Arch>(v, from, floats, {}, where, raised,
-                                                                                    table));
+        to::packs[static_cast<std::size_t>(i)](p, quantize_parameters<typename Config::policy::weight_quantizer, Arch>(
+                                                      v, from, floats, {}, where, raised, table));
     }
     return result;
 }

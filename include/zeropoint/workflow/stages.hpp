@@ -140,12 +140,12 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     using requantization = typename qconfig_entries<Config>::requantization;
     using policies = stage_policies<requantization, void>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto prepared = assign_qparams(
-        fused_nodes<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
-    static constexpr auto wide = choose_algorithms<Arch>(
-        quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
-                                                       qconfig_entries<Config>::merges_sums, boundaries),
-        [](const node& n) { return qconfig_entries<Config>::algorithm_of(n); });
+    static constexpr auto prepared =
+        assign_qparams(fused_nodes<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
+    static constexpr auto wide =
+        choose_algorithms<Arch>(quantize_nodes<most_quantized_nodes(prepared)>(
+                                    prepared, rule_of_entry<Config>, qconfig_entries<Config>::merges_sums, boundaries),
+                                [](const node& n) { return qconfig_entries<Config>::algorithm_of(n); });
     static constexpr auto loose = shrink<wide.size>(wide);
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
