@@ -25,6 +25,7 @@ NO_LAYERS = {
     "quant_stub": "where the quantized region begins",
     "dequant_stub": "where the quantized region ends",
     "named": "gives a name",
+    "recurrent_geometry": "the extents of a recurrent layer",
 }
 # Operators of docs/operators.md that are no layers of a model, or read indices, and so have their own tests of accuracy.
 BY_THEMSELVES = {

@@ -191,7 +191,7 @@ TEST_CASE("embedding: calibration takes integers of both sizes, batches of any l
 TEST_CASE("embedding: tables of 4 bits in an int8 model give floats, which are quantized behind them") {
     const auto int8 = int8_of<four_bits>(trained, data);
     check_coded<4>(int8, trained, data[0]);
-    CHECK(row_of(int8, "words").parameter_bytes == 448 + 61 * 12);
+    CHECK(row_of(int8, "words").at.parameter_bytes == 448 + 61 * 12);
     CHECK(zp::budget_of<std::remove_const_t<decltype(int8)>>.boundaries ==
           3);  // two in front of the add, one behind it
     check_files(int8, data);
@@ -235,7 +235,7 @@ TEST_CASE("embedding: two tables in front of a concat have its grid") {
     const std::vector<sentence> inputs{{0, 5}, {4, 0}, {3, 2}};
     const auto int8 = int8_of<zp::default_qconfig>(model, inputs);
     REQUIRE(int8.rows().size() == 5);  // no requantize
-    CHECK(row_of(int8, "first").slot == row_of(int8, "second").slot);
+    CHECK(row_of(int8, "first").out.qparams_id == row_of(int8, "second").out.qparams_id);
     for (const sentence& x : inputs) {
         check_codes<std::uint8_t>(int8, model, x, "first");
         check_codes<std::uint8_t>(int8, model, x, "second");
