@@ -64,6 +64,10 @@ struct layer_floats {
 template <class Network> layer_floats parameters_of(const Network& model, const char* name) {
     for (const zp::node& row : model.rows()) {
         if (std::string_view(row.name) != name) continue;
+        if (row.weights.channels == 0) {  // no filters: all of its arrays
+            const auto* floats = reinterpret_cast<const float*>(model.parameters() + row.at.parameter_offset);
+            return {{floats, floats + row.weights.count}, {}};
+        }
         const auto weights = zp_test::array_of(model, row, 0), bias = zp_test::array_of(model, row, 1);
         return {{weights.begin(), weights.end()}, {bias.begin(), bias.end()}};
     }

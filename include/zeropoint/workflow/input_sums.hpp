@@ -60,6 +60,7 @@ public:
     /// The means of a node with filters after so many inputs of the network.
     mean_inputs means_of(int i, std::uint64_t samples) const {
         const auto at = static_cast<std::size_t>(i);
+        if (rules[at] == nullptr) return {};
         const node_view v = Stage::table.view(i);
         const int channels = v.n.weights.channels, groups = rules[at]->groups(v),
                   group_in = v.n.weights.count / (channels * rules[at]->taps(v));
