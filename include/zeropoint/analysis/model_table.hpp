@@ -123,7 +123,7 @@ inline model_table_row describe_row(std::span<const node> rows, int i) {
 
 /// Columns as wide as their widest cell, numbers to the right.
 inline std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
-                                   const std::vector<bool>& to_the_right) {
+                                   std::span<const bool> to_the_right) {
     std::vector<std::size_t> widths(to_the_right.size());
     for (const auto& line : lines)
         for (std::size_t c = 0; c != line.size(); ++c)
@@ -213,11 +213,11 @@ inline std::string to_string(const model_table& table) {
                          count(row.macs), count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm,
                          row.panels, row.why});
     }
-    return detail::aligned_columns(lines, {true, false, false, false, false, false, false, true, true, true, true,
-                                           false, false, false, false}) +
-           detail::boundaries_text(table) + std::to_string(table.macs) + " multiply-accumulates, " +
-           std::to_string(table.parameter_bytes) + " bytes of parameters, " + std::to_string(table.arena_bytes) +
-           " bytes of arena\n";
+    constexpr bool to_the_right[] = {true, false, false, false, false, false, false, true,
+                                     true, true,  true,  false, false, false, false};
+    return detail::aligned_columns(lines, to_the_right) + detail::boundaries_text(table) + std::to_string(table.macs) +
+           " multiply-accumulates, " + std::to_string(table.parameter_bytes) + " bytes of parameters, " +
+           std::to_string(table.arena_bytes) + " bytes of arena\n";
 }
 
 /// A network as text: see model_table_row for what is in it.

@@ -16,9 +16,12 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
+// What reads and writes rows is a template over the file, a safetensors_file or safetensors_writer: a program that does not
+// save, or has no floats in its files, then does not compile what that takes.
+
 /// The float arrays of a described operator, in float and in int8 files alike.
-inline void read_described_parameters(const safetensors_file& file, const node& row, std::byte* block,
-                                      std::vector<std::string>& known) {
+template <class File>
+void read_described_parameters(const File& file, const node& row, std::byte* block, std::vector<std::string>& known) {
     auto* values = reinterpret_cast<float*>(block);
     const parameter_list list = row.described->parameters(row);
     if (list.unread != nullptr) known.push_back(joined({row.name, ".", list.unread}));
@@ -31,7 +34,7 @@ inline void read_described_parameters(const safetensors_file& file, const node& 
         values += array.size();
     }
 }
-inline void write_described_parameters(safetensors_writer& file, const node& row, const std::byte* block) {
+template <class File> void write_described_parameters(File& file, const node& row, const std::byte* block) {
     const auto* values = reinterpret_cast<const float*>(block);
     const parameter_list list = row.described->parameters(row);
     for (int i = 0; i != list.count; ++i) {
@@ -48,8 +51,9 @@ enum class parts_in_file : bool { apart, whole };
 
 /// Reads the parameters of a row from the file into the block: name.weight and name.bias, for a batch_norm also
 /// name.running_mean and name.running_var. Adds to `known` what may stand in the file for it.
-inline void read_float_parameters(const safetensors_file& file, const node& row, std::byte* parameters,
-                                  std::vector<std::string>& known, parts_in_file parts = parts_in_file::apart) {
+template <class File>
+void read_float_parameters(const File& file, const node& row, std::byte* parameters, std::vector<std::string>& known,
+                           parts_in_file parts = parts_in_file::apart) {
     const auto read = [&](const std::string& name, const file_shape& shape) {
         known.push_back(name);
         return file.finite_floats(name, shape);
@@ -93,8 +97,9 @@ inline void read_float_parameters(const safetensors_file& file, const node& row,
         read_to({block + bias_offset(row), static_cast<std::size_t>(row.channels)}, name("bias"), {row.channels});
 }
 
-inline void write_float_parameters(safetensors_writer& file, const node& row, const std::byte* parameters,
-                                   parts_in_file parts = parts_in_file::apart) {
+template <class File>
+void write_float_parameters(File& file, const node& row, const std::byte* parameters,
+                            parts_in_file parts = parts_in_file::apart) {
     if (row.described != nullptr) return write_described_parameters(file, row, parameters + row.parameter_offset);
     const auto* block = reinterpret_cast<const float*>(parameters + row.parameter_offset);
     const auto name = [&](const char* what) { return joined({row.name, ".", what}); };

@@ -33,13 +33,14 @@ namespace detail {
 
 inline constexpr const char *slot_scales = "activation.scale", *slot_zero_points = "activation.zero_point";
 
-/// Reads and checks the tensors of an int8 network; the writing twin is below.
-class int8_reader {
+/// Reads and checks the tensors of an int8 network; the writing twin is below. `File` is safetensors_file: with a
+/// parameter a program compiles what it reads alone.
+template <class File> class int8_reader {
 public:
-    explicit int8_reader(const safetensors_file& file) : file_(file) {}
+    explicit int8_reader(const File& file) : file_(file) {}
 
     /// `with_table_bits(bits)` is the signature of the same network with other fused tables.
-    void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
+    [[gnu::cold]] void read_header(const std::string& signature, std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
@@ -58,7 +59,7 @@ public:
                  joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
         }
     }
-    void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
+    [[gnu::cold]] void read_ranges(std::span<const node> rows, std::span<qparams> ranges) {
         const file_shape shape{static_cast<std::int64_t>(ranges.size())};
         const std::vector<float> scales = read<float>(slot_scales, shape);
         const std::vector<std::int32_t> zero_points = read<std::int32_t>(slot_zero_points, shape);
@@ -137,13 +138,13 @@ public:
         for (std::size_t i = 0; i != scales.size(); ++i) ranges[i] = {scales[i], 0, offsets[i]};
     }
     /// The nodes of a wide_table.
-    void read_nodes(const std::string& name, std::byte* block) {
+    [[gnu::cold]] void read_nodes(const std::string& name, std::byte* block) {
         const std::vector<std::int32_t> nodes = read<std::int32_t>(name, {kernel::wide_table_nodes});
         check_each(name, nodes, "values within 2^24", [](std::int32_t v) { return v >= -(1 << 24) && v <= 1 << 24; });
         std::memcpy(block, nodes.data(), 4 * nodes.size());
     }
-    std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
-                                         int size = kernel::lookup_table_size) {
+    [[gnu::cold]] std::vector<std::uint8_t> read_table(const node& row, const std::string& name,
+                                                       int size = kernel::lookup_table_size) {
         std::vector<std::uint8_t> table = read<std::uint8_t>(name, {size});
         check_each(name, table, from_to("codes", row.quant_min, row.quant_max), [&](std::uint8_t v) {
             const std::int32_t code = row.type == scalar_type::int8 ? static_cast<std::int8_t>(v) : std::int32_t{v};
@@ -177,7 +178,7 @@ public:
     void check_scales(const node& row, const preparation& scales) const {
         fail_for(row.described->problem(scales), row);
     }
-    void fail_for(const char* problem, const node& row) const {
+    [[gnu::cold]] void fail_for(const char* problem, const node& row) const {
         if (problem != nullptr)
             raise<file_error>(
                 joined({file_.source_name(), ": ", name_of_row(row), " (", kind_of(row), "): ", problem}));
@@ -189,9 +190,9 @@ private:
     [[noreturn, gnu::cold]] void fail(std::string_view expected, std::string_view found) const {
         raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
     }
-    template <class T> std::vector<T> read(const std::string& name, const file_shape& shape) {
+    template <class T> [[gnu::cold]] std::vector<T> read(const std::string& name, const file_shape& shape) {
         known_.push_back(name);
-        return file_.values<T>(file_.expect(name, file_dtype_of<T>, shape));
+        return file_.template values<T>(file_.expect(name, file_dtype_of<T>, shape));
     }
     static std::string text_of(std::integral auto value) { return decimal(value); }
     static std::string text_of(float value) { return number_text(value); }
@@ -200,12 +201,13 @@ private:
         for (const auto value : values)
             if (!valid(value)) file_.fail(file_.expect(name), expected, text_of(value));
     }
-    std::vector<float> read_scales(const std::string& name, const file_shape& shape) {
+    [[gnu::cold]] std::vector<float> read_scales(const std::string& name, const file_shape& shape) {
         std::vector<float> scales = read<float>(name, shape);
         check_each(name, scales, "finite scales above 0", [](float v) { return v > 0 && v < infinity; });
         return scales;
     }
-    std::vector<std::int32_t> read_zero_points(const std::string& name, const file_shape& shape, int least, int most) {
+    [[gnu::cold]] std::vector<std::int32_t> read_zero_points(const std::string& name, const file_shape& shape,
+                                                             int least, int most) {
         std::vector<std::int32_t> zero_points = read<std::int32_t>(name, shape);
         check_each(name, zero_points, from_to("zero points", least, most),
                    [=](std::int32_t v) { return v >= least && v <= most; });
@@ -224,7 +226,7 @@ private:
                    [&](Code v) { return v >= row.quant_min && v <= row.quant_max; });
         std::memcpy(block, codes.data(), codes.size() * sizeof(Code));
     }
-    void check_range(const node& row, int slot, std::span<const qparams> ranges) const {
+    [[gnu::cold]] void check_range(const node& row, int slot, std::span<const qparams> ranges) const {
         const qparams& range = ranges[static_cast<std::size_t>(slot)];
         if (!(range.scale > 0 && range.scale < infinity))
             file_.fail(file_.expect(slot_scales), "finite scales above 0",
@@ -235,7 +237,7 @@ private:
     }
 
     static const char* name_of_row(const node& row) { return row.name[0] != 0 ? row.name : kind_of(row); }
-    static std::string from_to(std::string_view what, std::int32_t least, std::int32_t most) {
+    [[gnu::cold]] static std::string from_to(std::string_view what, std::int32_t least, std::int32_t most) {
         return joined({what, " from ", decimal(least), " to ", decimal(most)});
     }
     [[noreturn, gnu::cold]] void fail_factor(const node& row, std::string_view rule, double input,
@@ -244,15 +246,17 @@ private:
                    joined({"scales 2^", decimal(std::ilogb(input / output)), " apart"}));
     }
 
-    const safetensors_file& file_;
+    const File& file_;
     std::vector<std::string> known_;
 };
 
 /// The name of a row's table: its own, or its kind and number.
-inline std::string table_name(std::span<const node> rows, int i) { return joined({display_name(rows, i), ".table"}); }
+[[gnu::cold]] inline std::string table_name(std::span<const node> rows, int i) {
+    return joined({display_name(rows, i), ".table"});
+}
 
-template <kernel_needs Needs>
-void write_weighted(safetensors_writer& file, const node& row, const quantized_weights& weights) {
+template <kernel_needs Needs, class File>
+void write_weighted(File& file, const node& row, const quantized_weights& weights) {
     const auto name = [&](const char* what) { return joined({row.name, ".", what}); };
     const file_shape channels{row.channels};
     const auto codes = [&]<class Weight>(Weight) {
@@ -270,8 +274,7 @@ void write_weighted(safetensors_writer& file, const node& row, const quantized_w
 }
 
 /// The twin of int8_reader::read_quantized().
-template <class Weight>
-void write_quantized(safetensors_writer& file, const node& row, const quantized_parameters& all) {
+template <class Weight, class File> void write_quantized(File& file, const node& row, const quantized_parameters& all) {
     const parameter_list list = row.described->parameters(row);
     std::size_t matrix = 0, vector = 0;
     for (int i = 0; i != list.count; ++i) {
@@ -292,7 +295,7 @@ void write_quantized(safetensors_writer& file, const node& row, const quantized_
 }
 
 /// The twin of int8_reader::read_embedding().
-inline void write_embedding(safetensors_writer& file, const node& row, const std::byte* block) {
+template <class File> void write_embedding(File& file, const node& row, const std::byte* block) {
     const std::string name = joined({row.name, ".weight"});
     const embedding_layer& layer = *row.described->embedding;
     const auto on_grid = [&]<class Code>(Code) {

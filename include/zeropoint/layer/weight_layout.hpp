@@ -17,7 +17,7 @@ inline namespace v0 {
 
 /// The shape that PyTorch gives the weight of a row: OIHW for a convolution, OIDHW for one over a volume, IOHW for a transposed one, without the
 /// height in one dimension, out x in for a linear layer.
-inline std::vector<std::int64_t> weight_shape(const node& row) {
+[[gnu::cold]] inline std::vector<std::int64_t> weight_shape(const node& row) {
     const bool transposed = row.kind == op::conv_transpose2d || row.kind == op::conv_transpose3d;
     const int first = transposed ? row.in.channels : row.channels,
               second = transposed ? row.window.group_out() : row.window.group_in();
