@@ -9,7 +9,7 @@ inline namespace v0 {
 
 template <class Signature> class function_ref;
 
-/// Calls what it was made of, which must outlive it: C++26's std::function_ref, for parameters of functions.
+/// Calls the object that it was made of, which must outlive it: for parameters of functions. C++26 has std::function_ref.
 template <class Result, class... Arguments> class function_ref<Result(Arguments...)> {
 public:
     template <class Callable>

@@ -274,6 +274,34 @@ template <class Arch, class Out, class Epilogue>
     }
 }
 
+/// Any epilogue, behind a pointer to its finish_rows(): what takes one is compiled once a network, not once an epilogue.
+/// A call finishes so many sums that the pointer costs nothing.
+template <class Arch, class Out> class any_epilogue {
+public:
+    template <class Epilogue>
+    any_epilogue(const Epilogue& epilogue) noexcept : epilogue_(&epilogue), finish_(&finish<Epilogue>) {}
+
+    void operator()(const std::int32_t* sums, int rows, int first_channel, int channels, Out* y,
+                    std::ptrdiff_t y_pitch) const noexcept {
+        finish_(epilogue_, sums, rows, first_channel, channels, y, y_pitch);
+    }
+
+private:
+    template <class Epilogue>
+    static void finish(const void* epilogue, const std::int32_t* sums, int rows, int first_channel, int channels,
+                       Out* y, std::ptrdiff_t y_pitch) noexcept {
+        finish_rows<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y, y_pitch);
+    }
+
+    const void* epilogue_;
+    void (*finish_)(const void*, const std::int32_t*, int, int, int, Out*, std::ptrdiff_t) noexcept;
+};
+template <class Arch, class Out>
+void finish_rows(const any_epilogue<Arch, Out>& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                 int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    epilogue(sums, rows, first_channel, channels, y, y_pitch);
+}
+
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp
