@@ -1,6 +1,7 @@
 // A model as a table for people: what each row does, which algorithm computes it and why, and the bytes it takes.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -38,6 +39,8 @@ struct model_table {
     std::vector<model_table_row> rows;
     std::int64_t parameter_bytes = 0, arena_bytes = 0, macs = 0;
 };
+
+// What makes text of tables is a template over the table or its row: a program that prints none does not compile it.
 
 namespace detail {
 
@@ -88,7 +91,7 @@ inline std::string panels_text(const kernel::conv2d_description& description) {
 }
 
 /// "elu(1)", "clamp(-1, 1)": a function or clamp with its constants.
-inline std::string activation_text(const node& row, op kind) {
+template <class Node> std::string activation_text(const Node& row, op kind) {
     const float bounds[] = {row.lowest, row.highest};
     std::span<const float> constants;
     if (kind == op::activation) constants = row.function->constants;
@@ -102,8 +105,8 @@ inline std::string activation_text(const node& row, op kind) {
     return constants.empty() ? text : text + ")";
 }
 
-inline model_table_row describe_row(std::span<const node> rows, int i) {
-    const node& row = rows[static_cast<std::size_t>(i)];
+template <class Node> model_table_row describe_row(std::span<const Node> rows, int i) {
+    const Node& row = rows[static_cast<std::size_t>(i)];
     model_table_row described;
     described.operation = (row.dynamic ? "dynamic " : "") + activation_text(row, row.kind);
     if (has_coded_table(row)) described.operation += " of " + std::to_string(table_value_bits(row)) + " bits";
@@ -122,8 +125,7 @@ inline model_table_row describe_row(std::span<const node> rows, int i) {
 }
 
 /// Columns as wide as their widest cell, numbers to the right.
-inline std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
-                                   std::span<const bool> to_the_right) {
+template <class Lines> std::string aligned_columns(const Lines& lines, std::span<const bool> to_the_right) {
     std::vector<std::size_t> widths(to_the_right.size());
     for (const auto& line : lines)
         for (std::size_t c = 0; c != line.size(); ++c)
@@ -151,7 +153,7 @@ inline std::string zero_point_text(const qparams& quantization) {
     return quantization.scale == 0 ? std::string() : std::to_string(quantization.zero_point);
 }
 /// "2 float/int8 boundaries: 4 dequantize (late), 6 quantize (late)": rows, with the layers whose values cross.
-inline std::string boundaries_text(const model_table& table) {
+template <class Table> std::string boundaries_text(const Table& table) {
     std::string text;
     int count = 0;
     for (std::size_t i = 0; i != table.rows.size(); ++i) {
@@ -196,7 +198,7 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
 }
 
 /// The table as text, one line a row, totals below.
-inline std::string to_string(const model_table& table) {
+template <std::same_as<model_table> Table> std::string to_string(const Table& table) {
     std::vector<std::vector<std::string>> lines{{"row", "operation", "name", "reads", "output", "type", "scale",
                                                  "zero point", "MACs", "packed", "scratch", "arena", "algorithm",
                                                  "panels", "why"}};
