@@ -29,7 +29,7 @@ TEST_CASE("function_ref: calls what it was made of, without a copy") {
 TEST_CASE("function_ref: references reach the callable, results may be dropped") {
     std::string text = "a";
     const auto append = [](std::string& to) -> std::string& { return to += "b"; };
-    zp::function_ref<void(std::string&)>(append)(text);
+    zp::function_ref<void(std::string&)>{append}(text);
     CHECK(text == "ab");
     std::string taken;
     const auto take = [&](std::string&& from) { taken = std::move(from); };

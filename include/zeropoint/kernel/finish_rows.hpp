@@ -207,11 +207,11 @@ inline constexpr bool finishes_tiles = requires(const Epilogue& epilogue, const 
     epilogue.template finish_tile<Arch>(sums, 0, 0, 0, y, std::ptrdiff_t{});
 };
 
-/// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
-/// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
+/// What finish_rows() does, in the function that calls this.
 template <class Arch, class Out, class Epilogue>
-[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
-                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+[[gnu::always_inline]] inline void finish_rows_here(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                                    int first_channel, int channels, Out* y,
+                                                    std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     constexpr int width = panel_width<Arch>;
     if constexpr (finishes_tiles<Arch, Out, Epilogue>) {
@@ -274,6 +274,14 @@ template <class Arch, class Out, class Epilogue>
     }
 }
 
+/// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
+/// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    finish_rows_here<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
+}
+
 /// Any epilogue, behind a pointer to its finish_rows(): what takes one is compiled once a network, not once an epilogue.
 /// A call finishes so many sums that the pointer costs nothing.
 template <class Arch, class Out> class any_epilogue {
@@ -290,7 +298,8 @@ private:
     template <class Epilogue>
     static void finish(const void* epilogue, const std::int32_t* sums, int rows, int first_channel, int channels,
                        Out* y, std::ptrdiff_t y_pitch) noexcept {
-        finish_rows<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y, y_pitch);
+        finish_rows_here<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y,
+                               y_pitch);
     }
 
     const void* epilogue_;
