@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""What including the library costs: compile seconds and memory, symbol lengths, program size, beside their aims.
+"""What including and using the library costs: CPU seconds, memory, symbol lengths, program size, beside their aims.
 
+    bench/compile_time/measure.py [--before another/checkout] [--repeats 5] [--flags "-mavx2 -mfma"]
+
+CPU seconds count, the least of all repeats: they say nearly the same on a busy machine. With --before, each program is also
+compiled with the headers (and the examples) of another checkout, in turns with this one's.
 The file of include flags is written by CMake's configure step, for instance by `cmake --preset dev`.
 """
 import argparse
+import dataclasses
+import math
 import os
 import pathlib
 import shutil
@@ -12,9 +18,18 @@ import sys
 import tempfile
 import time
 
+from programs import program_text
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-UMBRELLA = "#include <zeropoint/zeropoint.hpp>\nint main() {}\n"
-DEPLOYMENT = ROOT / "examples" / "03_deploy"
+EXAMPLE = "examples/03_deploy/main.cpp"
+
+
+@dataclasses.dataclass
+class Subject:
+    """Something to compile, in one checkout, and what that has cost."""
+    seconds: float = math.inf
+    mebibytes: float = math.inf
+    object_file: pathlib.Path = pathlib.Path()
 
 
 def newest_include_flags() -> str | None:
@@ -33,15 +48,9 @@ def measured(command: list[str]) -> tuple[float, float, float]:
     return time.monotonic() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def row(what: str, value: str, aim: str, met: bool) -> None:
-    print(f"{what:<46} {value:>22}   aim {aim:<10} {'ok' if met else 'MISSED'}")
-
-
-def compile_row(what: str, command: list[str], repeats: int, aim: float) -> None:
-    """CPU seconds count: they say the same on a busy machine."""
-    wall, cpu, memory = min((measured(command) for _ in range(repeats)), key=lambda run: run[1])
-    row(what, f"{cpu:.2f} s ({wall:.2f} wall)", f"{aim:g} s", cpu < aim)
-    print(f"{'':<46} {memory:>18.0f} MiB")
+def row(what: str, value: str, before: str = "", ratio: str = "", aim: str = "", met: bool = True) -> None:
+    verdict = "" if not aim else "ok" if met else "MISSED"
+    print(f"{what:<40} {value:>16} {before:>16} {ratio:>6}  {aim:<24} {verdict}", flush=True)
 
 
 def longest_symbol(object_file: pathlib.Path) -> str:
@@ -49,39 +58,104 @@ def longest_symbol(object_file: pathlib.Path) -> str:
     return max((line.split()[-1] for line in lines.splitlines() if line.strip()), key=len)
 
 
+def stripped_size(compiler: str, object_file: pathlib.Path) -> int:
+    program = object_file.with_suffix("")
+    measured([compiler, str(object_file), "-o", str(program)])
+    if shutil.which("strip"):
+        subprocess.run(["strip", str(program)], check=True)
+    return program.stat().st_size
+
+
+class Comparison:
+    """Compiles with this checkout's headers, and in turns with another's."""
+
+    def __init__(self, options: argparse.Namespace, folder: pathlib.Path):
+        self.options, self.folder, self.sources = options, folder, 0
+
+    def compiled(self, text: str, flags: list[str]) -> list[Subject]:
+        """One subject a checkout. `text` is C++, or the path of a source within each checkout."""
+        self.sources += 1
+        subjects = []
+        for _ in range(self.options.repeats):
+            for i, root in enumerate([ROOT, *self.options.before]):
+                if len(subjects) == i:
+                    subjects.append(Subject(object_file=self.folder / f"{self.sources}_{i}.o"))
+                source = root / text
+                if "\n" in text:
+                    source = self.folder / f"{self.sources}.cpp"
+                    source.write_text(text, encoding="utf-8")
+                subject = subjects[i]
+                command = [self.options.compiler, "-std=c++20", "-O2", "-DNDEBUG", *flags, f"-I{root / 'include'}",
+                           "@" + self.options.include_flags, f'-DZEROPOINT_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o",
+                           str(subject.object_file)]
+                _, seconds, mebibytes = measured(command)
+                subject.seconds = min(subject.seconds, seconds)
+                subject.mebibytes = min(subject.mebibytes, mebibytes)
+        return subjects
+
+
+def seconds_row(what: str, subjects: list[Subject], most_ratio: float | None = None) -> None:
+    before = subjects[1:]
+    ratio = subjects[0].seconds / before[0].seconds if before else 0
+    aim = f"{most_ratio:g} of before" if before and most_ratio else ""
+    row(what, f"{subjects[0].seconds:.2f} s", f"{before[0].seconds:.2f} s" if before else "",
+        f"{ratio:.2f}" if before else "", aim, ratio <= (most_ratio or 0))
+
+
+def mebibytes_row(subjects: list[Subject], most: float | None = None) -> None:
+    now, before = subjects[0].mebibytes, [subject.mebibytes for subject in subjects[1:]]
+    row("", f"{now:.0f} MiB", f"{before[0]:.0f} MiB" if before else "", f"{now / before[0]:.2f}" if before else "",
+        f"{most:g} MiB" if most else "", now <= (most or 0))
+
+
+def compare(comparison: Comparison) -> None:
+    options = comparison.options
+    flags = options.flags.split()
+
+    xsimd = comparison.compiled("#include <xsimd/xsimd.hpp>\nint main() {}\n", flags)
+    seconds_row("xsimd alone", xsimd)
+    mebibytes_row(xsimd)
+    least = min(subject.seconds for subject in xsimd)  # the same header: the one whose run was disturbed less
+    for header in "zeropoint", "deploy":
+        subjects = comparison.compiled(f"#include <zeropoint/{header}.hpp>\nint main() {{}}\n", flags)
+        seconds_row(f"<zeropoint/{header}.hpp> alone", subjects)
+        mebibytes_row(subjects)
+        ratios = [subject.seconds / least for subject in subjects]
+        row("  divided by xsimd alone", f"{ratios[0]:.2f}", f"{ratios[1]:.2f}" if ratios[1:] else "", "", "1.5",
+            ratios[0] <= 1.5)
+
+    subjects = comparison.compiled(program_text("deployment", "resnet50"), flags)
+    seconds_row("ResNet-50's deployment program", subjects, 0.9)
+    mebibytes_row(subjects, 480)
+
+    subjects = comparison.compiled(EXAMPLE, [])  # for the compiler's baseline, as it is built
+    seconds_row(EXAMPLE, subjects, 0.85)
+    mebibytes_row(subjects)
+    symbol = len(longest_symbol(subjects[0].object_file))
+    row("  its longest symbol", f"{symbol} characters", aim="300 characters", met=symbol < 300)
+    sizes = [stripped_size(options.compiler, subject.object_file) for subject in subjects]
+    texts = [f"{size / 1000:.1f} kB" for size in sizes] + [""]
+    row("  the program, stripped, without weights", texts[0], texts[1], f"{sizes[0] / sizes[1]:.2f}" if sizes[1:] else "",
+        "200 kB", sizes[0] <= 200_000)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
+    parser.add_argument("--flags", default="-mavx2 -mfma", help="of all but the example, which is built without")
     parser.add_argument("--include-flags", default=newest_include_flags(), help="response file with -I flags")
+    parser.add_argument("--before", type=lambda path: [pathlib.Path(path).resolve()], default=[], metavar="CHECKOUT",
+                        help="another checkout of zeropoint, to compare with")
     parser.add_argument("--repeats", type=int, default=3, help="the fastest of so many compilations counts")
     options = parser.parse_args()
     if options.include_flags is None:
         parser.error("no build/*/include_flags.txt: configure first, with cmake --preset dev")
 
-    compile_command = [options.compiler, "-std=c++20", "-O2", "-DNDEBUG", "@" + options.include_flags,
-                       f'-DZEROPOINT_SOURCE_DIR="{ROOT}"']
     version = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
-    print(version.splitlines()[0] + ", -O2")
+    print(f"{version.splitlines()[0]}, -O2 {options.flags}; CPU seconds, peak memory")
+    print(f"{'':<40} {'now':>16} {'before' if options.before else '':>16} {'ratio' if options.before else '':>6}  aim")
     with tempfile.TemporaryDirectory() as folder:
-        umbrella = pathlib.Path(folder) / "umbrella.cpp"
-        umbrella.write_text(UMBRELLA, encoding="utf-8")
-        object_file = pathlib.Path(folder) / "object.o"
-        program = pathlib.Path(folder) / "program"
-
-        compile_row("bare <zeropoint/zeropoint.hpp>", [*compile_command, "-c", str(umbrella), "-o", str(object_file)],
-                    options.repeats, 1.5)
-        source = DEPLOYMENT / "main.cpp"
-        if not source.exists():
-            sys.exit(f"{source} is missing")
-        compile_row(str(source.relative_to(ROOT)), [*compile_command, "-c", str(source), "-o", str(object_file)],
-                    options.repeats, 5)
-        symbol = longest_symbol(object_file)
-        row("its longest symbol", f"{len(symbol)} characters", "300", len(symbol) < 300)
-        measured([options.compiler, str(object_file), "-o", str(program)])
-        if shutil.which("strip"):
-            subprocess.run(["strip", str(program)], check=True)
-        size = program.stat().st_size
-        row("its size, stripped, without weights", f"{size / 1000:.1f} kB", "200 kB", size < 200_000)
+        compare(Comparison(options, pathlib.Path(folder)))
 
 
 if __name__ == "__main__":

@@ -14,57 +14,9 @@ import sys
 import tempfile
 
 from measure import longest_symbol, measured, newest_include_flags
+from programs import NETWORKS, PROGRAMS, program_text
 
-AIM_NETWORK, AIM_SECONDS, AIM_MEBIBYTES = "resnet50", 10, 500
-
-# A network's name: its header.
-NETWORKS = {
-    "vgg16": "vgg",
-    "resnet18": "resnet",
-    "resnet50": "resnet",
-    "resnext101_32x8d": "resnet",
-    "mobilenet_v2": "mobilenet_v2",
-    "mobilenet_v3_large": "mobilenet_v3",
-    "shufflenet_v2_x1_0": "shufflenet_v2",
-    "googlenet": "googlenet",
-    "inception_v3": "inception_v3",
-    "unet": "unet",
-    "ds_cnn": "ds_cnn",
-    "bert_encoder": "bert_encoder",
-}
-
-BEGINNING = """
-#include <memory>
-#include <vector>
-#include <zeropoint/models/{header}.hpp>
-#include <zeropoint/{umbrella}.hpp>
-
-struct net : zp::models::{network}<> {{}};
-using int8_net = zp::quantized<net, zp::default_qconfig>;
-
-template <class Network> float run(const Network& network, const std::vector<float>& x) {{
-    const auto memory = std::make_unique<typename Network::workspace>();
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    network(x, y, *memory);
-    return y[0];
-}}
-"""
-DEPLOYMENT = """
-int main(int, char** arguments) {{
-    const std::vector<float> x(static_cast<std::size_t>(int8_net::input_shape.size()));
-    return run(zp::load<int8_net>(arguments[1]), x) > 0;
-}}
-"""
-PIPELINE = """
-int main(int, char** arguments) {{
-    const std::vector<std::vector<float>> xs(4, std::vector<float>(static_cast<std::size_t>(int8_net::input_shape.size())));
-    const auto fused = zp::fuse(zp::load<net>(arguments[1]));
-    const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(fused), xs));
-    zp::save(int8, arguments[2]);
-    return run(fused, xs[0]) + run(int8, xs[0]) > 0;
-}}
-"""
-PROGRAMS = {"deployment": ("deploy", BEGINNING + DEPLOYMENT), "pipeline": ("zeropoint", BEGINNING + PIPELINE)}
+AIM_NETWORK, AIM_SECONDS, AIM_MEBIBYTES = "resnet50", 10, 480
 
 
 def main() -> None:
@@ -90,8 +42,8 @@ def main() -> None:
         source, object_file = pathlib.Path(folder) / "program.cpp", pathlib.Path(folder) / "program.o"
         for network in options.networks or NETWORKS:
             cells = [network]
-            for program, (umbrella, text) in PROGRAMS.items():
-                source.write_text(text.format(network=network, header=NETWORKS[network], umbrella=umbrella))
+            for program in PROGRAMS:
+                source.write_text(program_text(program, network), encoding="utf-8")
                 runs = [measured([*command, str(source), "-o", str(object_file)]) for _ in range(options.repeats)]
                 _, seconds, memory = min(runs, key=lambda run: run[1])
                 cells += [f"{seconds:.1f}", f"{memory:.0f}", str(len(longest_symbol(object_file)))]

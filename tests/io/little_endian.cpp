@@ -30,3 +30,12 @@ TEST_CASE("little_endian: store is the inverse of load") {
     CHECK(copy[1] == std::byte{0xff});
     CHECK(copy[2] == bytes[2]);
 }
+
+TEST_CASE("little_endian: copying numbers is storing each") {
+    const std::uint32_t numbers[] = {0x01020304u, 0xfffefdfcu};
+    std::byte copy[8] = {}, stored[8] = {};
+    zp::copy_little_endian(copy, reinterpret_cast<const std::byte*>(numbers), 2, 4);
+    for (std::size_t i = 0; i != 2; ++i) zp::store_little_endian(numbers[i], stored + 4 * i);
+    for (std::size_t i = 0; i != 8; ++i) CHECK(copy[i] == stored[i]);
+    zp::copy_little_endian(nullptr, nullptr, 0, 4);
+}

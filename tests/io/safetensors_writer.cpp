@@ -156,3 +156,17 @@ TEST_CASE("safetensors_writer: rows behind rows of one tensor") {
     CHECK_THROWS_AS(writer.append("w", {1, 3}, std::vector<float>(3)), zp::shape_error);
     CHECK_THROWS_AS(writer.append("w", {1, 2}, std::vector<std::int8_t>(2)), zp::shape_error);
 }
+
+TEST_CASE("safetensors_writer: rows behind rows move what was added in between") {
+    zp::safetensors_writer writer;
+    writer.add("none", {0, 2}, std::vector<float>{});
+    writer.add("w", {1, 2}, std::vector<float>{1, 2});
+    writer.add("v", {2}, std::vector<float>{7, 8});
+    writer.append("none", {1, 2}, std::vector<float>{9, 10});
+    writer.append("w", {1, 2}, std::vector<float>{3, 4});
+    const auto bytes = writer.bytes();
+    const auto file = zp::safetensors_file::parse(bytes, "f");
+    CHECK(file.finite_floats("none", {1, 2}) == std::vector<float>{9, 10});
+    CHECK(file.finite_floats("w", {2, 2}) == std::vector<float>{1, 2, 3, 4});
+    CHECK(file.finite_floats("v", {2}) == std::vector<float>{7, 8});
+}

@@ -10,7 +10,10 @@
 // Needs a whole run of this program: alone, or under a filter that leaves readers out, it fails.
 TEST_CASE("golden vectors: the tests of this room have read every tensor of the files that no other room reads") {
     // tests/workflow; tests/models, observe and scheme, which check themselves; tests/io.
-    const std::set<std::string> elsewhere = {"digits_logits", "networks", "observers", "quantize",
+    const std::set<std::string> elsewhere = {"digits_logits",
+                                             "networks",
+                                             "observers",
+                                             "quantize",
                                              "safetensors_fixture",
                                              "shared_ranges",
                                              "shared_ranges_signed",

@@ -1,6 +1,7 @@
 // A model as a graph for people: the rows of its table in Graphviz's DOT language.
 #pragma once
 
+#include <concepts>
 #include <string>
 
 #include <zeropoint/analysis/model_table.hpp>
@@ -23,7 +24,7 @@ inline std::string dot_text(const std::string& text) {
 
 /// `dot -Tsvg` draws it: a box a row with its operation, name, extents and type, an arrow for every value that is read.
 /// Rows in floats are round, boundaries between floats and codes are drawn bold.
-inline std::string to_dot(const model_table& table) {
+template <std::same_as<model_table> Table> std::string to_dot(const Table& table) {
     std::string text = "digraph model {\n    node [shape=box, fontname=\"monospace\"];\n";
     for (std::size_t i = 0; i != table.rows.size(); ++i) {
         const model_table_row& row = table.rows[i];

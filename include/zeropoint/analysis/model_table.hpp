@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -39,6 +40,8 @@ struct model_table {
     std::vector<model_table_row> rows;
     std::int64_t parameter_bytes = 0, arena_bytes = 0, macs = 0;
 };
+
+// What makes text of tables is a template over the table or its row: a program that prints none does not compile it.
 
 namespace detail {
 
@@ -104,7 +107,7 @@ inline std::string operator_text(const operator_info& op, const epilogue& fused)
     return constants.empty() ? text : text + ")";
 }
 /// What a node does, with all that is fused into it.
-inline std::string operation_text(const node_view& v) {
+template <class View> std::string operation_text(const View& v) {
     const node& n = v.n;
     std::string text = (n.is_dynamic() ? "dynamic " : "") + operator_text(*n.op, n.fused);
     const parameter_list list = parameters_of(v);
@@ -121,7 +124,7 @@ constexpr bool holds_codes(const node& n) {
     return n.is_float() ? n.weights.storage != scalar_type::float32 : n.op->keeps_codes;
 }
 
-inline model_table_row describe_node(const node_view& v) {
+template <class View> model_table_row describe_node(const View& v) {
     const node& n = v.n;
     model_table_row described;
     described.operation = operation_text(v);
@@ -155,8 +158,7 @@ inline constexpr auto reasons_of_nodes = [] {
 }();
 
 /// Columns as wide as their widest cell, numbers to the right.
-inline std::string aligned_columns(const std::vector<std::vector<std::string>>& lines,
-                                   const std::vector<bool>& to_the_right) {
+template <class Lines> std::string aligned_columns(const Lines& lines, std::span<const bool> to_the_right) {
     std::vector<std::size_t> widths(to_the_right.size());
     for (const auto& line : lines)
         for (std::size_t c = 0; c != line.size(); ++c)
@@ -184,7 +186,7 @@ inline std::string zero_point_text(const qparams& quantization) {
     return quantization.scale == 0 ? std::string() : std::to_string(quantization.zero_point);
 }
 /// "2 float/int8 boundaries: 4 dequantize (late), 6 quantize (late)": rows, with the layers whose values cross.
-inline std::string boundaries_text(const model_table& table) {
+template <class Table> std::string boundaries_text(const Table& table) {
     std::string text;
     int count = 0;
     for (std::size_t i = 0; i != table.rows.size(); ++i) {
@@ -229,7 +231,7 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
 }
 
 /// The table as text, one line a row, totals below.
-inline std::string to_string(const model_table& table) {
+template <std::same_as<model_table> Table> std::string to_string(const Table& table) {
     std::vector<std::vector<std::string>> lines{{"row", "operation", "name", "reads", "output", "type", "scale",
                                                  "zero point", "MACs", "packed", "scratch", "arena", "algorithm",
                                                  "panels", "why"}};
@@ -246,11 +248,11 @@ inline std::string to_string(const model_table& table) {
                          count(row.macs), count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm,
                          row.panels, row.why});
     }
-    return detail::aligned_columns(lines, {true, false, false, false, false, false, false, true, true, true, true,
-                                           false, false, false, false}) +
-           detail::boundaries_text(table) + std::to_string(table.macs) + " multiply-accumulates, " +
-           std::to_string(table.parameter_bytes) + " bytes of parameters, " + std::to_string(table.arena_bytes) +
-           " bytes of arena\n";
+    constexpr bool to_the_right[] = {true, false, false, false, false, false, false, true,
+                                     true, true,  true,  false, false, false, false};
+    return detail::aligned_columns(lines, to_the_right) + detail::boundaries_text(table) + std::to_string(table.macs) +
+           " multiply-accumulates, " + std::to_string(table.parameter_bytes) + " bytes of parameters, " +
+           std::to_string(table.arena_bytes) + " bytes of arena\n";
 }
 
 /// A network as text: see model_table_row for what is in it.

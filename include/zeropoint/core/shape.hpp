@@ -21,7 +21,7 @@ struct shape {
 };
 
 /// "8x8x16": height, width, channels; of a volume "4x8x8x16", depth first.
-inline std::string to_string(const shape& s) {
+[[gnu::cold]] inline std::string to_string(const shape& s) {
     return (s.is_volume() ? std::to_string(s.depth) + "x" : std::string()) + std::to_string(s.height) + "x" +
            std::to_string(s.width) + "x" + std::to_string(s.channels);
 }

@@ -106,7 +106,7 @@ constexpr file_dtype file_dtype_for(scalar_type type) {
 using file_shape = std::vector<std::int64_t>;
 
 /// "[16, 1, 3, 3]"; of more than 64 extents, which only a damaged file has, the first.
-inline std::string to_string(const file_shape& shape) {
+[[gnu::cold]] inline std::string to_string(const file_shape& shape) {
     constexpr std::size_t most = 64;
     std::string text = "[";
     for (std::size_t i = 0; i != shape.size() && i != most; ++i) {
@@ -117,7 +117,7 @@ inline std::string to_string(const file_shape& shape) {
 }
 
 /// "F32 [16, 1, 3, 3]"
-inline std::string describe(file_dtype type, const file_shape& shape) {
+[[gnu::cold]] inline std::string describe(file_dtype type, const file_shape& shape) {
     return std::string(name_of(type)) + " " + to_string(shape);
 }
 
@@ -126,7 +126,7 @@ inline constexpr std::string_view byte_count_rule = "extents from 0 on that make
 
 /// Bytes of a tensor, or nothing if an extent is negative, the product does not fit 64 bits, or the elements (of 4 or 6
 /// bits) do not fill whole bytes.
-inline std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
+[[gnu::cold]] inline std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
     std::uint64_t bits = bit_width_of(type);
     for (const std::int64_t extent : shape) {
         if (extent < 0) return std::nullopt;

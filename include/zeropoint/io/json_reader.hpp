@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/function_ref.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
@@ -28,22 +30,23 @@ public:
     /// Names what is being read in messages, such as `tensor "conv1.weight"`.
     void set_context(std::string context) { context_ = std::move(context); }
 
-    /// An object: `member(key)` is called for each key and must read its value.
-    template <class Member> void object(Member&& member) {
-        std::set<std::string> keys;
+    /// An object: `member(key)` is called for each key, which it may move from, and must read its value.
+    [[gnu::cold]] void object(function_ref<void(std::string&)> member) {
+        std::map<std::string, std::string, std::less<>> keys;  // without values: metadata are such a map as well
         expect('{', "\"{\" to begin an object");
         if (accept('}')) return;
         do {
             std::string key = string("a key in quotes");
-            if (!keys.insert(key).second) fail(joined({"every key once, found ", in_quotes(key), " again"}));
+            if (!keys.emplace(std::string(key), std::string()).second)
+                fail(joined({"every key once, found ", in_quotes(key), " again"}));
             expect(':', "\":\" after a key");
-            member(std::as_const(key));
+            member(key);
         } while (accept(','));
         expect('}', "\",\" or \"}\" after a value");
     }
 
     /// An array: `element()` is called for each element and must read it.
-    template <class Element> void array(Element&& element) {
+    [[gnu::cold]] void array(function_ref<void()> element) {
         expect('[', "\"[\" to begin an array");
         if (accept(']')) return;
         do element();
@@ -51,7 +54,7 @@ public:
         expect(']', "\",\" or \"]\" after an element");
     }
 
-    std::string string(std::string_view what = "a string") {
+    [[gnu::cold]] std::string string(std::string_view what = "a string") {
         expect('"', what);
         std::string value;
         while (true) {
@@ -66,7 +69,7 @@ public:
     }
 
     /// A number without sign, fraction or exponent that fits 64 bits.
-    std::uint64_t unsigned_integer() {
+    [[gnu::cold]] std::uint64_t unsigned_integer() {
         skip_space();
         const auto digit_here = [&] { return !at_end() && text_[position_] >= '0' && text_[position_] <= '9'; };
         if (!digit_here()) fail_here("a non-negative integer");
@@ -89,27 +92,29 @@ public:
     }
 
     /// Raises for the value just read; `expectation` also says what was found.
-    [[noreturn]] void fail(std::string_view expectation) const {
+    [[noreturn, gnu::cold]] void fail(std::string_view expectation) const {
         raise_expected({expectation, " (before byte ", offset(), " of the file)"});
     }
 
 private:
     bool at_end() const { return position_ == text_.size(); }
 
-    void skip_space() { position_ = std::min(text_.find_first_not_of(" \t\n\r", position_), text_.size()); }
+    [[gnu::cold]] void skip_space() {
+        position_ = std::min(text_.find_first_not_of(" \t\n\r", position_), text_.size());
+    }
 
-    bool accept(char c) {
+    [[gnu::cold]] bool accept(char c) {
         skip_space();
         if (at_end() || text_[position_] != c) return false;
         ++position_;
         return true;
     }
 
-    void expect(char c, std::string_view what) {
+    [[gnu::cold]] void expect(char c, std::string_view what) {
         if (!accept(c)) fail_here(what);
     }
 
-    [[noreturn]] void fail_here(std::string_view expectation) const {
+    [[noreturn, gnu::cold]] void fail_here(std::string_view expectation) const {
         std::string found = "the end of the header";
         if (!at_end()) {
             const std::string_view rest = text_.substr(position_);
@@ -120,15 +125,15 @@ private:
         raise_expected({expectation, " at byte ", offset(), " of the file, found ", found});
     }
 
-    [[noreturn]] void raise_expected(std::initializer_list<std::string_view> message) const {
+    [[noreturn, gnu::cold]] void raise_expected(std::initializer_list<std::string_view> message) const {
         const std::string_view colon = context_.empty() ? "" : ": ";
         raise<file_error>(joined({source_, ": ", context_, colon, "expected ", joined(message)}));
     }
 
-    std::string offset() const { return decimal(first_offset_ + position_); }
+    [[gnu::cold]] std::string offset() const { return decimal(first_offset_ + position_); }
 
     /// What follows a backslash.
-    void append_escape(std::string& value) {
+    [[gnu::cold]] void append_escape(std::string& value) {
         if (at_end()) fail_here("a character after a backslash");
         switch (text_[position_]) {
             case '"': value += '"'; break;
@@ -148,7 +153,7 @@ private:
         ++position_;
     }
 
-    void append_code_point(std::string& value) {
+    [[gnu::cold]] void append_code_point(std::string& value) {
         std::uint32_t code = four_hex_digits();
         if (code >= 0xdc00 && code < 0xe000) fail("a high surrogate before a low one");
         if (code >= 0xd800 && code < 0xdc00) {
@@ -166,7 +171,7 @@ private:
         if (code >= 0x80) append(0x80 | (code & 0x3f));
     }
 
-    std::uint32_t four_hex_digits() {
+    [[gnu::cold]] std::uint32_t four_hex_digits() {
         std::uint32_t value = 0;
         for (int i = 0; i != 4; ++i, ++position_) {
             const char c = at_end() ? ' ' : text_[position_];

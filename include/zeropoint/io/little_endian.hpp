@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace zp {
@@ -32,6 +33,16 @@ template <class T> constexpr void store_little_endian(T value, std::byte* target
     static_assert(is_file_number<T>, "store_little_endian<T>: T must be an integer or float of 1, 2, 4 or 8 bytes");
     const std::uint64_t bits = std::bit_cast<bits_of<T>>(value);
     for (std::size_t i = 0; i != sizeof(T); ++i) target[i] = static_cast<std::byte>(bits >> (8 * i) & 0xff);
+}
+
+/// Copies `count` numbers of `bytes` bytes each from how this host holds them to how files do, or back.
+inline void copy_little_endian(std::byte* target, const std::byte* source, std::size_t count, std::size_t bytes) {
+    if constexpr (std::endian::native == std::endian::little) {
+        if (count != 0) std::memcpy(target, source, count * bytes);  // which takes no null pointer
+    } else {
+        for (std::size_t i = 0; i != count; ++i)
+            for (std::size_t k = 0; k != bytes; ++k) target[i * bytes + k] = source[i * bytes + bytes - 1 - k];
+    }
 }
 
 }  // namespace v0

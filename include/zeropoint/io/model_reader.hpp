@@ -58,7 +58,7 @@ public:
 
     /// `signature(bits)` is the signature of the network, 0, or of the same with other fused tables.
     /// Whether the file is an `earlier` one, which only networks have whose nodes stood otherwise, is remembered.
-    void read_header(std::string (*signature_with)(int), const earlier_nodes* earlier) {
+    [[gnu::cold]] void read_header(std::string (*signature_with)(int), const earlier_nodes* earlier) {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
@@ -83,7 +83,7 @@ public:
                  joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
         }
     }
-    void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
+    [[gnu::cold]] void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
         const file_shape shape{earlier_ != nullptr ? earlier_->ranges : static_cast<std::int64_t>(ranges.size())};
         const std::vector<float> scales = read<float>(scales_name, shape);
         const std::vector<std::int32_t> zero_points = read<std::int32_t>(zero_points_name, shape);
@@ -97,7 +97,7 @@ public:
             if (n.fused.lut_qparams_id >= 0) check_range(n.out, n.fused.lut_qparams_id, ranges);
         }
     }
-    node_parameters read_parameters(std::span<const node> nodes, int i) {
+    [[gnu::cold]] node_parameters read_parameters(std::span<const node> nodes, int i) {
         const node_view v{nodes.data(), nodes[static_cast<std::size_t>(i)]};
         const parameter_list list = parameters_of(v);
         node_parameters all;
@@ -126,7 +126,7 @@ public:
         return all;
     }
     /// What a form says of the scales that it is packed with.
-    void accept(const refusal& refused, const node& n) const {
+    [[gnu::cold]] void accept(const refusal& refused, const node& n) const {
         if (refused.rule == nullptr) return;
         const std::string_view name = n.name[0] != 0 ? n.name : n.op->name;
         if (refused.found == 0)

@@ -44,10 +44,10 @@ struct safetensors_header {
     file_metadata metadata;
 };
 
-/// Reads the fields of one tensor, in any order, none of them missing, twice or unknown.
-inline safetensors_entry read_safetensors_entry(json_reader& json, const std::string& name) {
+/// Reads the fields of the tensor of that name, in any order, none of them missing, twice or unknown.
+[[gnu::cold]] inline safetensors_entry read_safetensors_entry(json_reader& json, std::string& name) {
     json.set_context(joined({"tensor ", in_quotes(name)}));
-    safetensors_entry entry{.name = name, .dtype = {}, .shape = {}, .begin = 0, .end = 0};
+    safetensors_entry entry{.name = std::move(name), .dtype = {}, .shape = {}, .begin = 0, .end = 0};
     bool has_dtype = false, has_shape = false, has_offsets = false;
     json.object([&](const std::string& field) {
         if (field == "dtype") {
@@ -86,7 +86,7 @@ inline safetensors_entry read_safetensors_entry(json_reader& json, const std::st
 /// Reads the JSON text of a header: an object of tensors, each `"name": {"dtype": "F32", "shape": [2, 3],
 /// "data_offsets": [0, 24]}`, and perhaps `"__metadata__"`, an object of strings. Raises file_error unless the text is
 /// valid UTF-8, valid JSON and exactly that. The offsets are checked by check_safetensors_layout.
-inline safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
+[[gnu::cold]] inline safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
     if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) {
         raise<file_error>(joined({source, ": expected a header in UTF-8, found the invalid byte ",
                                   decimal(static_cast<unsigned char>(text[valid])), " at byte ",
@@ -94,13 +94,14 @@ inline safetensors_header read_safetensors_header(std::string_view text, const s
     }
     safetensors_header header;
     json_reader json(text, source, safetensors_header::length_bytes);
-    json.object([&](const std::string& name) {
+    json.object([&](std::string& name) {
         if (name != safetensors_header::metadata_key) {
             header.entries.push_back(read_safetensors_entry(json, name));
             return;
         }
         json.set_context(std::string(safetensors_header::metadata_key));
-        json.object([&](const std::string& key) { header.metadata.emplace(key, json.string("metadata in quotes")); });
+        json.object(
+            [&](std::string& key) { header.metadata.emplace(std::move(key), json.string("metadata in quotes")); });
         json.set_context("");
     });
     json.end();
@@ -108,15 +109,15 @@ inline safetensors_header read_safetensors_header(std::string_view text, const s
 }
 
 /// Raises file_error about one tensor of a file.
-[[noreturn]] inline void raise_tensor_error(std::string_view source, std::string_view name, std::string_view expected,
-                                            std::string_view found) {
+[[noreturn, gnu::cold]] inline void raise_tensor_error(std::string_view source, std::string_view name,
+                                                       std::string_view expected, std::string_view found) {
     raise<file_error>(joined({source, ": tensor ", in_quotes(name), ": expected ", expected, ", found ", found}));
 }
 
 /// Puts the entries in the order of their data and raises file_error unless each holds as many bytes as its dtype and
 /// shape need, and all together cover the `data_bytes` bytes after the header without overlap and without hole.
-inline void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
-                                     const std::string& source) {
+[[gnu::cold]] inline void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
+                                                   const std::string& source) {
     for (const safetensors_entry& entry : entries) {
         const auto offsets = [&] {
             return joined({"data_offsets [", decimal(entry.begin), ", ", decimal(entry.end), "]"});
@@ -160,7 +161,7 @@ inline void check_safetensors_layout(std::vector<safetensors_entry>& entries, st
 
 /// The header as JSON text without white space, metadata first, then the entries as they come: byte for byte what the
 /// reference implementation writes, before padding.
-inline std::string safetensors_header_text(const safetensors_header& header) {
+[[gnu::cold]] inline std::string safetensors_header_text(const safetensors_header& header) {
     std::string json = "{";
     const auto key = [&](std::string_view name) {
         if (json.back() != '{') json += ',';

@@ -65,14 +65,14 @@ public:
     const file_metadata& metadata() const { return metadata_; }
 
     /// The tensor of that name, or null.
-    const file_tensor* find(std::string_view name) const {
+    [[gnu::cold]] const file_tensor* find(std::string_view name) const {
         const auto before = [&](std::size_t index, std::string_view key) { return tensors_[index].name < key; };
         const auto position = std::lower_bound(by_name_.begin(), by_name_.end(), name, before);
         return position != by_name_.end() && tensors_[*position].name == name ? &tensors_[*position] : nullptr;
     }
 
     /// The tensor of that name; an error if there is none, which lists the most similar names.
-    const file_tensor& expect(std::string_view name) const {
+    [[gnu::cold]] const file_tensor& expect(std::string_view name) const {
         const file_tensor* tensor = find(name);
         if (tensor != nullptr) return *tensor;
         raise<file_error>(joined({source_name_, ": expected a tensor ", in_quotes(name),
@@ -80,14 +80,14 @@ public:
     }
 
     /// The same, which must have exactly this dtype and shape.
-    const file_tensor& expect(std::string_view name, file_dtype dtype, const file_shape& shape) const {
+    [[gnu::cold]] const file_tensor& expect(std::string_view name, file_dtype dtype, const file_shape& shape) const {
         const file_tensor& tensor = expect(name);
         if (tensor.dtype != dtype || tensor.shape != shape) fail(tensor, describe(dtype, shape), describe(tensor));
         return tensor;
     }
 
     /// The same for any of the dtypes that floats() converts: F32, F64, F16, BF16.
-    const file_tensor& expect_floating(std::string_view name, const file_shape& shape) const {
+    [[gnu::cold]] const file_tensor& expect_floating(std::string_view name, const file_shape& shape) const {
         const file_tensor& tensor = expect(name);
         if (!is_floating(tensor.dtype) || tensor.shape != shape)
             fail(tensor, joined({floating_names, " ", to_string(shape)}), describe(tensor));
@@ -95,7 +95,7 @@ public:
     }
 
     /// Raises if the file has a tensor that is not among `names`, a range of strings.
-    template <class Names> void expect_no_other_than(const Names& names) const {
+    template <class Names> [[gnu::cold]] void expect_no_other_than(const Names& names) const {
         std::vector<std::size_t> unexpected;
         for (const std::size_t index : by_name_) {
             const std::string_view name = tensors_[index].name;
@@ -109,7 +109,7 @@ public:
     }
 
     /// The metadata under that key; an error if there is none.
-    const std::string& expect_metadata(std::string_view key) const {
+    [[gnu::cold]] const std::string& expect_metadata(std::string_view key) const {
         const auto found = metadata_.find(key);
         if (found != metadata_.end()) return found->second;
         raise<file_error>(joined({source_name_, ": expected metadata ", in_quotes(key), ", found none among ",
@@ -119,16 +119,7 @@ public:
     /// Copies the elements to `target`, whose size must be the tensor's. The dtype must be that of `T`, without
     /// conversion; std::uint8_t also takes BOOL, whose elements must be 0 or 1.
     template <class T> void copy_to(const file_tensor& tensor, std::span<T> target) const {
-        constexpr bool is_byte = std::is_same_v<T, std::uint8_t>;
-        const bool is_bool = is_byte && tensor.dtype == file_dtype::BOOL;
-        if (tensor.dtype != file_dtype_of<T> && !is_bool) fail(tensor, name_of(file_dtype_of<T>), describe(tensor));
-        check_size(tensor, target.size());
-        for (std::size_t i = 0; i != target.size(); ++i) target[i] = element<T>(tensor, i);
-        if constexpr (is_byte) {
-            for (std::size_t i = 0; is_bool && i != target.size(); ++i) {
-                if (target[i] > 1) fail(tensor, "0 or 1 as BOOL", joined({decimal(target[i]), at_flat_index(i)}));
-            }
-        }
+        copy_elements(tensor, file_dtype_of<T>, reinterpret_cast<std::byte*>(target.data()), target.size());
     }
 
     /// The same into a new vector.
@@ -156,8 +147,7 @@ public:
             case file_dtype::F64:
                 for (std::size_t i = 0; i != size; ++i) target[i] = narrowed(tensor, element<double>(tensor, i), i);
                 return;
-            default:
-                for (std::size_t i = 0; i != size; ++i) target[i] = element<float>(tensor, i);
+            default: copy_elements(tensor, file_dtype::F32, reinterpret_cast<std::byte*>(target.data()), size);
         }
     }
 
@@ -189,14 +179,15 @@ public:
     }
 
     /// Raises file_error about a tensor: for checks that only the caller can make, such as for scales above zero.
-    [[noreturn]] void fail(const file_tensor& tensor, std::string_view expected, std::string_view found) const {
+    [[noreturn, gnu::cold]] void fail(const file_tensor& tensor, std::string_view expected,
+                                      std::string_view found) const {
         raise_tensor_error(source_name_, tensor.name, expected, found);
     }
 
 private:
     static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
 
-    safetensors_file(std::vector<std::byte> file_bytes, std::string source_name)
+    [[gnu::cold]] safetensors_file(std::vector<std::byte> file_bytes, std::string source_name)
         : bytes_(std::move(file_bytes)), source_name_(std::move(source_name)) {
         const std::size_t header_bytes = checked_header_length();
         constexpr std::size_t header_begin = safetensors_header::length_bytes;
@@ -215,7 +206,7 @@ private:
                                 [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
     }
 
-    std::size_t checked_header_length() const {
+    [[gnu::cold]] std::size_t checked_header_length() const {
         constexpr std::size_t length_bytes = safetensors_header::length_bytes;
         const auto check = [&](bool right, std::string_view expected, std::uint64_t found, std::string_view hint) {
             if (right) return;
@@ -231,7 +222,20 @@ private:
         return static_cast<std::size_t>(length);
     }
 
-    static std::string at_flat_index(std::size_t index) { return joined({" at flat index ", decimal(index)}); }
+    void copy_elements(const file_tensor& tensor, file_dtype dtype, std::byte* target, std::size_t size) const {
+        const bool is_bool = dtype == file_dtype::U8 && tensor.dtype == file_dtype::BOOL;
+        if (tensor.dtype != dtype && !is_bool) fail(tensor, name_of(dtype), describe(tensor));
+        check_size(tensor, size);
+        copy_little_endian(target, tensor.bytes.data(), size, bit_width_of(dtype) / 8);
+        for (std::size_t i = 0; is_bool && i != size; ++i) {
+            const auto value = std::to_integer<unsigned>(target[i]);
+            if (value > 1) fail(tensor, "0 or 1 as BOOL", joined({decimal(value), at_flat_index(i)}));
+        }
+    }
+
+    [[gnu::cold]] static std::string at_flat_index(std::size_t index) {
+        return joined({" at flat index ", decimal(index)});
+    }
 
     void check_size(const file_tensor& tensor, std::size_t size) const {
         if (tensor.size() != size) fail(tensor, decimal(size) + " elements", describe(tensor));
@@ -251,7 +255,7 @@ private:
     }
 
     /// The names at these positions, up to eight of them.
-    std::string list(std::span<const std::size_t> indices) const {
+    [[gnu::cold]] std::string list(std::span<const std::size_t> indices) const {
         constexpr std::size_t most_listed = 8;
         std::string text = indices.empty() ? "no tensors" : "";
         for (std::size_t i = 0; i != std::min(indices.size(), most_listed); ++i)
@@ -261,7 +265,7 @@ private:
     }
 
     /// The names that share the longest beginning and ending with `name`, most similar first.
-    std::string similar_names(std::string_view name) const {
+    [[gnu::cold]] std::string similar_names(std::string_view name) const {
         const auto likeness = [&](std::string_view other) {
             const std::size_t shorter = std::min(name.size(), other.size());
             std::size_t front = 0, back = 0;

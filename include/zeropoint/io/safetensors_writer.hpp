@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,41 +30,32 @@ class safetensors_writer {
 public:
     /// Adds a tensor from its bytes, which are copied: little-endian, row-major, as many as dtype and shape need.
     /// Raises value_error for a name that was added before, is "__metadata__" or no UTF-8; shape_error for wrong sizes.
-    void add(std::string name, file_dtype dtype, file_shape shape, std::span<const std::byte> bytes) {
-        add_bytes(std::move(name), dtype, std::move(shape), {bytes.begin(), bytes.end()});
+    [[gnu::cold]] void add(std::string name, file_dtype dtype, file_shape shape, std::span<const std::byte> bytes) {
+        require_tensor(name, dtype, shape, bytes.size());
+        const std::vector<std::size_t>::iterator place = place_of(name);
+        if (place != by_name_.end() && tensors_[*place].name == name)
+            raise<value_error>(joined({"tensor ", in_quotes(name), ": expected a new name, found it again"}));
+        const std::uint64_t begin = data_.size(), end = begin + bytes.size();
+        data_.insert(data_.end(), bytes.data(), bytes.data() + bytes.size());
+        by_name_.insert(place, tensors_.size());
+        tensors_.push_back({std::move(name), dtype, std::move(shape), begin, end});
     }
 
     /// Adds a tensor from a contiguous range of numbers (a vector, array or span), whose type gives the dtype.
     template <class Values> void add(std::string name, file_shape shape, const Values& values) {
-        using element = std::remove_cv_t<std::remove_pointer_t<decltype(std::data(values))>>;
-        const std::size_t size = std::size(values);
-        std::vector<std::byte> bytes(size * sizeof(element));
-        for (std::size_t i = 0; i != size; ++i) {
-            store_little_endian(std::data(values)[i], bytes.data() + i * sizeof(element));
-        }
-        add_bytes(std::move(name), file_dtype_of<element>, std::move(shape), std::move(bytes));
+        const std::vector<std::byte> bytes = bytes_of(values);
+        add(std::move(name), dtype_of<Values>, std::move(shape), bytes);
     }
 
     /// The same, or where a tensor has that name, its values behind those: both have the same extents but for the first.
     /// Raises shape_error where they have not, or not the same dtype.
     template <class Values> void append(const std::string& name, file_shape shape, const Values& values) {
-        const auto found = tensors_.find(name);
-        if (found == tensors_.end()) return add(name, std::move(shape), values);
-        stored_tensor whole = std::move(found->second);
-        tensors_.erase(found);
-        add(name, shape, values);
-        stored_tensor& end = tensors_.find(name)->second;
-        if (whole.dtype != end.dtype || whole.shape.size() != shape.size() ||
-            !std::equal(shape.begin() + 1, shape.end(), whole.shape.begin() + 1))
-            raise<shape_error>(joined({"tensor ", in_quotes(name), ": expected more of ",
-                                       describe(whole.dtype, whole.shape), ", found ", describe(end.dtype, shape)}));
-        whole.shape.front() += shape.front();
-        whole.bytes.insert(whole.bytes.end(), end.bytes.begin(), end.bytes.end());
-        end = std::move(whole);
+        const std::vector<std::byte> bytes = bytes_of(values);
+        append_bytes(name, dtype_of<Values>, shape, bytes);
     }
 
     /// Adds text under a key that was not used before, both UTF-8. Raises value_error otherwise.
-    void metadata(std::string key, std::string value) {
+    [[gnu::cold]] void metadata(std::string key, std::string value) {
         require_utf8(key, "a metadata key");
         require_utf8(value, "metadata");
         const auto [entry, is_new] = metadata_.emplace(std::move(key), std::move(value));
@@ -74,21 +64,19 @@ public:
     }
 
     /// The whole file. Raises value_error if the header would be longer than the format allows, 100,000,000 bytes.
-    std::vector<std::byte> bytes() const {
+    [[gnu::cold]] std::vector<std::byte> bytes() const {
         // By dtype, then by name; the reference implementation's order of dtypes is that of the enumeration.
-        std::vector<const named_tensor*> by_name;
-        for (const auto& one : tensors_) by_name.push_back(&one);
-        const auto dtype_of = [&](std::size_t i) { return by_name[i]->second.dtype; };
-        const std::vector<std::size_t> order = sorted_order(by_name.size(), [&](std::size_t i, std::size_t j) {
-            return dtype_of(i) != dtype_of(j) ? dtype_of(i) > dtype_of(j) : i < j;
+        const std::vector<std::size_t> order = sorted_order(by_name_.size(), [&](std::size_t i, std::size_t j) {
+            const file_dtype first = tensors_[by_name_[i]].dtype, second = tensors_[by_name_[j]].dtype;
+            return first != second ? first > second : i < j;
         });
 
         safetensors_header header{{}, metadata_};
         std::uint64_t position = 0;
         for (const std::size_t i : order) {
-            const auto& [name, tensor] = *by_name[i];
-            const std::uint64_t end = position + tensor.bytes.size();
-            header.entries.push_back({name, tensor.dtype, tensor.shape, position, end});
+            const safetensors_entry& tensor = tensors_[by_name_[i]];
+            const std::uint64_t end = position + (tensor.end - tensor.begin);
+            header.entries.push_back({tensor.name, tensor.dtype, tensor.shape, position, end});
             position = end;
         }
         std::string text = safetensors_header_text(header);
@@ -101,11 +89,13 @@ public:
         std::vector<std::byte> file(safetensors_header::length_bytes);
         store_little_endian(std::uint64_t{text.size()}, file.data());
         file.reserve(file.size() + text.size() + static_cast<std::size_t>(position));
-        const auto text_bytes = std::as_bytes(std::span(text));
-        file.insert(file.end(), text_bytes.begin(), text_bytes.end());
+        const auto append = [&](const std::byte* bytes, std::size_t size) {
+            file.insert(file.end(), bytes, bytes + size);
+        };
+        append(reinterpret_cast<const std::byte*>(text.data()), text.size());
         for (const std::size_t i : order) {
-            const std::vector<std::byte>& bytes = by_name[i]->second.bytes;
-            file.insert(file.end(), bytes.begin(), bytes.end());
+            const safetensors_entry& tensor = tensors_[by_name_[i]];
+            append(data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin));
         }
         return file;
     }
@@ -114,22 +104,27 @@ public:
     void write(const std::string& path) const { write_whole_file(path, bytes()); }
 
 private:
-    struct stored_tensor {
-        file_dtype dtype;
-        file_shape shape;
-        std::vector<std::byte> bytes;
-    };
-    using tensor_map = std::map<std::string, stored_tensor>;
-    using named_tensor = tensor_map::value_type;
+    template <class Values>
+    static constexpr file_dtype dtype_of =
+        file_dtype_of<std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<const Values&>()))>>>;
 
-    static void require_utf8(const std::string& text, std::string_view what) {
+    template <class Values> static std::vector<std::byte> bytes_of(const Values& values) {
+        constexpr std::size_t element = sizeof(*std::data(values));
+        std::vector<std::byte> bytes(std::size(values) * element);
+        copy_little_endian(bytes.data(), reinterpret_cast<const std::byte*>(std::data(values)), std::size(values),
+                           element);
+        return bytes;
+    }
+
+    [[gnu::cold]] static void require_utf8(const std::string& text, std::string_view what) {
         const std::size_t valid = valid_utf8_prefix(text);
         if (valid == text.size()) return;
         raise<value_error>(joined({"safetensors_writer: expected ", what, " in UTF-8, found an invalid byte after ",
                                    in_quotes(text.substr(0, valid))}));
     }
 
-    void add_bytes(std::string name, file_dtype dtype, file_shape shape, std::vector<std::byte> bytes) {
+    [[gnu::cold]] static void require_tensor(const std::string& name, file_dtype dtype, const file_shape& shape,
+                                             std::size_t bytes) {
         require_utf8(name, "the name of a tensor");
         if (name == safetensors_header::metadata_key) {
             raise<value_error>(joined({"safetensors_writer: expected the name of a tensor, found ", in_quotes(name),
@@ -140,17 +135,41 @@ private:
             raise<shape_error>(joined(
                 {"tensor ", in_quotes(name), ": expected ", byte_count_rule, ", found ", describe(dtype, shape)}));
         }
-        if (*expected != bytes.size()) {
+        if (*expected != bytes) {
             raise<shape_error>(joined({"tensor ", in_quotes(name), ": expected ", decimal(*expected), " bytes for ",
-                                       describe(dtype, shape), ", found ", decimal(bytes.size())}));
+                                       describe(dtype, shape), ", found ", decimal(bytes)}));
         }
-        stored_tensor tensor{dtype, std::move(shape), std::move(bytes)};
-        const auto [entry, is_new] = tensors_.try_emplace(std::move(name), std::move(tensor));
-        if (!is_new)
-            raise<value_error>(joined({"tensor ", in_quotes(entry->first), ": expected a new name, found it again"}));
     }
 
-    tensor_map tensors_;
+    [[gnu::cold]] void append_bytes(const std::string& name, file_dtype dtype, file_shape& shape,
+                                    std::span<const std::byte> bytes) {
+        const std::vector<std::size_t>::iterator place = place_of(name);
+        if (place == by_name_.end() || tensors_[*place].name != name) return add(name, dtype, std::move(shape), bytes);
+        require_tensor(name, dtype, shape, bytes.size());
+        safetensors_entry& whole = tensors_[*place];
+        if (whole.dtype != dtype || whole.shape.size() != shape.size() ||
+            !std::equal(shape.begin() + 1, shape.end(), whole.shape.begin() + 1))
+            raise<shape_error>(joined({"tensor ", in_quotes(name), ": expected more of ",
+                                       describe(whole.dtype, whole.shape), ", found ", describe(dtype, shape)}));
+        data_.insert(data_.begin() + static_cast<std::ptrdiff_t>(whole.end), bytes.data(), bytes.data() + bytes.size());
+        for (safetensors_entry& later : tensors_) {
+            if (&later == &whole || later.begin < whole.end) continue;
+            later.begin += bytes.size();
+            later.end += bytes.size();
+        }
+        whole.end += bytes.size();
+        whole.shape.front() += shape.front();
+    }
+
+    /// Where the name stands in by_name_, or would.
+    [[gnu::cold]] std::vector<std::size_t>::iterator place_of(const std::string& name) {
+        return std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                [&](std::size_t i, const std::string& other) { return tensors_[i].name < other; });
+    }
+
+    std::vector<safetensors_entry> tensors_;  // as they came; their places are those in data_
+    std::vector<std::size_t> by_name_;        // positions in tensors_, sorted by name
+    std::vector<std::byte> data_;
     file_metadata metadata_;
 };
 

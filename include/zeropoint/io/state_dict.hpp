@@ -1,7 +1,6 @@
 // The tensors of a state dict by name, for layers that are made of spans.
 #pragma once
 
-#include <deque>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,7 +38,7 @@ public:
 private:
     const safetensors_file* file_;
     std::string prefix_;
-    std::deque<std::vector<float>> values_;  // which stay where they are
+    std::vector<std::vector<float>> values_;  // whose elements stay where they are
     std::vector<std::string> names_;
 };
 

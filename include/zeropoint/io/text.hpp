@@ -51,7 +51,7 @@ inline std::size_t valid_utf8_prefix(std::string_view text) {
 }
 
 /// Appends `text`, which must be UTF-8, as a JSON string. Only what JSON forbids is escaped, in the shortest form.
-inline void append_json_string(std::string& json, std::string_view text) {
+[[gnu::cold]] inline void append_json_string(std::string& json, std::string_view text) {
     constexpr char digits[] = "0123456789abcdef";
     json += '"';
     for (const char c : text) {

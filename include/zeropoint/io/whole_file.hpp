@@ -24,7 +24,7 @@ public:
     ~file_stream() { close(); }
 
     bool is_open() const { return stream_ != nullptr; }
-    std::size_t read(std::span<std::byte> target) { return std::fread(target.data(), 1, target.size(), stream_); }
+    std::size_t read(std::byte* target, std::size_t size) { return std::fread(target, 1, size, stream_); }
     std::size_t write(std::span<const std::byte> bytes) {
         return bytes.empty() ? 0 : std::fwrite(bytes.data(), 1, bytes.size(), stream_);  // which takes no null pointer
     }
@@ -49,15 +49,15 @@ private:
 };
 
 /// All bytes of a file (or a pipe). Raises file_error, with the system's reason, if it cannot be opened or read.
-inline std::vector<std::byte> read_whole_file(const std::string& path) {
+[[gnu::cold]] inline std::vector<std::byte> read_whole_file(const std::string& path) {
     file_stream stream(path, "rb");
     if (!stream.is_open()) raise<file_error>(joined({path, ": cannot open the file: ", std::strerror(errno)}));
     // A first small read fails on a directory, whose size would be nonsense; then one allocation takes the rest.
     std::vector<std::byte> bytes(4096);
-    std::size_t size = stream.read(bytes);
+    std::size_t size = stream.read(bytes.data(), bytes.size());
     if (size == bytes.size()) bytes.resize(size + stream.remaining() + 1);
     while (true) {
-        size += stream.read(std::span(bytes).subspan(size));
+        size += stream.read(bytes.data() + size, bytes.size() - size);
         if (size != bytes.size() || stream.failed()) break;
         bytes.resize(2 * size);
     }
@@ -68,7 +68,7 @@ inline std::vector<std::byte> read_whole_file(const std::string& path) {
 
 /// Replaces the file at `path` by `bytes`. They are written beside it under a name of their own ("<path>.tmp0") and
 /// then renamed, so that a reader, or a crash of this program, meets the old file or the new one. Raises file_error.
-inline void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
+[[gnu::cold]] inline void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
     constexpr int attempts = 100;  // names taken by other writers, or left by one that was killed
     for (int attempt = 0; attempt != attempts; ++attempt) {
         const std::string temporary = path + ".tmp" + std::to_string(attempt);

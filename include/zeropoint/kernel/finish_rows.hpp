@@ -207,11 +207,11 @@ inline constexpr bool finishes_tiles = requires(const Epilogue& epilogue, const 
     epilogue.template finish_tile<Arch>(sums, 0, 0, 0, y, std::ptrdiff_t{});
 };
 
-/// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
-/// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
+/// What finish_rows() does, in the function that calls this.
 template <class Arch, class Out, class Epilogue>
-[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
-                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+[[gnu::always_inline]] inline void finish_rows_here(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                                    int first_channel, int channels, Out* y,
+                                                    std::ptrdiff_t y_pitch) noexcept {
     using ops = operations<Arch>;
     constexpr int width = panel_width<Arch>;
     if constexpr (finishes_tiles<Arch, Out, Epilogue>) {
@@ -272,6 +272,43 @@ template <class Arch, class Out, class Epilogue>
             copy_rows<Arch>(tile, width * size, count, row_bytes, y, y_pitch * size);
         }
     }
+}
+
+/// y[row * y_pitch + channel] = epilogue(sums[row][channel]) for a tile, its channels being [first_channel,
+/// first_channel + channels) of the layer. Reads and writes nothing else of the output and of a residual.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                   int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    finish_rows_here<Arch>(epilogue, sums, rows, first_channel, channels, y, y_pitch);
+}
+
+/// Any epilogue, behind a pointer to its finish_rows(): what takes one is compiled once a network, not once an epilogue.
+/// A call finishes so many sums that the pointer costs nothing.
+template <class Arch, class Out> class any_epilogue {
+public:
+    template <class Epilogue>
+    any_epilogue(const Epilogue& epilogue) noexcept : epilogue_(&epilogue), finish_(&finish<Epilogue>) {}
+
+    void operator()(const std::int32_t* sums, int rows, int first_channel, int channels, Out* y,
+                    std::ptrdiff_t y_pitch) const noexcept {
+        finish_(epilogue_, sums, rows, first_channel, channels, y, y_pitch);
+    }
+
+private:
+    template <class Epilogue>
+    static void finish(const void* epilogue, const std::int32_t* sums, int rows, int first_channel, int channels,
+                       Out* y, std::ptrdiff_t y_pitch) noexcept {
+        finish_rows_here<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y,
+                               y_pitch);
+    }
+
+    const void* epilogue_;
+    void (*finish_)(const void*, const std::int32_t*, int, int, int, Out*, std::ptrdiff_t) noexcept;
+};
+template <class Arch, class Out>
+void finish_rows(const any_epilogue<Arch, Out>& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                 int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    epilogue(sums, rows, first_channel, channels, y, y_pitch);
 }
 
 }  // namespace kernel

@@ -179,22 +179,25 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     constexpr bool from_end = !has_blocks<ops, Format, Rows, Vectors>;
     const typename Format::activation* rows[Rows];
     std::ptrdiff_t moved = from_end ? runs.length : 0;
-    repeat<Rows>([&](int row) __attribute__((always_inline)) { rows[row] = band + moved + offsets[row]; });
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) rows[row] = band + moved + offsets[row];
     using block_sums = typename block_sums_of<ops, typename Format::activation>::type;
     constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
     std::conditional_t<own_sums, block_sums, int32> tile[sets][Rows][Vectors];
     const auto load_bias = [&](int32(&sums_of_set)[Rows][Vectors]) __attribute__((always_inline)) {
-        repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+        for (int i = 0; i != Rows * Vectors; ++i) {
             int32& sum = sums_of_set[i / Vectors][i % Vectors];
             sum = ops::template load<int32>(bias + i % Vectors * ops::lanes);
             if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.flipped_sums]);
-        });
+        }
     };
     unroll<sets>([&](auto set) __attribute__((always_inline)) {
-        repeat<Rows * Vectors>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+        for (int i = 0; i != Rows * Vectors; ++i) {
             if constexpr (own_sums) ops::clear(tile[set][i / Vectors][i % Vectors]);
             else if constexpr (set != 0) tile[set][i / Vectors][i % Vectors] = int32{};
-        });
+        }
     });
     if constexpr (!own_sums) load_bias(tile[0]);
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
@@ -204,9 +207,9 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             weights w[Vectors];
             if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
                 constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
-                repeat<(bytes + line - 1) / line>([&](int i) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+                for (int i = 0; i != (bytes + line - 1) / line; ++i)
                     __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
-                });
             }
             // What is unrolled late beside blocks costs g++ a register of theirs.
             unroll<Vectors, from_end>([&](auto v) __attribute__((always_inline)) {
@@ -234,7 +237,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
             const std::ptrdiff_t end = from_end ? 0 : begin + runs.length;
             std::ptrdiff_t k = end - runs.length;
             if (const std::ptrdiff_t more = begin + runs.length - moved; from_end && more != 0) {
-                repeat<Rows>([&](int row) __attribute__((always_inline)) { rows[row] += more; });
+#pragma GCC unroll 64
+                for (int row = 0; row != Rows; ++row) rows[row] += more;
                 moved += more;
             }
             if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
@@ -274,22 +278,24 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     int32 total[Rows][Vectors];
     if constexpr (own_sums) {
         load_bias(total);
-        repeat<sets>([&](int set) __attribute__((always_inline)) { ops::add_blocks(total, tile[set]); });
+#pragma GCC unroll 64
+        for (int set = 0; set != sets; ++set) ops::add_blocks(total, tile[set]);
     }
-    repeat<Rows>([&](int row) __attribute__((always_inline)) {
-        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-            if constexpr (!own_sums) total[row][v] = tile[0][row][v];
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) {
+#pragma GCC unroll 64
+        for (int v = 0; v != Vectors; ++v) {
             if constexpr (!own_sums) {
-                repeat<sets - 1>([&](int set) __attribute__((always_inline)) {
-                    ops::add(total[row][v], tile[set + 1][row][v]);
-                });
+                total[row][v] = tile[0][row][v];
+#pragma GCC unroll 64
+                for (int set = 1; set != sets; ++set) ops::add(total[row][v], tile[set][row][v]);
             }
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
-        });
-        repeat<narrow ? ops::vectors - Vectors : 0>([&](int v) __attribute__((always_inline)) {
-            ops::store(sums + (row * ops::vectors + Vectors + v) * ops::lanes, int32{});
-        });
-    });
+        }
+#pragma GCC unroll 64
+        for (int v = Vectors; narrow && v != ops::vectors; ++v)
+            ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
+    }
 }
 
 /// The same with int16 sums of a window in registers and int32 sums in memory, there being too few registers for both.
@@ -302,12 +308,13 @@ template <class Arch, int Rows>
     constexpr int step = ops::lanes * 4;
 
     const std::uint8_t* rows[Rows];
-    repeat<Rows>([&](int row) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) {
         rows[row] = band + offsets[row];
-        repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+        for (int v = 0; v != ops::vectors; ++v)
             ops::store(sums + (row * ops::vectors + v) * ops::lanes, ops::template load<int32>(bias + v * ops::lanes));
-        });
-    });
+    }
     const std::ptrdiff_t window = std::ptrdiff_t{4} * runs.window;
     for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
         std::ptrdiff_t begin = kernel_row * runs.row_advance;
@@ -319,30 +326,33 @@ template <class Arch, int Rows>
                 const std::ptrdiff_t stop = k + window < end ? k + window : end;
                 const auto multiply = [&](std::ptrdiff_t at, auto first) __attribute__((always_inline)) {
                     typename ops::int8 w[ops::vectors];
-                    repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+                    for (int v = 0; v != ops::vectors; ++v)
                         w[v] = ops::template load<typename ops::int8>(panel + v * step);
-                    });
-                    repeat<Rows>([&](int row) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+                    for (int row = 0; row != Rows; ++row) {
                         const auto a = ops::broadcast(rows[row] + at);
                         unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
                             if constexpr (first) tile[row][v] = ops::pair_sums(a, w[v]);
                             else ops::add_pair_sums(tile[row][v], a, w[v]);
                         });
                         if constexpr (Rows > 2) ops::fence(tile[row]);
-                    });
+                    }
                     panel += ops::vectors * step;
                 };
                 multiply(k, std::true_type{});
                 for (k += 4; k < stop; k += 4) multiply(k, std::false_type{});
                 ops::memory_fence();
-                repeat<Rows>([&](int row) __attribute__((always_inline)) {
-                    repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+                for (int row = 0; row != Rows; ++row) {
+#pragma GCC unroll 64
+                    for (int v = 0; v != ops::vectors; ++v) {
                         std::int32_t* place = sums + (row * ops::vectors + v) * ops::lanes;
                         int32 sum = ops::template load<int32>(place);
                         ops::add_widened(sum, tile[row][v]);
                         ops::store(place, sum);
-                    });
-                });
+                    }
+                }
             }
         }
     }

@@ -221,11 +221,11 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
     }
 }
 
-/// The whole convolution, band by band. `scratch` has implicit_gemm_plan::scratch_bytes bytes.
+/// All bands, one after another.
 template <class Arch, class In, class Out, class Epilogue>
-[[gnu::noinline]] void implicit_gemm(const conv2d_geometry& g, const In* x, activation_codes codes,
-                                     const std::byte* packed, const Epilogue& epilogue, Out* y,
-                                     std::byte* scratch) noexcept {
+[[gnu::noinline]] void convolve_bands(const conv2d_geometry& g, const In* x, activation_codes codes,
+                                      const std::byte* packed, const Epilogue& epilogue, Out* y,
+                                      std::byte* scratch) noexcept {
     const implicit_gemm_plan<Arch> plan(g);
     const packed_panels<Arch> panels(g, packed);
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
@@ -249,6 +249,15 @@ template <class Arch, class In, class Out, class Epilogue>
         }
         convolve(std::integral_constant<kind, kind::differences>{}, first);
     }
+}
+
+/// The whole convolution. `scratch` has implicit_gemm_plan::scratch_bytes bytes.
+template <class Arch, class In, class Out, class Epilogue>
+void implicit_gemm(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
+                   const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+    if constexpr (sizeof(In) == 1)
+        convolve_bands<Arch>(g, x, codes, packed, any_epilogue<Arch, Out>(epilogue), y, scratch);
+    else convolve_bands<Arch>(g, x, codes, packed, epilogue, y, scratch);  // which finishes sums of int64 as well
 }
 
 }  // namespace kernel

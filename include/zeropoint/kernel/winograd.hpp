@@ -239,9 +239,9 @@ template <class Arch>
 
 /// What becomes of those products, the tiles being [first, last) of a block that begins at `block`: they are added to
 /// the sums of earlier parts, and finished if the part is the last.
-template <class Arch, class Out, class Epilogue>
+template <class Arch, class Out>
 [[gnu::noinline]] void finish_winograd_run(const winograd_call<Arch>& call, winograd_part part, int block, int first,
-                                           int last, const Epilogue& epilogue, Out* y) noexcept {
+                                           int last, const any_epilogue<Arch, Out>& epilogue, Out* y) noexcept {
     const conv2d_geometry& g = call.geometry;
     const winograd_plan<Arch>& plan = call.plan;
     const winograd_layout<Arch>& layout = call.weights.layout;
@@ -270,10 +270,11 @@ template <class Arch, class Out, class Epilogue>
 }
 
 /// The whole convolution, block by block. `scratch` has winograd_plan::scratch_bytes bytes.
-template <class Arch, class In, class Out, class Epilogue>
+template <class Arch, class In, class Out>
 [[gnu::noinline]] void winograd_conv2d(const conv2d_geometry& g, const winograd_transforms<Arch>& transforms,
                                        const In* x, activation_codes codes, const std::byte* packed,
-                                       const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+                                       const std::type_identity_t<any_epilogue<Arch, Out>>& epilogue, Out* y,
+                                       std::byte* scratch) noexcept {
     const winograd_plan<Arch> plan(g, transforms.method);
     const winograd_weights<Arch> weights(g, transforms.method, packed);
     const winograd_call<Arch> call{g, transforms, plan, weights, scratch};
