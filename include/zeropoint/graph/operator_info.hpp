@@ -130,7 +130,7 @@ struct operator_info {
     const kernel::pad_sides* zeros = nullptr;
 
     parameter_list (*parameters)(const node_view&) = nullptr;
-    kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of what kernels of conv2d compute
+    kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of filter_kernels::conv2d; null for all others
     index_bound (*bound)(const node_view&) = nullptr;
 };
 
