@@ -49,7 +49,7 @@ public:
 
     /// Whether the file is an earlier one, which only networks have whose rows were other ones. `with_table_bits(bits)` is the
     /// signature of the same network with other fused tables.
-    bool read_header(const std::string& signature, const earlier_rows* earlier,
+    bool read_header(const std::string& signature, const earlier_rows* earlier = nullptr,
                      std::string (*with_table_bits)(int) = nullptr) const {
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
