@@ -73,7 +73,7 @@ TEST_CASE("copy_channels of 16-bit codes onto another grid") {
         const auto x = arrays::codes<std::int16_t>(5 * channels, next());
         std::vector<std::int16_t> expected(5 * (channels + 9), 1);
         for (std::size_t i = 0; i != x.size(); ++i) {
-            const double exact = std::ldexp(double{x[i]} * multiplier.multiplier, multiplier.shift - 31);
+            const double exact = std::ldexp(static_cast<double>(x[i]) * multiplier.multiplier, multiplier.shift - 31);
             expected[i / channels * (channels + 9) + 4 + i % channels] =
                 static_cast<std::int16_t>(std::clamp(std::nearbyint(exact), -32768.0, 32767.0));
         }
