@@ -28,7 +28,8 @@ template <int N> constexpr void share_with_only_readers(graph<N>& g) {
         if (!is_on_one_grid(row) || has_own_range(row) || row.keep_float) continue;
         for (int k = 0; k != row.input_count; ++k) {
             const short slot = g.nodes[row.inputs[k]].slot;
-            int here = 0;  // reads by this row
+            if (slot < 0) continue;  // indices, which the verdict refuses
+            int here = 0;            // reads by this row
             for (int j = 0; j != row.input_count; ++j) here += g.nodes[row.inputs[j]].slot == slot ? 1 : 0;
             if (!is_fixed[slot] && reads[slot] == here && may_share_range(g, row.inputs[k], row))
                 owner[slot] = row.slot;
