@@ -28,7 +28,8 @@ template <int N> constexpr void share_with_only_readers(graph<N>& g) {
         if (n.op->inputs != input_rule::same_qparams || n.op->has_own_range || n.flags.keep_float) continue;
         for (int k = 0; k != n.input_count; ++k) {
             const short id = g.nodes[n.inputs[k]].out.qparams_id;
-            int here = 0;  // reads by this node
+            if (id < 0) continue;  // indices, which the verdict refuses
+            int here = 0;          // reads by this node
             for (int j = 0; j != n.input_count; ++j) here += g.nodes[n.inputs[j]].out.qparams_id == id ? 1 : 0;
             if (!is_fixed[id] && reads[id] == here && may_share_range(g, n.inputs[k], n)) owner[id] = n.out.qparams_id;
         }
