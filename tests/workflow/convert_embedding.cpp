@@ -113,7 +113,8 @@ struct four_bits : zp::qconfig<zp::default_qconfig::activation, zp::default_qcon
                                zp::keep_float_type<zp::op::linear>> {};
 struct tables_alone {
     static constexpr const char* why_float(const zp::node_view& v) {
-        return zp_test::is(v.n, zp::op::embedding) ? nullptr : "no table";
+        const bool has_table = zp_test::is(v.n, zp::op::embedding) || zp_test::is(v.n, zp::op::position_embedding);
+        return has_table ? nullptr : "no table";
     }
 };
 using float_tables = zp::dynamic_qconfig<zp::dynamic_policy<>, tables_alone>;

@@ -136,14 +136,26 @@ TEST_CASE("convert: a residual whose scale no sum can take is an error with the 
         : zp::model<zp::input<1, 1, 2>, zp::linear<"huge", 2, zp::with_bias::no>,
                     zp::residual<zp::linear<"one", 2, zp::with_bias::no>, zp::linear<"tiny", 2, zp::with_bias::no>>> {};
     auto trained = made_up::network<net>(1);
-    const float factors[] = {1e30f, 1e-30f, 1e-20f};
-    for (int i = 1; i != 4; ++i) {
-        auto* filters = reinterpret_cast<float*>(trained.parameters() +
-                                                 trained.rows()[static_cast<std::size_t>(i)].at.parameter_offset);
-        for (int k = 0; k != 4; ++k) filters[k] *= factors[i - 1];
-    }
-    const auto observed = zp::calibrate(zp::prepare<usual>(trained), made_up::inputs<net>(4, 1));
-    CHECK_THROWS_WITH_AS(zp::convert(observed), doctest::Contains("convert: tiny adds a residual whose scale is 2^1"),
-                         zp::value_error);
-    CHECK_NOTHROW(zp::convert(zp::calibrate(zp::prepare<separate>(trained), made_up::inputs<net>(4, 1))));
+    const float factors[] = {1e20f, 1e-20f, 1e-20f};
+    for (int i = 1; i != 4; ++i)
+        for (float& weight : zp_test::array_of(trained, trained.rows()[static_cast<std::size_t>(i)], 0))
+            weight *= factors[i - 1];
+    const auto inputs = made_up::inputs<net>(4, 1);
+    // Scales of weights that are as small as these weights.
+    using weights =
+        zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer, zp::tflite_rule>;
+    using merged = zp::qconfig<usual::activation, weights>;
+    using apart = zp::qconfig<usual::activation, weights, zp::separate_sums>;
+    CHECK_THROWS_WITH_AS(
+        zp::convert(zp::calibrate(zp::prepare<merged>(trained), inputs)),
+        doctest::Contains("convert: tiny (linear): expected a residual's scale between 2^-100 and 2^100 times "
+                          "input scale * weight scale, found scales 2^1"),
+        zp::value_error);
+    CHECK_NOTHROW(zp::convert(zp::calibrate(zp::prepare<apart>(trained), inputs)));
+    // Of 2^-23 at least, under PyTorch's rule: what "one" reads is then too coarse for what it gives.
+    CHECK_THROWS_WITH_AS(
+        zp::convert(zp::calibrate(zp::prepare<usual>(trained), inputs)),
+        doctest::Contains("convert: one (linear): expected input scales that times weight scales are below 2^31 "
+                          "output scales, found scales 2^"),
+        zp::value_error);
 }
