@@ -73,7 +73,7 @@ def parse_options() -> argparse.Namespace:
 def lacking() -> str:
     """What a comparison needs and this machine has not."""
     if missing := missing_packages():
-        return f"{', '.join(missing)}: python3 -m pip install -r bench/peers/requirements.txt"
+        return f"{', '.join(missing)}: run bench/peers/install.py and build/venv/bin/python"
     return "" if "avx2" in processor()[1] else "AVX2"
 
 
