@@ -14,7 +14,7 @@ template <class Result, class... Arguments> class function_ref<Result(Arguments.
 public:
     template <class Callable>
         requires(!std::is_same_v<std::remove_cvref_t<Callable>, function_ref>)
-    function_ref(Callable&& callable)
+    function_ref(Callable&& callable)  // NOLINT(bugprone-forwarding-reference-overload): as it says
         : object_(const_cast<void*>(static_cast<const void*>(std::addressof(callable)))),
           call_([](void* object, Arguments... arguments) -> Result {
               auto& called = *static_cast<std::remove_reference_t<Callable>*>(object);
