@@ -93,7 +93,8 @@ public:
             if (!detail::is_stream_window(n)) continue;
             std::byte* values = memory_.bytes + n.at.arena_offset;
             const int zero = n.is_float() ? 0 : network_.ranges()[n.out.qparams_id].zero_point;
-            std::memset(values, zero, static_cast<std::size_t>(n.out.extents.size()) * size_of(n.out.storage));
+            const auto size = static_cast<std::size_t>(n.out.extents.size());
+            std::memset(values, zero, size * static_cast<std::size_t>(size_of(n.out.storage)));
         }
     }
 
