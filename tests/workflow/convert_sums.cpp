@@ -142,10 +142,10 @@ TEST_CASE("convert: a residual whose scale no sum can take is an error with the 
             weight *= factors[i - 1];
     const auto inputs = made_up::inputs<net>(4, 1);
     // Scales of weights that are as small as these weights.
-    using weights =
+    using small_weights =
         zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer, zp::tflite_rule>;
-    using merged = zp::qconfig<usual::activation, weights>;
-    using apart = zp::qconfig<usual::activation, weights, zp::separate_sums>;
+    using merged = zp::qconfig<usual::activation, small_weights>;
+    using apart = zp::qconfig<usual::activation, small_weights, zp::separate_sums>;
     CHECK_THROWS_WITH_AS(
         zp::convert(zp::calibrate(zp::prepare<merged>(trained), inputs)),
         doctest::Contains("convert: tiny (linear): expected a residual's scale between 2^-100 and 2^100 times "
