@@ -221,11 +221,11 @@ def cpp_type(graph: Graph) -> str:
                 made = (f'b.conv2d({x[0]}, "node{i}", {{.out_channels = {node.channels}, .kernel = {node.kernel}, '
                         f".stride = {node.stride}, .padding = {node.kernel // 2}}})")
                 if node.relu:
-                    made = f"b.elementwise(zp::op::relu, {made})"
+                    made = f"zp::relu::lower(b, {made})"
             case "max_pool":
-                made = f'b.pool2d(zp::op::max_pool2d, {x[0]}, "", {options})'
+                made = f'b.max_pool2d({x[0]}, "", {options})'
             case "avg_pool":
-                made = f'b.pool2d(zp::op::avg_pool2d, {x[0]}, "", {options})'
+                made = f'b.avg_pool2d({x[0]}, "", {options})'
             case "global_avg_pool":
                 made = f'b.adaptive_avg_pool2d({x[0]}, "", 1)'
             case "upsample":
