@@ -39,6 +39,8 @@ graph<capacity> random_graph(made_up::generator& next) {
         row.out.storage = next.integer(0, 2) == 0 ? zp::scalar_type::uint8 : zp::scalar_type::float32;
         row.out.extents = {next.integer(1, 6), next.integer(1, 6), next.integer(1, 40)};
         row.at.scratch_bytes = next.integer(0, 1) * next.integer(0, 3000);
+        row.at.state_bytes = 64 * next.integer(0, 1) * next.integer(0, 20);
+        row.flags.keeps_state = next.integer(0, 3) == 0;
         row.at.parameter_bytes = next.integer(0, 1) * next.integer(0, 500);
         row.input_count = i == 0 ? std::int8_t{0} : static_cast<std::int8_t>(next.integer(1, 3));
         for (int k = 0; k != row.input_count; ++k)
@@ -99,6 +101,13 @@ std::string mistake_of(const graph<capacity>& g) {
         if (in_arena && !inside(place_of(row))) return "output outside or misaligned" + at;
         if (row.at.scratch_bytes != 0) write(scratch, nobody);
         if (in_arena && scratch.meets(place_of(row))) return "scratch in the output" + at;
+        if (!row.flags.keeps_state && row.at.state_bytes != 0) {
+            const range state{row.at.state_offset, row.at.state_offset + row.at.state_bytes};
+            if (!inside(state)) return "state outside" + at;
+            if (scratch.meets(state)) return "state in the scratch" + at;
+            if (in_arena && state.meets(place_of(row))) return "state in the output" + at;
+            write(state, nobody);
+        }
         bool view = false;
         for (int k = 0; k != row.input_count; ++k) {
             const node& input = g.nodes[row.inputs[k]];
@@ -138,6 +147,7 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
         int most_alive = 0;
         for (int i = 0; i != g.size; ++i) {
             int alive = static_cast<int>(zp::align_up(static_cast<std::size_t>(g.nodes[i].at.scratch_bytes)));
+            if (!g.nodes[i].flags.keeps_state) alive += g.nodes[i].at.state_bytes;
             std::vector<range> places;
             for (int j = 0; j <= i; ++j) {
                 bool read_later = j == i;
@@ -164,6 +174,26 @@ TEST_CASE("plan: every value lasts until its last reader, wherever it lies, and 
     CHECK(sum_of_arenas < sum_of_alive * 11 / 10);
     CHECK(in_place > 1000);
     CHECK(views > 1000);
+}
+
+TEST_CASE("plan: states that are kept lie behind each other, in memory of their own or behind the arena of a call") {
+    made_up::generator next(12);
+    for (int round = 0; round != 100; ++round) {
+        graph<capacity> g = random_graph(next);
+        zp::place_activations(g);
+        int end = 0, of_a_call = g.arena_bytes;
+        zp::place_states(g);
+        for (int i = 0; i != g.size; ++i) {
+            if (!g.nodes[i].flags.keeps_state) continue;
+            CHECK(g.nodes[i].at.state_offset == end);
+            end += g.nodes[i].at.state_bytes;
+        }
+        CHECK(g.state_bytes == end);
+        zp::place_kept(g, [](const node&) { return false; });
+        CHECK(g.arena_bytes == of_a_call + end);
+        for (int i = 0; i != g.size; ++i)
+            if (g.nodes[i].flags.keeps_state) CHECK(g.nodes[i].at.state_offset >= of_a_call);
+    }
 }
 
 TEST_CASE("plan: which rows take the place of an input") {

@@ -125,3 +125,48 @@ TEST_CASE("streaming: the table of one step") {
     CHECK(table.rows[2].macs == 5 * features * 40);
     static_assert(zp::streaming<zp::float_model<net>>::input_shape == zp::shape{1, 1, features});
 }
+
+namespace {
+
+/// An operator of the user's with a state: the sum of the steps so far, in float.
+struct running_sum {
+    static constexpr const char* kind = "running_sum";
+    static constexpr zp::stream_rule stream = zp::stream_rule::stateful;
+    static constexpr zp::shape output_shape(zp::shape x) { return x; }
+    static constexpr zp::state_list states(const zp::node_view& v) {
+        return zp::state_list()
+            .add("count", zp::scalar_type::int32, 1)
+            .add("sum", v.y_type().storage, v.x_shape().channels);
+    }
+    static void forward(const zp::operands<float>& o) noexcept {
+        auto* sum = o.state<float>(1);
+        for (int step = 0; step != o.x_shape().width; ++step) {
+            const int channels = o.x_shape().channels, count = ++*o.state<std::int32_t>();
+            for (int c = 0; c != channels; ++c) {
+                sum[c] += o.x()[step * channels + c];
+                o.y()[step * channels + c] = sum[c] + static_cast<float>(count);
+            }
+        }
+    }
+};
+struct sums_net : zp::model<zp::input<1, 4, 3>, zp::custom<"sums", running_sum>> {};
+
+}  // namespace
+
+TEST_CASE("streaming: the state of an operator of one's own begins with zeros, and is kept by streams alone") {
+    const zp::float_model<sums_net> model;
+    const std::vector<float> x = {1, 2, 3, 10, 20, 30, 100, 200, 300, 1000, 2000, 3000};
+    const std::vector<float> expected = {2, 3, 4, 13, 24, 35, 114, 225, 336, 1115, 2226, 3337};
+    std::vector<float> whole(12);
+    for (int call = 0; call != 2; ++call) {
+        model(x, whole);
+        CHECK(whole == expected);
+    }
+    zp::streaming<zp::float_model<sums_net>> stream(model);
+    for (int round = 0; round != 2; ++round, stream.reset()) {
+        std::vector<float> steps(12);
+        for (std::size_t step = 0; step != 4; ++step)
+            stream(std::span(x).subspan(step * 3, 3), std::span(steps).subspan(step * 3, 3));
+        CHECK(steps == expected);
+    }
+}

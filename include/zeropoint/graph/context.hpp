@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <zeropoint/graph/operator_info.hpp>
 
@@ -17,6 +18,7 @@ struct context {
     std::byte* arena;
     const void* input;
     float* output;
+    std::byte* state = nullptr;  // in networks the arena; on its own the caller's
 
     node_view view(const node& n) const { return {nodes, n}; }
     /// The values that node i has left for its readers.
@@ -32,6 +34,13 @@ struct context {
         return reinterpret_cast<T*>(arena + n.at.arena_offset);
     }
     template <class T> T* scratch(const node& n) const { return reinterpret_cast<T*>(arena + n.at.scratch_offset); }
+    /// The states of a node, as operator_info::states lists them.
+    std::byte* state_of(const node& n) const { return state + n.at.state_offset; }
+    /// The same, of zeros where they are not those that the call before left.
+    std::byte* begin_state(const node& n) const {
+        if (!n.flags.keeps_state) std::memset(state_of(n), 0, static_cast<std::size_t>(n.at.state_bytes));
+        return state_of(n);
+    }
     template <class T> const T* block(const node& n, int offset = 0) const {
         return reinterpret_cast<const T*>(parameters + n.at.parameter_offset + offset);
     }

@@ -31,6 +31,7 @@ inline constexpr bool takes_int16 = [] {
 
 template <class Operator, class Arch, class T> void run_operator(const node& n, const context& c) noexcept {
     const operands<T> o(n, c);
+    if constexpr (requires { Operator::states(o.at()); }) c.begin_state(n);
     if constexpr (has_architectures<Operator, Arch, T>) Operator::template forward<Arch>(o);
     else Operator::forward(o);
 }
@@ -136,6 +137,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     info.has_int16 = takes_int16<Operator>;
     info.parameters = [](const node_view& v) { return parameters_over<Operator>(v); };
     if constexpr (requires(const node_view& v) { Operator::bound(v); }) info.bound = &Operator::bound;
+    if constexpr (requires(const node_view& v) { Operator::states(v); }) info.states = &Operator::states;
     return info;
 }
 template <class Operator> constexpr operator_rules make_rules(const operator_forms* forms) {
@@ -254,6 +256,7 @@ inline constexpr operator_kind custom{"custom"};
 /// - `pack<Arch>(const preparation&, const node_parameters&)`, which returns such a sentence or null, and `unpack<Arch>`, its
 ///   inverse, with `keeps_codes = true`: int8 nodes keep matrices as codes (parameter_role::matrix), not floats.
 /// - `scratch_bytes(const node_view&)`; y_type().storage tells the float form from that of codes.
+/// - `states(const node_view&)`: a zp::state_list of what a step leaves to the next; with `stream = zp::stream_rule::stateful`.
 /// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
 /// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `takes` (of fusion), `derive`: see operator_info.
 template <fixed_string Name, class Operator, class... Branches>

@@ -14,6 +14,7 @@ template <int N> struct graph {
     int qparams_count = 0;  // pairs of scale and zero point
     int arena_bytes = 0;    // activations and scratch
     int parameter_bytes = 0;
+    int state_bytes = 0;  // of what is kept outside of the arena: see place_states
     diagnostic error{};
 
     constexpr const node* begin() const { return nodes; }
@@ -30,6 +31,7 @@ template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
     tight.qparams_count = wide.qparams_count;
     tight.arena_bytes = wide.arena_bytes;
     tight.parameter_bytes = wide.parameter_bytes;
+    tight.state_bytes = wide.state_bytes;
     tight.error = wide.error;
     return tight;
 }

@@ -77,6 +77,7 @@ struct placement {
     int parameter_offset = 0, parameter_bytes = 0;  // in the parameter block
     int arena_offset = 0;                           // of the output; or in_user_input, in_user_output
     int scratch_offset = 0, scratch_bytes = 0;      // working memory of this node alone, in the same arena
+    int state_offset = 0, state_bytes = 0;          // of its states, in context::state
 };
 /// Of which nodes of the stage before it is made: of itself, of the batch norm and the channel map folded into it, of the sum
 /// with a residual and of the function that it computes as well.
@@ -89,7 +90,7 @@ struct provenance {
 struct node_flags {
     bool keep_float = false;     // stays float32 through convert
     bool outside_stubs = false;  // not between a quant_stub and a dequant_stub of a model that has such
-    bool keeps_state = false;    // of a stream: goes on from where the call before ended
+    bool keeps_state = false;    // goes on from where the call before ended: see operator_info::states
     bool observed = false;       // prepared: its output feeds the observer of its qparams_id
     bool unshared = false;       // a requantize that files of shared ranges lack: see pass/shared_ranges.hpp
 };

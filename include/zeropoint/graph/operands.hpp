@@ -38,6 +38,11 @@ public:
         return context_.block<Prepared>(at_.n, prepared_offset(at_.n));
     }
     template <class Scratch = std::byte> Scratch* scratch() const { return context_.scratch<Scratch>(at_.n); }
+    /// The k-th array of the node's states. It begins with zeros, and in a stream with what the step before left.
+    template <class State = std::byte> State* state(int k = 0) const {
+        const int offset = k == 0 ? 0 : states_of(at_).offset_of(k);
+        return reinterpret_cast<State*>(context_.state_of(at_.n) + offset);
+    }
     /// The node among those that it reads.
     const node_view& at() const { return at_; }
 

@@ -85,6 +85,32 @@ struct index_bound {
     int first = 0, count = 0, rows = 0;
 };
 
+/// What a node leaves for the next step of a sequence, which begins with zeros: arrays one behind the other, each at a multiple
+/// of 64 bytes.
+struct state_array {
+    const char* name = "";  // PyTorch's: "h", "c"
+    scalar_type storage = scalar_type::float32;
+    int size = 0;
+};
+struct state_list {
+    static constexpr int most = 4;
+    state_array arrays[most];
+    int count = 0;
+
+    constexpr state_list& add(const char* name, scalar_type storage, int size) {
+        arrays[count++] = {name, storage, size};
+        return *this;
+    }
+    /// Where array i begins, in bytes.
+    constexpr int offset_of(int i) const {
+        std::size_t offset = 0;
+        for (int k = 0; k != i; ++k)
+            offset += align_up(static_cast<std::size_t>(arrays[k].size * size_of(arrays[k].storage)));
+        return static_cast<int>(offset);
+    }
+    constexpr int bytes() const { return offset_of(count); }
+};
+
 /// Facts. Nothing reachable from here names a kernel, so that a program which stores a table links nothing with it.
 struct operator_info {
     const operator_kind* kind = nullptr;
@@ -132,6 +158,7 @@ struct operator_info {
     parameter_list (*parameters)(const node_view&) = nullptr;
     kernel::conv2d_geometry (*geometry)(const node_view&) = nullptr;  // of filter_kernels::conv2d; null for all others
     index_bound (*bound)(const node_view&) = nullptr;
+    state_list (*states)(const node_view&) = nullptr;  // of stream_rule::stateful
 };
 
 /// What a form refuses of the scales that it is packed with: null `rule` where it takes them.
@@ -178,6 +205,9 @@ constexpr std::int64_t macs_of(const node_view& v) {
 }
 constexpr parameter_list parameters_of(const node_view& v) {
     return v.n.op->parameters == nullptr ? parameter_list() : v.n.op->parameters(v);
+}
+constexpr state_list states_of(const node_view& v) {
+    return v.n.op->states == nullptr ? state_list() : v.n.op->states(v);
 }
 
 /// How an array of a node is kept: as floats, or as these codes.

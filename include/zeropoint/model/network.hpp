@@ -105,7 +105,7 @@ public:
 
     /// The same over plain pointers, without checks; calls `after(row, values)` behind every row, for observing.
     template <class AfterRow> void run(const input_value* x, float* y, std::byte* arena, AfterRow after) const {
-        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
+        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y, arena};
         for (int i = 0; i != Stage::table.size; ++i) {
             const node& n = Stage::table.nodes[i];
             Stage::steps[static_cast<std::size_t>(i)](n, c);
@@ -114,7 +114,7 @@ public:
         }
     }
     void run(const input_value* x, float* y, std::byte* arena) const noexcept {
-        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y};
+        const context c{Stage::table.nodes, parameters(), ranges(), arena, x, y, arena};
         for (int i = 0; i != Stage::table.size; ++i)
             Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
     }

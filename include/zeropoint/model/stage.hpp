@@ -46,6 +46,7 @@ template <class Nodes> struct stage : Nodes {
             for (int i = 0; i != g.size; ++i) {
                 g.nodes[i].at.parameter_bytes = bytes[static_cast<std::size_t>(i)].parameters;
                 g.nodes[i].at.scratch_bytes = bytes[static_cast<std::size_t>(i)].scratch;
+                g.nodes[i].at.state_bytes = states_of(g.view(i)).bytes();
             }
             place_parameters(g);
             place_activations(g);

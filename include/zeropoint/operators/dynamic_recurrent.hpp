@@ -124,14 +124,15 @@ public:
         return all;
     }
 
-    dynamic_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* memory) noexcept
-        : base(g, reinterpret_cast<float*>(memory)), next_(block), product_(memory + float_bytes(g)) {}
+    dynamic_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* states,
+                            std::byte* memory) noexcept
+        : base(g, states, reinterpret_cast<float*>(memory)), next_(block), product_(memory + float_bytes(g)) {}
 
-    void begin(int layer, int) noexcept {
+    void begin(int layer, int direction) noexcept {
         at_ = layout(base::g_, layer);
         block_ = next_;
         next_ += at_.bytes;
-        base::clear();
+        base::begin_state(layer, direction);
     }
     void from_input(const float* x, int rows) const noexcept {
         at_.from_input.run(x, rows, block_, base::from_input(), product_);
@@ -170,7 +171,7 @@ template <class Policy, class Arch> struct dynamic_recurrent_form {
     static node_parameters unpack(const preparation& p) { return cells::read(recurrent_geometry(p.at), p.block); }
     static void run(const node& n, const context& c) noexcept {
         const recurrent_geometry g(c.view(n));
-        cells steps(g, c.block<std::byte>(n), c.scratch<std::byte>(n));
+        cells steps(g, c.block<std::byte>(n), c.begin_state(n), c.scratch<std::byte>(n));
         run_recurrent(g, steps, c.in<float>(n), c.out<float>(n), steps.between());
     }
 };

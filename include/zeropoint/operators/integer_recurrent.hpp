@@ -56,14 +56,12 @@ template <class Arch> constexpr std::size_t integer_recurrent_bytes(const recurr
 
 /// The memory that steps in integers work in.
 template <class Arch> struct integer_recurrent_scratch {
-    std::size_t from_input, from_state, wide, h, between, product, bytes;
+    std::size_t from_input, from_state, between, product, bytes;
 
     constexpr explicit integer_recurrent_scratch(const recurrent_geometry& g)
         : from_input(0),
           from_state(part(4, steps_together(g) * g.sums())),
-          wide(from_state + part(4, g.sums())),
-          h(wide + part(2, g.hidden)),
-          between(h + part(1, g.hidden)),
+          between(from_state + part(4, g.sums())),
           product(between + part(1, g.values_between())),
           bytes(product + product_bytes(g)) {}
 
@@ -158,14 +156,16 @@ template <class Arch> node_parameters unpack_integer_recurrent(const recurrent_g
 /// Steps in integers over a packed block, for run_recurrent().
 template <class Arch> class integer_recurrent_cells {
 public:
-    integer_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* memory) noexcept
+    integer_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* states,
+                            std::byte* memory) noexcept
         : g_(g),
           parts_(g),
           header_(*reinterpret_cast<const integer_recurrent_header*>(block)),
           next_(block + align_up(sizeof header_)),
+          states_(states),
           memory_(memory) {}
 
-    void begin(int layer, int) noexcept {
+    void begin(int layer, int direction) noexcept {
         at_ = integer_recurrent_layout<Arch>(g_, layer);
         x_codes_ = layer == 0 ? header_.x : state_codes;
         block_ = next_;
@@ -175,9 +175,7 @@ public:
         gates_.h_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_.h_multiplier);
         gates_.x_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.x_bias);
         gates_.h_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.h_bias);
-        if (g_.keeps_state) return;
-        std::memset(state(), 0, static_cast<std::size_t>(g_.hidden));
-        std::memset(wide(), 0, 2 * static_cast<std::size_t>(g_.hidden));
+        state_ = {g_, scalar_type::int8, states_, layer * g_.directions() + direction};
     }
     template <class Code> void from_input(const Code* x, int rows) const noexcept {
         at_.from_input.run(x, rows, x_codes_, block_, sums(parts_.from_input), memory_ + parts_.product);
@@ -188,22 +186,24 @@ public:
                            memory_ + parts_.product);
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         if (g_.cell == recurrent_cell::lstm)
-            kernel::integer_lstm_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, wide(), state());
-        else kernel::integer_gru_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, wide(), state());
+            kernel::integer_lstm_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide,
+                                       state_.h);
+        else
+            kernel::integer_gru_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide,
+                                      state_.h);
     }
-    const std::int8_t* h() const noexcept { return state(); }
+    const std::int8_t* h() const noexcept { return state_.h; }
     std::int8_t* between() const noexcept { return reinterpret_cast<std::int8_t*>(memory_ + parts_.between); }
 
 private:
     std::int32_t* sums(std::size_t place) const noexcept { return reinterpret_cast<std::int32_t*>(memory_ + place); }
-    std::int16_t* wide() const noexcept { return reinterpret_cast<std::int16_t*>(memory_ + parts_.wide); }
-    std::int8_t* state() const noexcept { return reinterpret_cast<std::int8_t*>(memory_ + parts_.h); }
 
     const recurrent_geometry& g_;
     integer_recurrent_scratch<Arch> parts_;
     const integer_recurrent_header& header_;
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
-    std::byte* memory_;
+    std::byte *states_, *memory_;
+    recurrent_state<std::int8_t, std::int16_t> state_;
     integer_recurrent_layout<Arch> at_{g_, 0};
     kernel::activation_codes x_codes_;
     kernel::gate_arguments gates_{};
@@ -212,8 +212,8 @@ private:
 /// A whole node. T is the storage type of codes.
 template <class Arch, class T>
 [[gnu::noinline]] void run_integer_recurrent(const recurrent_geometry& g, const T* x, const std::byte* block, T* y,
-                                             std::byte* memory) noexcept {
-    integer_recurrent_cells<Arch> cells(g, block, memory);
+                                             std::byte* states, std::byte* memory) noexcept {
+    integer_recurrent_cells<Arch> cells(g, block, states, memory);
     run_recurrent(g, cells, x, reinterpret_cast<std::int8_t*>(y), cells.between());
     const int rows = g.options.output == recurrent_output::all_steps ? g.steps : 1;
     const auto& header = *reinterpret_cast<const integer_recurrent_header*>(block);

@@ -40,6 +40,9 @@ struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_sta
         return {1, Options.output == recurrent_output::all_steps ? x.width : 1, recurrent.width()};
     }
     static constexpr parameter_list parameters(shape x) { return parameters_of_recurrent({recurrent, x}); }
+    static constexpr state_list states(const node_view& v) {
+        return states_of_recurrent(recurrent, v.y_type().storage);
+    }
     static constexpr std::int64_t macs(const node_view& v) { return recurrent_geometry(recurrent, v).macs(); }
     template <class Arch> static constexpr int scratch_bytes(const node_view& v) {
         const recurrent_geometry g(recurrent, v);
@@ -48,7 +51,7 @@ struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_sta
     }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         const recurrent_geometry g(recurrent, o.at());
-        float_recurrent_cells<Arch> cells(g, o.parameters(), o.template scratch<float>());
+        float_recurrent_cells<Arch> cells(g, o.parameters(), o.state(), o.template scratch<float>());
         run_recurrent(g, cells, o.x(), o.y(), cells.between());
     }
 };
@@ -71,7 +74,7 @@ struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
         return unpack_integer_recurrent<Arch>({base::recurrent, p.at}, p.prepared());
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        run_integer_recurrent<Arch>({base::recurrent, o.at()}, o.x(), o.prepared(), o.y(), o.scratch());
+        run_integer_recurrent<Arch>({base::recurrent, o.at()}, o.x(), o.prepared(), o.y(), o.state(), o.scratch());
     }
 };
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>

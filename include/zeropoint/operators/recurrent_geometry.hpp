@@ -64,12 +64,11 @@ constexpr recurrent_layer recurrent_layer_of(const operator_info& info) {
 /// The same over inputs of known extents.
 struct recurrent_geometry : recurrent_layer {
     int inputs = 1, steps = 1;
-    bool keeps_state = false;  // of one layer and direction: a call begins where the one before ended
 
-    constexpr recurrent_geometry(const recurrent_layer& layer, const shape& x, bool goes_on = false)
-        : recurrent_layer(layer), inputs(x.channels), steps(x.width), keeps_state(goes_on) {}
+    constexpr recurrent_geometry(const recurrent_layer& layer, const shape& x)
+        : recurrent_layer(layer), inputs(x.channels), steps(x.width) {}
     constexpr recurrent_geometry(const recurrent_layer& layer, const node_view& v)
-        : recurrent_geometry(layer, v.x_shape(), v.n.flags.keeps_state) {}
+        : recurrent_geometry(layer, v.x_shape()) {}
     constexpr explicit recurrent_geometry(const node_view& v) : recurrent_geometry(recurrent_layer_of(*v.n.op), v) {}
 
     constexpr int inputs_of(int layer) const { return layer == 0 ? inputs : width(); }
@@ -96,6 +95,29 @@ struct recurrent_geometry : recurrent_layer {
     }
     /// Values between two layers: of the vectors that a layer writes, and of those that it reads.
     constexpr int values_between() const { return steps * width() * (options.layers > 2 ? 2 : options.layers - 1); }
+};
+
+/// What steps leave: layer by layer, the directions of one side by side, as PyTorch's h_0 and c_0 have them. In integers a state
+/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/integer_gates.hpp.
+constexpr state_list states_of_recurrent(const recurrent_layer& layer, scalar_type storage) {
+    const int rows = layer.options.layers * layer.directions();
+    const bool is_float = storage == scalar_type::float32, is_lstm = layer.cell == recurrent_cell::lstm;
+    state_list list;
+    list.add("h", is_float ? storage : scalar_type::int8, rows * layer.outputs());
+    if (is_lstm || !is_float)
+        list.add(is_lstm ? "c" : "wide", is_float ? storage : scalar_type::int16, rows * layer.hidden);
+    return list;
+}
+/// Of the layer and direction whose turn it is: `H` and `Wide` are the types of the arrays.
+template <class H, class Wide> struct recurrent_state {
+    H* h = nullptr;
+    Wide* wide = nullptr;
+
+    constexpr recurrent_state() = default;
+    recurrent_state(const recurrent_layer& layer, scalar_type storage, std::byte* states, int row)
+        : h(reinterpret_cast<H*>(states) + row * layer.outputs()),
+          wide(reinterpret_cast<Wide*>(states + states_of_recurrent(layer, storage).offset_of(1)) +
+               row * layer.hidden) {}
 };
 
 /// PyTorch's names of parameters: "weight_ih_l0", "bias_hh_l1_reverse".

@@ -18,7 +18,7 @@ inline constexpr int most_steps_together = 16;
 constexpr int steps_together(const recurrent_geometry& g) { return std::min(g.steps, most_steps_together); }
 
 /// All steps of all layers over x, steps x inputs; y gets steps x width values, or width. `cells` has begin(layer, direction),
-/// which sets its state to zero; from_input(x, rows), the products of some steps; step(row), which takes one of these; and
+/// which goes to the state of that; from_input(x, rows), the products of some steps; step(row), which takes one of these; and
 /// h(), what that step gave. `between` has geometry::values_between() values.
 template <class X, class Value, class Cells>
 void run_recurrent(const recurrent_geometry& g, Cells& cells, const X* x, Value* y, Value* between) noexcept {
@@ -49,14 +49,12 @@ void run_recurrent(const recurrent_geometry& g, Cells& cells, const X* x, Value*
 
 /// The memory that float steps work in, in floats: the parts begin at multiples of 64 bytes.
 struct recurrent_floats {
-    int from_input, from_state, h, c, unprojected, between, size;
+    int from_input, from_state, unprojected, between, size;
 
     constexpr explicit recurrent_floats(const recurrent_geometry& g)
         : from_input(0),
           from_state(aligned(steps_together(g) * g.sums())),
-          h(from_state + aligned(g.sums())),
-          c(h + aligned(g.outputs())),
-          unprojected(c + aligned(g.hidden)),
+          unprojected(from_state + aligned(g.sums())),
           between(unprojected + aligned(g.hidden)),
           size(between + aligned(g.values_between())) {}
 
@@ -69,29 +67,28 @@ private:
 /// The states and gates of float steps, behind products that a derived class makes.
 template <class Arch> class recurrent_states {
 public:
-    recurrent_states(const recurrent_geometry& g, float* memory) noexcept : g_(g), parts_(g), memory_(memory) {}
+    recurrent_states(const recurrent_geometry& g, std::byte* states, float* memory) noexcept
+        : g_(g), parts_(g), states_(states), memory_(memory) {}
 
-    const float* h() const noexcept { return memory_ + parts_.h; }
+    const float* h() const noexcept { return state_.h; }
     float* between() const noexcept { return memory_ + parts_.between; }
 
 protected:
     float* from_input() const noexcept { return memory_ + parts_.from_input; }
     float* from_state() const noexcept { return memory_ + parts_.from_state; }
-    float* state() const noexcept { return memory_ + parts_.h; }
+    float* state() const noexcept { return state_.h; }
     /// Where a step leaves what is still to be projected.
     float* unprojected() const noexcept { return memory_ + parts_.unprojected; }
     bool is_projected() const noexcept { return g_.options.projection != 0; }
 
-    void clear() const noexcept {
-        if (g_.keeps_state) return;
-        std::fill_n(memory_ + parts_.h, g_.outputs(), 0.0f);
-        std::fill_n(memory_ + parts_.c, g_.hidden, 0.0f);
+    void begin_state(int layer, int direction) noexcept {
+        state_ = {g_, scalar_type::float32, states_, layer * g_.directions() + direction};
     }
     void finish_step(int row) const noexcept {
         const float* input = from_input() + row * g_.sums();
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         if (g_.cell == recurrent_cell::lstm)
-            kernel::lstm_gates<Arch>(input, from_state(), hidden, memory_ + parts_.c,
+            kernel::lstm_gates<Arch>(input, from_state(), hidden, state_.wide,
                                      is_projected() ? unprojected() : state());
         else kernel::gru_gates<Arch>(input, from_state(), hidden, state());
     }
@@ -100,6 +97,8 @@ protected:
 
 private:
     recurrent_floats parts_;
+    recurrent_state<float, float> state_;
+    std::byte* states_;
     float* memory_;
 };
 
@@ -108,10 +107,11 @@ template <class Arch> class float_recurrent_cells : public recurrent_states<Arch
     using base = recurrent_states<Arch>;
 
 public:
-    float_recurrent_cells(const recurrent_geometry& g, const float* parameters, float* memory) noexcept
-        : base(g, memory), next_(parameters) {}
+    float_recurrent_cells(const recurrent_geometry& g, const float* parameters, std::byte* states,
+                          float* memory) noexcept
+        : base(g, states, memory), next_(parameters) {}
 
-    void begin(int layer, int) noexcept {
+    void begin(int layer, int direction) noexcept {
         const int sums = base::g_.sums(), outputs = base::g_.outputs();
         inputs_ = base::g_.inputs_of(layer);
         weight_ih_ = take(sums * inputs_);
@@ -119,7 +119,7 @@ public:
         bias_ih_ = base::g_.options.bias ? take(sums) : nullptr;
         bias_hh_ = base::g_.options.bias ? take(sums) : nullptr;
         weight_hr_ = base::is_projected() ? take(outputs * base::g_.hidden) : nullptr;
-        base::clear();
+        base::begin_state(layer, direction);
     }
     void from_input(const float* x, int rows) const noexcept {
         product(x, rows, inputs_, weight_ih_, base::g_.sums(), bias_ih_, base::from_input());

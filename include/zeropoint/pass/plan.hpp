@@ -54,7 +54,8 @@ template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N]
 }
 
 /// Offsets in the arena. Greedy by size over the lifetimes: the largest block first, each at the lowest offset that is
-/// free while it lives. Needs every node's type and scratch_bytes. A float output is written to the user's memory.
+/// free while it lives. Needs every node's type, scratch_bytes and state_bytes: a state that is not kept lies behind the
+/// scratch. A float output is written to the user's memory.
 template <int N> constexpr void place_activations(graph<N>& g) {
     constexpr int blocks = 2 * N;  // outputs, then scratch
     int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {},
@@ -73,6 +74,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
             bytes[i] =
                 static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
         bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(n.at.scratch_bytes)));
+        g.nodes[i].at.state_offset = bytes[N + i];
+        if (!n.flags.keeps_state) bytes[N + i] += n.at.state_bytes;
     }
     int count = 0;
     for (int t = 0; t != blocks; ++t) {
@@ -94,6 +97,7 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         offsets[t] = offset;
         if (t < N) g.nodes[t].at.arena_offset = offset;
         else g.nodes[t - N].at.scratch_offset = offset;
+        if (t >= N) g.nodes[t - N].at.state_offset += offset;
         if (offset + bytes[t] > g.arena_bytes) g.arena_bytes = offset + bytes[t];
         int j = k;
         for (; j > 0 && offsets[placed[j - 1]] > offset; --j) placed[j] = placed[j - 1];
@@ -104,7 +108,7 @@ template <int N> constexpr void place_activations(graph<N>& g) {
 }
 
 /// What is kept from call to call gets places behind those of one call: the outputs that `keeps_output(node)` says, and the
-/// scratch of nodes that keep a state.
+/// states of nodes that keep them.
 template <int N, class KeepsOutput> constexpr void place_kept(graph<N>& g, KeepsOutput keeps_output) {
     const auto put = [&](int bytes) {
         const int offset = g.arena_bytes;
@@ -114,8 +118,22 @@ template <int N, class KeepsOutput> constexpr void place_kept(graph<N>& g, Keeps
     for (int i = 0; i != g.size; ++i) {
         node& n = g.nodes[i];
         if (keeps_output(n)) n.at.arena_offset = put(n.out.extents.size() * size_of(n.out.storage));
-        if (n.flags.keeps_state) n.at.scratch_offset = put(n.at.scratch_bytes);
+        if (n.flags.keeps_state) n.at.state_offset = put(n.at.state_bytes);
     }
+}
+
+/// The same of states alone, in memory of their own: graph::state_bytes.
+template <int N> constexpr void place_states(graph<N>& g) {
+    g.state_bytes = 0;
+    for (int i = 0; i != g.size; ++i) {
+        if (!g.nodes[i].flags.keeps_state) continue;
+        g.nodes[i].at.state_offset = g.state_bytes;
+        g.state_bytes += g.nodes[i].at.state_bytes;
+    }
+}
+/// All nodes that have states keep them: before places are found.
+template <int N> constexpr void keep_states(graph<N>& g) {
+    for (int i = 0; i != g.size; ++i) g.nodes[i].flags.keeps_state = g.nodes[i].op->states != nullptr;
 }
 
 }  // namespace v0

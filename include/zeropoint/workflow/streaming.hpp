@@ -89,7 +89,7 @@ public:
     void reset() noexcept {
         for (const node& n : network_type::rows()) {
             if (n.flags.keeps_state)
-                std::memset(memory_.bytes + n.at.scratch_offset, 0, static_cast<std::size_t>(n.at.scratch_bytes));
+                std::memset(memory_.bytes + n.at.state_offset, 0, static_cast<std::size_t>(n.at.state_bytes));
             if (!detail::is_stream_window(n)) continue;
             std::byte* values = memory_.bytes + n.at.arena_offset;
             const int zero = n.is_float() ? 0 : network_.ranges()[n.out.qparams_id].zero_point;
