@@ -1,5 +1,5 @@
 // A second translation unit with everything in it, linked into every test: a non-inline function would clash here.
-#include <zeropoint/layer/quantized_conv_transpose2d.hpp>
+#include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/layer/quantized_matmul.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>

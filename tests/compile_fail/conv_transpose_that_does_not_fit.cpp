@@ -1,5 +1,5 @@
 // expect: that output_padding is smaller than stride or dilation, and that padding leaves something of the output
-#include <zeropoint/layer/quantized_conv_transpose2d.hpp>
+#include <zeropoint/layer/static_layers.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL
 constexpr zp::conv_transpose options{.out_channels = 4, .kernel = 3, .stride = 2, .output_padding = 2};

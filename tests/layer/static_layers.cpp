@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/kernel/conv3d_reference.hpp>
 #include <zeropoint/layer/static_layers.hpp>
+#include <zeropoint/operators/conv3d.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -127,6 +129,75 @@ TEST_CASE("static layers: quantized_linear of several rows") {
             CHECK(static_cast<int>(y.values()[static_cast<std::size_t>(row * 9 + c)]) ==
                   expected_code<std::uint8_t, std::uint8_t>(weights, bias, layer, conv{.out_channels = 9}, x.data(),
                                                             row, 0, c, true));
+}
+
+TEST_CASE("static layers: any row with filters, such as depthwise ones and those along sequences") {
+    const auto check = []<class Layer>(std::type_identity<Layer>, const conv& window) {
+        const auto count = static_cast<std::size_t>(Layer::output_shape.channels * window.kernel.height *
+                                                    window.kernel.width * Layer::input_shape.channels / window.groups);
+        const auto weights = made_up::values(count, 9),
+                   bias = made_up::values(static_cast<std::size_t>(Layer::output_shape.channels), 10);
+        const zp::qparams x_range{0.02f, 113}, y_range{0.03f, 40};
+        const Layer layer(weights, bias, x_range, y_range);
+        const auto x = codes<zp::quint8>(Layer::input_shape, x_range, 11);
+        zp::tensor<zp::quint8> y(Layer::output_shape, y_range);
+        typename Layer::workspace memory;
+        layer(x, y, memory);
+        constexpr shape out = Layer::output_shape;
+        for (int row = 0; row != out.height; ++row)
+            for (int column = 0; column != out.width; ++column)
+                for (int c = 0; c != out.channels; ++c)
+                    CHECK(static_cast<int>(
+                              y.values()[static_cast<std::size_t>((row * out.width + column) * out.channels + c)]) ==
+                          expected_code<std::uint8_t, std::uint8_t>(weights, bias, layer, window, x.data(), row, column,
+                                                                    c, true));
+    };
+    constexpr conv one_a_channel{.kernel = 3, .padding = 1, .groups = zp::depthwise};
+    check(std::type_identity<zp::static_layer<zp::conv2d<"each", one_a_channel>, shape{6, 5, 16}, op::relu>>{},
+          {.out_channels = 16, .kernel = 3, .padding = 1, .groups = 16});
+    check(std::type_identity<zp::static_layer<zp::conv1d<"steps", conv{.out_channels = 7, .kernel = 3, .stride = 2}>,
+                                              shape{1, 12, 5}, op::relu>>{},
+          {.out_channels = 7, .kernel = {1, 3}, .stride = {1, 2}});
+}
+
+TEST_CASE("static layers: a convolution over a volume") {
+    constexpr zp::volume_conv window{.out_channels = 6, .kernel = {2, 3, 3}, .padding = {1, 0, 1}, .groups = 2};
+    using layer_type = zp::static_layer<zp::conv3d<"edges", window>, shape{5, 4, 8, 3}>;
+    static_assert(layer_type::output_shape == shape{3, 4, 6, 4});
+    const auto weights = made_up::values(6 * 4 * 18, 12);
+    const zp::qparams x_range{0.02f, 113}, y_range{0.05f, 120};
+    const layer_type layer(weights, {}, x_range, y_range);
+    const auto x = codes<zp::quint8>(layer_type::input_shape, x_range, 13);
+    zp::tensor<zp::quint8> y(layer_type::output_shape, y_range);
+    layer_type::workspace memory;
+    layer(x, y, memory);
+    zp::kernel::conv3d_geometry g;
+    g.plane.in = {5, 4, 8}, g.plane.out = {3, 4, 6};
+    g.plane.kernel_height = g.plane.kernel_width = 3, g.plane.padding_left = 1, g.plane.groups = 2;
+    g.in_depth = 3, g.out_depth = 4, g.kernel_depth = 2, g.padding_front = 1;
+    std::vector<std::int8_t> weight_codes(weights.size());
+    std::vector<float> multipliers;
+    for (std::size_t c = 0; c != 6; ++c) {
+        float largest = 0;
+        for (std::size_t k = 0; k != 72; ++k) largest = std::max(largest, std::abs(weights[c * 72 + k]));
+        const zp::qparams range{largest / 127.5f, 0};
+        for (std::size_t tap = 0; tap != 18; ++tap)
+            for (std::size_t in = 0; in != 4; ++in)
+                weight_codes[(c * 18 + tap) * 4 + in] =
+                    zp::quantize<zp::qint8>(weights[(c * 4 + in) * 18 + tap], range);
+        multipliers.push_back(static_cast<float>(double{x_range.scale} * double{range.scale} / double{y_range.scale}));
+    }
+    std::vector<int> expected(y.values().size());
+    zp::kernel::reference::conv3d(
+        g, x.data(), 113, weight_codes.data(), nullptr, nullptr,
+        [&](std::int32_t sum, int c) {
+            const float steps = std::nearbyint(static_cast<float>(sum) * multipliers[static_cast<std::size_t>(c)]);
+            return std::clamp(static_cast<int>(steps) + 120, 0, 255);
+        },
+        expected.data());
+    CHECK(std::equal(expected.begin(), expected.end(), y.values().begin()));
+    CHECK(error_of([&] { layer_type(made_up::values(5, 1), {}, x_range, y_range); }) ==
+          "edges: expected 432 weights, found 5");
 }
 
 TEST_CASE("static layers: tensors of other extents or another scale are refused, weights of another count too") {

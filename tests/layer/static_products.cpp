@@ -10,7 +10,7 @@
 
 #include <zeropoint/kernel/matmul_reference.hpp>
 #include <zeropoint/kernel/transposed_reference.hpp>
-#include <zeropoint/layer/quantized_conv_transpose2d.hpp>
+#include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/layer/quantized_matmul.hpp>
 
@@ -71,7 +71,12 @@ TEST_CASE_TEMPLATE("static layers: quantized_conv_transpose2d equals the formula
     const auto weights = normal(8 * 3 * 12, 1), bias = normal(6, 2), values = normal(5 * 4 * 8, 3);
     const auto g = zp::geometry_of(options, {5, 4, 8});
     std::vector<float> ordered(weights.size()), wanted(11 * 14 * 6), found(wanted.size());
-    zp::kernel::iohw_to_ohwi(g, weights.data(), ordered.data());
+    // Weights of a file are in x out/groups x taps, those of the reference out x taps x in/groups.
+    for (int out = 0, to = 0; out != 6; ++out)
+        for (int tap = 0; tap != 12; ++tap)
+            for (int in = 0; in != 4; ++in)
+                ordered[static_cast<std::size_t>(to++)] =
+                    weights[static_cast<std::size_t>(((out / 3 * 4 + in) * 3 + out % 3) * 12 + tap)];
     // The float operator, in whole 2^-12ths through the integer reference.
     std::vector<std::int16_t> x_steps, weight_steps;
     for (const float value : values) x_steps.push_back(static_cast<std::int16_t>(std::lround(value * 4096)));

@@ -121,6 +121,15 @@ struct node {
     constexpr bool is_dynamic() const { return is_float() && weights.products == scalar_type::int8; }
 };
 
+/// Whether |sum (x - z)(w - z)| over a filter may leave its half of int32; the other half is the bias's, see bias_limit.
+constexpr bool sums_overflow(const node& n, const value_type& x) {
+    const weight_type& w = n.weights;
+    const std::int64_t range = std::int64_t{x.quant_max} - x.quant_min;
+    const std::int64_t low = -std::int64_t{w.quant_min}, high = w.quant_max;
+    const std::int64_t largest = w.affine ? high + low : (low > high ? low : high);
+    return x.storage != scalar_type::int16 && w.count / w.channels * range * largest > INT32_MAX / 2;
+}
+
 /// A node among those that it reads.
 struct node_view {
     const node* nodes;

@@ -5,18 +5,13 @@
 #include <string>
 #include <string_view>
 
-#include <zeropoint/core/error.hpp>
+#include <zeropoint/layer/static_checks.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace detail {
 
-/// "layer: expected 24 weights, found 23"
-inline void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
-    if (expected != found)
-        raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
-                           std::to_string(found));
-}
+using v0::check_count;
 
 /// The rows of `inputs` values in x, for which y must have room.
 inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,

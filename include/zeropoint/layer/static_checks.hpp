@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
@@ -13,7 +14,7 @@ namespace zp {
 inline namespace v0 {
 
 /// A shape_error where a count of parameters or values is another.
-inline void check_count(const char* layer, const char* what, std::size_t expected, std::size_t found) {
+inline void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
     if (expected != found)
         raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
                            std::to_string(found));

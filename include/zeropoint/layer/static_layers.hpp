@@ -1,22 +1,21 @@
-// Fused int8 layers of fixed size for use on their own: the same kernels that models run, composed by hand.
+// Fused int8 layers of fixed size for use on their own: a row of a model with filters, run without the model.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/core/error.hpp>
-#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/operators/quantize_filters.hpp>
+#include <zeropoint/layer/static_checks.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/conv2d.hpp>
+#include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/operators/input.hpp>
+#include <zeropoint/operators/quantize_filters.hpp>
 
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/tensor.hpp>
@@ -49,17 +48,19 @@ struct fused_policy {
     };
 };
 
-/// conv2d + bias + activation in one pass over 8-bit codes. Activation is op::none, op::relu or op::relu6.
+/// A row with filters + bias + activation in one pass over 8-bit codes: conv2d, conv1d, conv3d, linear, conv_transpose2d or
+/// another. Layer's name is what errors begin with; Activation is op::none, op::relu or op::relu6.
 ///
-///     using layer = zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1}, zp::op::relu>;
-///     const layer conv(weights, bias, x.quantization, y.quantization);   // packs once
-///     conv(x, y, memory);                                                // layer::workspace memory
-template <shape Input, conv Options, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
+///     using layer = zp::static_layer<zp::conv3d<"edges", options>, zp::shape{8, 8, 16, 4}, zp::op::relu>;
+///     const layer edges(weights, bias, x.quantization, y.quantization);   // packs once
+///     edges(x, y, memory);                                                // layer::workspace memory
+template <class Layer, shape Input, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
-class quantized_conv2d {
+class static_layer {
     static_assert(&Activation == &op::none || &Activation == &op::relu || &Activation == &op::relu6,
-                  "quantized_conv2d<Input, Options, Activation, ...>: Activation must be zp::op::none, zp::op::relu or "
-                  "zp::op::relu6; run others as a table behind the layer (kernel/lookup_table.hpp)");
+                  "static_layer<Layer, Input, Activation, ...>, quantized_conv2d and others: Activation must be "
+                  "zp::op::none, zp::op::relu or zp::op::relu6; run others as a table behind the layer "
+                  "(kernel/lookup_table.hpp)");
     using input_storage = typename Policy::input::storage;
     using output_storage = typename Policy::output::storage;
 
@@ -70,18 +71,19 @@ class quantized_conv2d {
         static constexpr graph<2> loose = [] {
             graph<2> g;
             builder b(g.nodes, 2);
-            b.conv2d(b.input(Input), "", Options);
+            sequential<Layer>::lower(b, b.input(Input));
             g.error = b.error;
             g.size = b.size;
             node &x = g.nodes[0], &y = g.nodes[1];
-            x.out.storage = scalar_type_of<input_storage>;
-            x.out.quant_min = Policy::input::quant_min;
-            x.out.quant_max = Policy::input::quant_max;
-            x.out.qparams_id = 0;
-            y.out.storage = scalar_type_of<output_storage>;
-            y.out.quant_min = Policy::output::quant_min;
-            y.out.quant_max = Policy::output::quant_max;
-            y.out.qparams_id = 1;
+            const auto set = [](value_type& value, auto dtype, short id) {
+                using type = decltype(dtype);
+                value.storage = scalar_type_of<typename type::storage>;
+                value.quant_min = type::quant_min;
+                value.quant_max = type::quant_max;
+                value.qparams_id = id;
+            };
+            set(x.out, typename Policy::input{}, 0);
+            set(y.out, typename Policy::output{}, 1);
             y.weights.storage = scalar_type_of<typename Policy::weight::storage>;
             y.weights.products = scalar_type::int8;
             y.weights.quant_min = Policy::weight::quant_min;
@@ -95,6 +97,9 @@ class quantized_conv2d {
             return g;
         }();
     };
+    static_assert(stage::loose.size == 2 && stage::loose.nodes[1].op->multiplies,
+                  "static_layer<Layer, Input, ...>: Layer must be one row with filters, such as zp::conv2d<\"name\", "
+                  "options>; more rows are a zp::model");
     using form = form_at<stage, 1>;
     static constexpr graph<2> lowered = [] {
         graph<2> g = stage::loose;
@@ -104,22 +109,20 @@ class quantized_conv2d {
         return g;
     }();
     static constexpr const node& row = lowered.nodes[1];
-    static_assert(
-        lowered.error.broken == rule::none,
-        "quantized_conv2d<Input, Options, ...>: these options do not fit the input: check that out_channels is set, "
-        "that groups divides both channel counts, and that the kernel is no larger than the padded input");
-    static_assert(
-        lowered.error.broken != rule::none || row.by.algorithm != conv2d_algorithm::automatic,
-        "quantized_conv2d<Input, Options, Activation, Policy>: the algorithm that Policy names cannot compute "
-        "this window and these groups: name another in zp::fused_policy, or take zp::balanced, zp::fastest or "
-        "zp::smallest, which choose among those that can");
-    static constexpr std::int64_t largest_product =
-        std::int64_t{Policy::input::quant_max - Policy::input::quant_min} *
-        (Policy::weight::quant_max > -Policy::weight::quant_min ? Policy::weight::quant_max
-                                                                : -Policy::weight::quant_min);
-    static_assert(row.op->geometry(lowered.view(1)).depth() * largest_product <= INT32_MAX / 2,
-                  "quantized_conv2d<Input, Options, ...>: an int32 accumulator can overflow at this depth: split the "
-                  "input channels, or take narrower dtypes");
+    static constexpr bool fits = lowered.error.broken == rule::none && Input.size() > 0;
+    static_assert(fits,
+                  "static_layer<Layer, Input, ...>, quantized_conv2d and others: these options do not fit the "
+                  "input: check that out_channels is set, that groups divides both channel counts, and that the "
+                  "kernel is no larger than the padded input; of a transposed convolution, that output_padding "
+                  "is smaller than stride or dilation, and that padding leaves something of the output");
+    static_assert(!fits || row.by.algorithm != conv2d_algorithm::automatic,
+                  "static_layer<Layer, Input, Activation, Policy>, quantized_conv2d<Input, Options, Activation, "
+                  "Policy>: the algorithm that Policy names cannot compute this window and these groups: name another "
+                  "in zp::fused_policy, or take zp::balanced, zp::fastest or zp::smallest, which choose among those "
+                  "that can");
+    static_assert(!fits || !sums_overflow(row, lowered.nodes[0].out),
+                  "static_layer<Layer, Input, ...>, quantized_conv2d and others: an int32 accumulator can overflow at "
+                  "this depth: split the input channels, or take narrower dtypes");
 
 public:
     static constexpr shape input_shape = Input;
@@ -131,22 +134,23 @@ public:
         alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];
     };
 
-    /// `weights` as PyTorch has them: out_channels x in_channels/groups x height x width floats. `bias`: one an output
-    /// channel, or none at all. Raises shape_error for other counts, and what observers and quantize_bias raise.
-    quantized_conv2d(std::span<const float> weights, std::span<const float> bias, const qparams& input,
-                     const qparams& output)
+    /// `weights` as PyTorch has them: out_channels x in_channels/groups x height x width floats, of transposed convolutions
+    /// in_channels x out_channels/groups x height x width. `bias`: one an output channel, or none at all. Raises shape_error
+    /// for other counts, and what observers and quantize_bias raise.
+    static_layer(std::span<const float> weights, std::span<const float> bias, const qparams& input,
+                 const qparams& output)
         : parameters_(static_cast<std::size_t>(parameter_bytes)), ranges_{input, output} {
-        check_count("weights", static_cast<std::size_t>(row.weights.count), weights.size());
-        if (!bias.empty()) check_count("bias", static_cast<std::size_t>(row.weights.channels), bias.size());
+        check_count(row.name, "weights", static_cast<std::size_t>(row.weights.count), weights.size());
+        if (!bias.empty()) check_count(row.name, "bias", static_cast<std::size_t>(row.weights.channels), bias.size());
         std::vector<float> ordered(weights.size()), all_bias(bias.begin(), bias.end());
         all_bias.resize(static_cast<std::size_t>(row.weights.channels));
         array_from_file(parameters_of(lowered.view(1)).arrays[0], weights.data(), ordered.data());
         std::vector<std::string> raised;
         node_parameters quantized;
         quantized.matrices.push_back(quantize_filters<typename Policy::weight_quantizer, Arch>(
-            ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, "quantized_conv2d", raised));
+            ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, row.name, raised));
         const refusal wrong = form::pack({lowered.view(1), ranges_.data(), parameters_.data()}, quantized);
-        if (wrong.rule != nullptr) raise<value_error>(std::string("quantized_conv2d: expected ") + wrong.rule);
+        if (wrong.rule != nullptr) raise<value_error>(std::string(row.name) + ": expected " + wrong.rule);
     }
 
     const qparams& input_qparams() const noexcept { return ranges_[0]; }
@@ -156,8 +160,8 @@ public:
     /// that the layer was made for.
     void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y,
                     workspace& memory) const {
-        check_view("input", Input, ranges_[0], x.shape(), x.quantization);
-        check_view("output", output_shape, ranges_[1], y.shape(), y.quantization);
+        check_tensor(row.name, "input", Input, ranges_[0], x);
+        check_tensor(row.name, "output", output_shape, ranges_[1], y);
         run(x.data(), y.data(), memory);
     }
     /// The same over plain pointers, unchecked.
@@ -172,41 +176,28 @@ public:
     }
 
 private:
-    static void check_count(const char* what, std::size_t expected, std::size_t found) {
-        if (expected != found)
-            raise<shape_error>(std::string("quantized_conv2d: expected ") + std::to_string(expected) + " " + what +
-                               ", found " + std::to_string(found));
-    }
-    static void check_view(const char* which, const shape& expected, const qparams& range, const shape& found,
-                           const qparams& found_range) {
-        if (found != expected)
-            raise<shape_error>(std::string("quantized_conv2d: the ") + which + " is " + to_string(expected) +
-                               ", but a tensor of " + to_string(found) + " came");
-        if (found_range != range)
-            raise<value_error>(std::string("quantized_conv2d: the ") + which + " was made for scale " +
-                               number_text(range.scale) + " and zero point " + std::to_string(range.zero_point) +
-                               ", but a tensor with " + number_text(found_range.scale) + " and " +
-                               std::to_string(found_range.zero_point) + " came");
-    }
-
     aligned_buffer parameters_;
     std::array<qparams, 2> ranges_;
 };
 
-/// linear + bias + activation: `weights` are outputs x inputs floats. x is Rows x 1 x inputs, y Rows x 1 x outputs: with
-/// more than one row, a matrix product of fixed extents.
+/// `zp::quantized_conv2d<zp::shape{8, 8, 16}, zp::conv{.out_channels = 32, .kernel = 3, .padding = 1}, zp::op::relu>`
+template <shape Input, conv Options, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
+          class Arch = default_architecture>
+using quantized_conv2d = static_layer<conv2d<"quantized_conv2d", Options>, Input, Activation, Policy, Arch>;
+
+/// `weights` are outputs x inputs floats. x is Rows x 1 x inputs, y Rows x 1 x outputs: with more than one row, a matrix
+/// product of fixed extents.
 template <int Inputs, int Outputs, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture, int Rows = 1>
-class quantized_linear
-    : public quantized_conv2d<shape{Rows, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy, Arch> {
-    static_assert(Inputs > 0 && Outputs > 0 && Rows > 0,
-                  "quantized_linear<Inputs, Outputs, Activation, Policy, Arch, Rows>: inputs, outputs and rows must be "
-                  "at least 1");
+using quantized_linear = static_layer<conv2d<"quantized_linear", conv{.out_channels = Outputs}>, shape{Rows, 1, Inputs},
+                                      Activation, Policy, Arch>;
 
-public:
-    using quantized_conv2d<shape{Rows, 1, Inputs}, conv{.out_channels = Outputs}, Activation, Policy,
-                           Arch>::quantized_conv2d;
-};
+/// An input of height 1 and a kernel {1, n} make it one-dimensional. y of 8x8x32 with
+/// `zp::conv_transpose{.out_channels = 16, .kernel = 2, .stride = 2}` is 16x16x16.
+template <shape Input, conv_transpose Options, const operator_kind& Activation = op::none,
+          class Policy = fused_policy<>, class Arch = default_architecture>
+using quantized_conv_transpose2d =
+    static_layer<conv_transpose2d<"quantized_conv_transpose2d", Options>, Input, Activation, Policy, Arch>;
 
 }  // namespace v0
 }  // namespace zp

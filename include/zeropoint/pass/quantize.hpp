@@ -143,14 +143,7 @@ constexpr void quantize_weights(Rewriter& to, node& n, const quantization_rule& 
     n.weights.quant_min = how.weight_min;
     n.weights.quant_max = how.weight_max;
     n.weights.affine = how.affine_weights;
-    const value_type& x = to.value(n.inputs[0]);
-    // |sum (x - z)(w - z)| and the bias (see bias_limit) each have half of int32.
-    const std::int64_t range = std::int64_t{x.quant_max} - x.quant_min;
-    const std::int64_t low = -std::int64_t{how.weight_min}, high = how.weight_max;
-    const std::int64_t w = how.affine_weights ? high + low : (low > high ? low : high);
-    const std::int64_t depth = n.weights.count / n.weights.channels;
-    if (x.storage != scalar_type::int16 && depth * range * w > INT32_MAX / 2)
-        to.fail(rule::accumulator_overflow, in, n.out.extents);
+    if (sums_overflow(n, to.value(n.inputs[0]))) to.fail(rule::accumulator_overflow, in, n.out.extents);
 }
 
 /// A node over codes: its inputs, its own type, and whether it has a form for them.
