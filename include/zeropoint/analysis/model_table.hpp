@@ -109,11 +109,16 @@ inline std::string operator_text(const operator_info& op, const epilogue& fused)
 /// What a node does, with all that is fused into it.
 template <class View> std::string operation_text(const View& v) {
     const node& n = v.n;
-    std::string text = (n.is_dynamic() ? "dynamic " : "") + operator_text(*n.op, n.fused);
+    std::string text = (n.is_dynamic()       ? "dynamic "
+                        : n.is_weight_only() ? "weight-only "
+                                             : "") +
+                       operator_text(*n.op, n.fused);
     const parameter_list list = parameters_of(v);
+    int bits = 0;
     for (int i = 0; i != list.count; ++i)
-        if (const coded_array coding = coding_of(v, list.arrays[i]); coding.has_offsets)
-            text += " of " + std::to_string(coding.quant_max > 15 ? 8 : 4) + " bits";
+        if (const coded_array coding = coding_of(v, list.arrays[i]); coding.has_offsets || coding.has_groups)
+            bits = coding.bits();
+    if (bits != 0) text += " of " + std::to_string(bits) + " bits";
     if (n.fused.adds_input_1) text += " + add";
     if (n.fused.lut != nullptr) text += " + " + operator_text(*n.fused.lut, n.fused);
     else if (n.fused.clamp != nullptr && n.fused.clamp != n.op) text += " + " + operator_text(*n.fused.clamp, n.fused);

@@ -19,10 +19,12 @@ inline namespace v0 {
 /// pointers, operator_rules::forms; so do nodes for which a kind has `keyed(const node_view&)` false.
 template <const operator_kind& Kind> struct forms_of { static constexpr bool is_keyed = false; };
 
-/// How a stage computes: how accumulators of int8 nodes become codes, and how dynamic nodes quantize. void: it has no such.
-template <class Requantization, class Dynamic> struct stage_policies {
+/// How a stage computes: how accumulators of int8 nodes become codes, how dynamic nodes quantize, and what weights are where
+/// they alone are integers. void: it has no such.
+template <class Requantization, class Dynamic, class WeightOnly = void> struct stage_policies {
     using requantization = Requantization;
     using dynamic = Dynamic;
+    using weight_only = WeightOnly;
 };
 
 template <scalar_type Type>

@@ -145,8 +145,9 @@ struct operator_info {
     bool opens_quantized = false, closes_quantized = false;  // the stubs
     bool multiplies = false;                                 // has filters, whose algorithm is chosen:
     filter_kernels filters = filter_kernels::none;
-    bool is_connected = false;  // over whole vectors, as a linear layer
-    bool has_dynamic = false;   // a form with int8 weights over floats
+    bool is_connected = false;     // over whole vectors, as a linear layer
+    bool has_dynamic = false;      // a form with int8 weights over floats, which it quantizes
+    bool has_weight_only = false;  // a form with int8 weights over floats, which are multiplied as floats
     bool keeps_codes =
         false;             // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
                            // with a scale a row whatever the qconfig says of weights, tables in the output's codes
@@ -216,9 +217,17 @@ struct coded_array {
     std::int32_t quant_min = 0, quant_max = 0;
     bool has_scales = false;   // one a channel or row
     bool affine = false;       // and zero points
-    bool has_offsets = false;  // scales and offsets of rows; two codes of 4 bits share a byte
+    bool has_offsets = false;  // scales and offsets of rows
+    bool has_groups = false;   // one scale for each `group` inputs of an output, or for all of them where that is 0:
+    int group = 0;
 
     constexpr bool is_float() const { return storage == scalar_type::float32; }
+    /// Of a code in files: two of 4 bits share a byte.
+    constexpr int bits() const {
+        return (has_offsets || has_groups) && quant_min >= -8 && quant_max <= (quant_min < 0 ? 7 : 15) ? 4 : 8;
+    }
+    /// How many groups so many inputs are.
+    constexpr int groups_of(int inputs) const { return group == 0 ? 1 : (inputs + group - 1) / group; }
 };
 constexpr coded_array coding_of(const node_view& v, const parameter_array& array) {
     const bool is_table = array.role == parameter_role::table;
@@ -230,7 +239,7 @@ constexpr coded_array coding_of(const node_view& v, const parameter_array& array
     }
     const weight_type& w = v.n.weights;
     if (w.storage == scalar_type::float32) return {};
-    return {w.storage, w.quant_min, w.quant_max, true, w.affine, is_table};
+    return {w.storage, w.quant_min, w.quant_max, true, w.affine, is_table, v.n.is_weight_only(), w.group};
 }
 
 /// Whether a node reads no values of its first input, which may then be of any type.

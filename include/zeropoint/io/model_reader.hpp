@@ -191,7 +191,7 @@ private:
     }
     quantized_weights read_coded(const node& n, const parameter_array& array, const coded_array& coding) {
         const std::string name = tensor_name(n, array.name);
-        const file_shape rows = shape_of_scales(n, array);
+        const file_shape rows = shape_of_scales(n, array, coding);
         quantized_weights weights;
         weights.codes = read_codes(name, array, coding);
         if constexpr (Contents.offsets)
@@ -226,8 +226,12 @@ private:
                 return {bytes.begin(), bytes.end()};
             }
         const bool is_signed = coding.storage == scalar_type::int8;
-        const auto& file = expect(name, is_signed ? file_dtype::I8 : file_dtype::U8, shape).bytes;
+        std::span<const std::byte> file =
+            expect(name, is_signed && coding.bits() == 8 ? file_dtype::I8 : file_dtype::U8, shape).bytes;
         if (coding.has_offsets) return {file.begin(), file.end()};  // each byte is two codes, or one
+        std::vector<std::byte> apart;
+        if constexpr (Contents.pairs)
+            if (coding.bits() == 4) file = apart = codes_of_pairs(file, array.extents[1]);
         for (const std::byte byte : file) {
             const auto code = std::to_integer<std::int32_t>(byte), value = is_signed && code > 127 ? code - 256 : code;
             if (value < least || value > most)

@@ -1,8 +1,11 @@
 // What the tensors of a network are called in files, and which of them a network has: for its reader and its writer.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/lookup_tables.hpp>
@@ -28,15 +31,38 @@ inline std::string whole_name(const node& n, const char* array) { return joined(
 inline std::string table_name(const node& n, int number) { return joined({display_name(n, number), ".table"}); }
 
 inline file_shape shape_of(const parameter_array& array) { return {array.extents, array.extents + array.rank}; }
-/// As codes. Rows of codes with offsets are of whole bytes, in which two codes of 4 bits stand.
+/// As codes. Rows of codes of 4 bits are of whole bytes, in which two of them stand.
 inline file_shape shape_of(const parameter_array& array, const coded_array& coding) {
-    if (!coding.has_offsets) return shape_of(array);
-    const int bits = coding.quant_max > 15 ? 8 : 4;
-    return {array.extents[0], (array.extents[1] * bits + 7) / 8};
+    if (coding.bits() == 8) return shape_of(array);
+    return {array.extents[0], (array.extents[1] + 1) / 2};
 }
-/// One value for each channel of filters, or row.
-inline file_shape shape_of_scales(const node& n, const parameter_array& array) {
-    return {array.role == parameter_role::filters ? n.weights.channels : array.extents[0]};
+/// One value for each channel of filters, or row, or for each of its groups.
+inline file_shape shape_of_scales(const node& n, const parameter_array& array, const coded_array& coding) {
+    const int rows = array.role == parameter_role::filters ? n.weights.channels : array.extents[0];
+    if (coding.group == 0) return {rows};
+    return {rows, coding.groups_of(array.extents[1])};
+}
+
+/// Signed codes of 4 bits by rows of so many, two in a byte, the first in its low bits; an odd row ends with half a byte.
+inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
+    std::vector<std::byte> pairs;
+    for (std::size_t i = 0; i != codes.size(); ++i) {
+        const std::byte bits = codes[i] & std::byte{15};
+        if (i % static_cast<std::size_t>(columns) % 2 == 0) pairs.push_back(bits);
+        else pairs.back() |= bits << 4;
+    }
+    return pairs;
+}
+/// The inverse: one code a byte.
+inline std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns) {
+    std::vector<std::byte> codes;
+    for (const std::byte pair : pairs)
+        for (int half = 0; half != 2; ++half) {
+            if (half == 1 && codes.size() % static_cast<std::size_t>(columns) == 0) continue;
+            const int bits = std::to_integer<int>(pair >> 4 * half & std::byte{15});
+            codes.push_back(static_cast<std::byte>(bits > 7 ? bits - 16 : bits));
+        }
+    return codes;
 }
 
 /// How biases of coded filters are kept. Other biases are floats like any array.
@@ -60,7 +86,7 @@ inline constexpr bool has_float_bias = [] {
 
 /// What is in the file of a network. A program links what reads and writes that, and nothing else.
 struct file_contents {
-    bool floats = false, codes = false, codes_of_16_bits = false, offsets = false;
+    bool floats = false, codes = false, codes_of_16_bits = false, offsets = false, pairs = false;
     bool int32_biases = false, int64_biases = false, float_biases = false;
     bool luts = false, lut_nodes = false, fused_luts = false;
 
@@ -86,6 +112,7 @@ struct file_contents {
             codes = codes || is_coded;
             codes_of_16_bits = codes_of_16_bits || coding.storage == scalar_type::int16;
             offsets = offsets || coding.has_offsets;
+            pairs = pairs || (coding.has_groups && coding.bits() == 4);
         }
     }
 };

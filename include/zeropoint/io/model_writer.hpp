@@ -67,7 +67,7 @@ private:
     void add_coded(const node& n, const parameter_array& array, const coded_array& coding,
                    const quantized_weights& weights) {
         const std::string name = tensor_name(n, array.name);
-        const file_shape rows = shape_of_scales(n, array);
+        const file_shape rows = shape_of_scales(n, array, coding);
         add_codes(name, array, coding, weights.codes);
         if (coding.has_scales) file_.add(name + "_scale", rows, weights.scales);
         if constexpr (Contents.offsets)
@@ -88,6 +88,9 @@ private:
             }
         std::vector<std::byte> ordered = codes;
         if (array.role == parameter_role::filters) array_to_file(array, codes.data(), ordered.data());
+        if constexpr (Contents.pairs)
+            if (coding.has_groups && coding.bits() == 4)
+                return file_.add(name, file_dtype::U8, shape, pairs_of_codes(ordered, array.extents[1]));
         file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {

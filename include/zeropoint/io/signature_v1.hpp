@@ -92,6 +92,10 @@ constexpr void mix_node(word_hash& hash, const node& n, int other_lut_bits) {
         hash.mix_function(op);
         for (const int option : op.options) mix(option);
     }
+    if (n.is_weight_only()) {
+        hash.mix_text("weight only");
+        mix(n.weights.group);
+    }
     if (fused.clamp != nullptr && !fused.clamp->option_names.empty()) {
         hash.mix(fused.lowest);
         hash.mix(fused.highest);

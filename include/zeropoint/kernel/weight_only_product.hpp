@@ -69,6 +69,26 @@ inline void pack_weight_only(const weight_only_layout& layout, const std::int8_t
     }
 }
 
+/// The inverse.
+inline void unpack_weight_only(const weight_only_layout& layout, const std::byte* packed, std::int8_t* codes,
+                               float* scales, float* bias) noexcept {
+    const int per_word = 32 / layout.bits, up = 32 - layout.bits;
+    const auto* words = reinterpret_cast<const std::uint32_t*>(packed);
+    const auto* from_scales = reinterpret_cast<const float*>(packed + layout.scales);
+    const auto* from_bias = reinterpret_cast<const float*>(packed + layout.bias);
+    for (int c = 0; c != layout.channels; ++c) {
+        const std::ptrdiff_t panel = c / weight_only_channels, lane = c % weight_only_channels;
+        for (int k = 0; k != layout.depth; ++k) {
+            const std::uint32_t word = words[(panel * layout.words + k / per_word) * weight_only_channels + lane];
+            const auto top = static_cast<std::int32_t>(word >> k % per_word * layout.bits << up);
+            *codes++ = static_cast<std::int8_t>(top >> up);
+        }
+        for (int g = 0; g != layout.groups; ++g)
+            *scales++ = from_scales[(panel * layout.groups + g) * weight_only_channels + lane];
+        *bias++ = from_bias[panel * weight_only_channels + lane];
+    }
+}
+
 /// Vector types by name, for architectures that have none too.
 template <class Arch> struct float_vector { using type = xsimd::batch<float, Arch>; };
 template <class Number> struct word_vector { using type = std::int32_t; };

@@ -1,53 +1,20 @@
 // Linear layers whose weights alone are integers, of 8 or 4 bits, with a scale an output or a group of inputs.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
-#include <type_traits>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/core/dtype.hpp>
-#include <zeropoint/core/error.hpp>
-#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/weight_only_product.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>
-#include <zeropoint/scheme/choose_qparams.hpp>
-#include <zeropoint/scheme/quantize.hpp>
+#include <zeropoint/operators/quantize_groups.hpp>
+#include <zeropoint/operators/weight_only_policy.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-template <int Inputs, int Outputs, class Policy, class Arch, int MostRows> class weight_only_linear;
-
-/// What the weights become: Weight is zp::qint8 or zp::qint4, symmetric; GroupSize inputs of an output share a scale, 0
-/// for all of them. Usual: <qint8>, <qint4, 32>, <qint4, 128>.
-template <class Weight = qint8, int GroupSize = 0, class Rule = pytorch_rule> struct weight_only_policy {
-    static_assert(
-        quantized_dtype<Weight>,
-        "weight_only_policy<Weight, GroupSize>: Weight must be a quantized dtype: take zp::qint8 or zp::qint4");
-    static_assert(std::is_same_v<typename Weight::storage, std::int8_t>,
-                  "weight_only_policy<Weight, GroupSize>: weights are signed, of 8 bits or fewer: take zp::qint8 or "
-                  "zp::qint4");
-    static_assert(GroupSize >= 0 && GroupSize % 8 == 0,
-                  "weight_only_policy<Weight, GroupSize>: a group has 0 (all inputs of an output) or a multiple of 8 "
-                  "inputs: usual sizes are 32 and 128");
-    static_assert(std::is_base_of_v<qparams_rule, Rule>,
-                  "weight_only_policy<Weight, GroupSize, Rule>: rules are zp::pytorch_rule or structs derived from "
-                  "zp::qparams_rule");
-    using weight = Weight;
-    using rule = Rule;
-    static constexpr int bits = Weight::quant_min >= -8 && Weight::quant_max <= 7 ? 4 : 8;
-    static constexpr int group_size = GroupSize;
-    static constexpr bool is_per_row = true;  ///< no row depends on another
-    template <int Inputs, int Outputs, class Arch, int MostRows>
-    using linear = weight_only_linear<Inputs, Outputs, weight_only_policy, Arch, MostRows>;
-};
 
 /// y = linear(x) for up to MostRows rows of Inputs floats, kernel::weight_only_product: a quarter or an eighth of a float
 /// layer's bytes, activations untouched. The same bits on every architecture. Used like dynamic_linear.
@@ -71,16 +38,12 @@ public:
         : parameters_(parameter_bytes) {
         detail::check_count("weight_only_linear", "weights", std::size_t{Inputs} * Outputs, weights.size());
         if (!bias.empty()) detail::check_count("weight_only_linear", "bias", Outputs, bias.size());
-        std::vector<std::int8_t> codes(weights.size());
-        std::vector<float> scales, all_bias(bias.begin(), bias.end());
+        std::vector<float> all_bias(bias.begin(), bias.end());
         all_bias.resize(Outputs);
-        for (std::size_t c = 0; c != Outputs; ++c) {
-            for (std::size_t k = 0; k < Inputs; k += group) {
-                const std::size_t first = c * Inputs + k, count = std::min<std::size_t>(group, Inputs - k);
-                scales.push_back(quantize_group(weights.subspan(first, count), codes.data() + first));
-            }
-        }
-        kernel::pack_weight_only(layout, codes.data(), scales.data(), all_bias.data(), parameters_.data());
+        const quantized_weights quantized =
+            quantize_groups<typename Policy::weight_quantizer>(weights, all_bias, "weight_only_linear");
+        kernel::pack_weight_only(layout, reinterpret_cast<const std::int8_t*>(quantized.codes.data()),
+                                 quantized.scales.data(), all_bias.data(), parameters_.data());
     }
 
     /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or have more than MostRows rows.
@@ -94,19 +57,6 @@ public:
     }
 
 private:
-    static float quantize_group(std::span<const float> weights, std::int8_t* codes) {
-        float low = 0, high = 0;
-        for (const float weight : weights) {
-            if (!std::isfinite(weight))
-                raise<calibration_error>("weight_only_linear: expected finite weights, found " + number_text(weight));
-            low = std::min(low, weight);
-            high = std::max(high, weight);
-        }
-        const qparams range = Policy::rule::template choose<typename Policy::weight, true>(low, high);
-        for (const float weight : weights) *codes++ = quantize<typename Policy::weight>(weight, range);
-        return range.scale;
-    }
-
     aligned_buffer parameters_;
 };
 

@@ -34,7 +34,7 @@ constexpr parameter_list parameters_of_linear(const node_view& v) {
 inline constexpr operator_info linear_info = [] {
     operator_info info = make_filters(op::linear, filter_kernels::conv2d, {});
     info.stream = stream_rule::pointwise;
-    info.is_connected = info.has_int16 = true;
+    info.is_connected = info.has_int16 = info.has_weight_only = true;
     info.parameters = &parameters_of_linear;
     info.geometry = &geometry_of_linear;
     return info;

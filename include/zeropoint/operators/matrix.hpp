@@ -5,6 +5,7 @@
 #include <zeropoint/operators/matrix_float.hpp>
 #include <zeropoint/operators/matrix_int16.hpp>
 #include <zeropoint/operators/matrix_int8.hpp>
+#include <zeropoint/operators/matrix_weight_only.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -19,6 +20,7 @@ struct matrix_key {
     conv2d_algorithm algorithm = conv2d_algorithm::automatic;
     bool is_connected = false;
     bool residual = false;
+    int weight_only_bits = 0;                       // of a code, of weights alone
     bool int16_panels = false, fine_table = false;  // of what is small:
     kernel::linear_extents small{};                 // extents that code is generated for; rows = 0 elsewhere
 };
@@ -27,6 +29,11 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
     const node& n = v.n;
     matrix_key key;
     key.family = n.op->filters;
+    if (n.is_weight_only()) {
+        key.weights = n.weights.storage;
+        key.weight_only_bits = weight_only_bits(n);
+        return key;
+    }
     if (n.is_float() && !n.is_dynamic()) return key;
     key.weights = n.weights.storage;
     key.products = scalar_type::int8;
@@ -59,7 +66,10 @@ struct no_form {
     static constexpr run_function run_pointer = nullptr;
 };
 template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix_form() {
-    if constexpr (Key.products == scalar_type::float32) return std::type_identity<float_filters<Key.family, Arch>>();
+    if constexpr (Key.weight_only_bits != 0)
+        return std::type_identity<weight_only_filters<Key.weight_only_bits, Arch>>();
+    else if constexpr (Key.products == scalar_type::float32)
+        return std::type_identity<float_filters<Key.family, Arch>>();
     else if constexpr (Key.input == scalar_type::float32)
         return std::type_identity<dynamic_filters<Key, Arch, typename Policies::dynamic>>();
     else if constexpr (Key.algorithm == conv2d_algorithm::automatic) return std::type_identity<no_form>();

@@ -10,6 +10,7 @@
 
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
+#include <zeropoint/operators/quantize_groups.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
@@ -23,6 +24,9 @@ struct own_weight_quantizer {
     using rule = pytorch_rule;
     using observer_type = per_channel_min_max_observer;
 };
+
+/// Whether a quantizer is of weights alone, with scales for groups of inputs: that of a weight_only_policy.
+template <class Quantizer> concept quantizes_groups = requires { Quantizer::group_size; };
 
 /// How the filters of a node are quantized.
 struct filter_quantization {
@@ -40,14 +44,16 @@ quantized_weights quantize_matrix(const parameter_array& array, const float* flo
     array_to_file(array, floats, ordered.data());
     const std::vector<float> none(static_cast<std::size_t>(array.extents[0]));
     std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-    quantized_weights result =
-        quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, std::string(where) + "." + array.name, raised);
+    const std::string name = std::string(where) + "." + array.name;
+    quantized_weights result;
+    if constexpr (quantizes_groups<Quantizer>) result = quantize_groups<Quantizer>(ordered, none, name);
+    else result = quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, name, raised);
     result.float_bias.clear();
     return result;
 }
 
 /// What the form of node `v` is packed from, of a float node `from` of the same operator, whose block is `floats`. Quantizer is
-/// that of weights: `dtype`, `qscheme`, `rule` and `observer_type`. `quantize_tables(array, values)` makes codes of a table.
+/// that of weights: `dtype`, `qscheme`, `rule` and `observer_type`, or what quantize_groups takes. `quantize_tables(array, values)` makes codes of a table.
 /// A channel whose bias would not fit gets a larger weight scale, and the layer a line in `raised`. Raises calibration_error,
 /// with the layer's name `where`, where weights are not finite.
 template <class Quantizer, class Arch, class QuantizeTable>
@@ -63,8 +69,11 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
         if (is_coded && array.role == parameter_role::filters) {
             const std::span<const float> bias(floats + list.offset_of(i + 1),
                                               static_cast<std::size_t>(list.arrays[i + 1].size()));
-            result.matrices.push_back(quantize_filters<Quantizer, Arch>(values, bias, how.x_scale, how.keeps_float_bias,
-                                                                        where, raised, how.int16_inputs, how.means));
+            if constexpr (quantizes_groups<Quantizer>)
+                result.matrices.push_back(quantize_groups<Quantizer>(values, bias, where));
+            else
+                result.matrices.push_back(quantize_filters<Quantizer, Arch>(
+                    values, bias, how.x_scale, how.keeps_float_bias, where, raised, how.int16_inputs, how.means));
             ++i;
         } else if (is_coded && array.role == parameter_role::matrix) {
             if constexpr (!std::is_same_v<Quantizer, own_weight_quantizer>)

@@ -1,5 +1,5 @@
-// quantize_dynamic: int8 weights beforehand, activations quantized as they come. No calibration; activations stay floats
-// between layers.
+// quantize_dynamic: int8 weights beforehand, activations quantized as they come, or not at all. No calibration; activations
+// stay floats between layers.
 #pragma once
 
 #include <array>
@@ -12,7 +12,9 @@
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/matrix_weight_only.hpp>
 #include <zeropoint/operators/quantize_table.hpp>
+#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -37,13 +39,15 @@ struct quantize_every_layer {
     static constexpr const char* why_float(const node_view&) { return nullptr; }
 };
 
-/// How a model is quantized dynamically: dtypes and schemes, a cost rule, and keep_float<"name">, keep_float_type<op> or
+/// How a model is quantized dynamically: dtypes and schemes, zp::dynamic_policy<...>, or of weights alone,
+/// zp::weight_only_policy<...>; a cost rule; and keep_float<"name">, keep_float_type<op> or
 /// embedding_bits<bits>, without which tables of embeddings stay float32.
 template <class Policy = dynamic_policy<>, class CostRule = default_cost_rule, class... Options>
 struct dynamic_qconfig {
     static_assert(
-        requires { typename Policy::input_storage; },
-        "dynamic_qconfig<Policy, CostRule, Options...>: the first argument must be a zp::dynamic_policy<...>");
+        requires { typename Policy::weight_quantizer; },
+        "dynamic_qconfig<Policy, CostRule, Options...>: the first argument must be a zp::dynamic_policy<...> or a "
+        "zp::weight_only_policy<...>");
     static_assert(
         requires(const node_view& v) { CostRule::why_float(v); },
         "dynamic_qconfig<Policy, CostRule, Options...>: CostRule must have `static constexpr const char* "
@@ -61,13 +65,16 @@ struct dynamic_qconfig {
 template <class Config> constexpr const char* why_float(const node_view& v) {
     using entries = detail::entries_of<Config, typename Config::options>;
     const node& n = v.n;
+    constexpr bool weights_alone = quantizes_groups<typename Config::policy::weight_quantizer>;
     const bool has_table = reads_no_values(n) && n.op->keeps_codes;
     if (!n.op->has_dynamic && !has_table) return "";
     if (n.flags.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(n) < 0) return "stays float32: as the qconfig says";
     if (has_table && !codes_embeddings<typename Config::options>)
         return "stays float32: no zp::embedding_bits in the qconfig";
-    if (n.op->multiplies) {
+    if constexpr (weights_alone) {
+        if (!n.op->has_weight_only && !has_table) return "stays float32: there is no form with integer weights alone";
+    } else if (n.op->multiplies) {
         if (operators::groups_of_filters(v) != 1) return "stays float32: groups have no dynamic form";
         // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
         constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
@@ -80,11 +87,16 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
     using net = Net;
     using config = Config;
     using architecture = Arch;
-    using policies = stage_policies<void, typename Config::policy>;
+    using policy = typename Config::policy;
+    static constexpr bool weights_alone = quantizes_groups<typename policy::weight_quantizer>;
+    using policies = stage_policies<void, std::conditional_t<weights_alone, void, policy>,
+                                    std::conditional_t<weights_alone, policy, void>>;
     static_assert(sizeof(verdict<source<Net>>) != 0 &&
                   sizeof(names_of_qconfig<Net, Config, Arch, detail::entries_of<Config, typename Config::options>>) !=
                       0);
-    static constexpr const char* arithmetic = Config::policy::is_per_row ? "dynamic per row" : "dynamic per tensor";
+    static constexpr const char* arithmetic = weights_alone        ? "weight only"
+                                              : policy::is_per_row ? "dynamic per row"
+                                                                   : "dynamic per tensor";
     static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
     static constexpr auto loose = [] {
         auto g = fused_nodes<Net, Arch>::loose;
@@ -95,7 +107,8 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
             n.from.self = static_cast<short>(i);
             if (!is_quantized) continue;
             if (reads_no_values(n)) make_coded_table(n, embedding_bits_of<Config>);
-            else operators::make_dynamic<typename Config::policy, Arch>(g.nodes, n);
+            else if constexpr (weights_alone) operators::make_weight_only<policy>(n);
+            else operators::make_dynamic<policy, Arch>(g.nodes, n);
         }
         return g;
     }();
@@ -111,7 +124,8 @@ using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 /// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
 /// scheme for activations, a recurrent layer a range a step. Tables of embeddings stay floats, as PyTorch's, or under
-/// zp::embedding_bits have codes, with a scale and an offset a row. All other layers, and those that the cost rule finds too
+/// zp::embedding_bits have codes, with a scale and an offset a row. Under a zp::weight_only_policy linear layers have int8 or 4-bit
+/// weights, which are multiplied with the floats as they are, and convolutions stay floats. All other layers, and those that the cost rule finds too
 /// small, stay as they are. Raises calibration_error, with the layer's name, where weights are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {

@@ -1,0 +1,52 @@
+// Float weights to integer ones with a scale for each group of an output's inputs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/core/number_text.hpp>
+#include <zeropoint/graph/quantized_weights.hpp>
+#include <zeropoint/scheme/qparams.hpp>
+#include <zeropoint/scheme/quantize.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Of weights outputs x inputs with one bias an output: symmetric int8 codes, outputs x groups scales, and the bias as it is.
+/// Quantizer has `dtype`, `rule` and `group_size`, 0 for all inputs of an output; the last group may have fewer. Raises
+/// calibration_error, with the layer's name `where`, where weights are not finite.
+template <class Quantizer>
+quantized_weights quantize_groups(std::span<const float> weights, std::span<const float> bias, std::string_view where) {
+    using dtype = typename Quantizer::dtype;
+    const std::size_t inputs = weights.size() / bias.size(),
+                      group = Quantizer::group_size == 0 ? inputs : std::size_t{Quantizer::group_size};
+    quantized_weights result;
+    result.codes.resize(weights.size());
+    result.float_bias.assign(bias.begin(), bias.end());
+    auto* codes = reinterpret_cast<std::int8_t*>(result.codes.data());
+    for (std::size_t first = 0; first != weights.size(); first += inputs)
+        for (std::size_t k = 0; k < inputs; k += group) {
+            const std::span<const float> own = weights.subspan(first + k, std::min(group, inputs - k));
+            float low = 0, high = 0;
+            for (const float weight : own) {
+                if (!std::isfinite(weight))
+                    raise<calibration_error>(std::string(where) + ": expected finite weights, found " +
+                                             number_text(weight));
+                low = std::min(low, weight);
+                high = std::max(high, weight);
+            }
+            const qparams range = Quantizer::rule::template choose<dtype, true>(low, high);
+            for (const float weight : own) *codes++ = quantize<dtype>(weight, range);
+            result.scales.push_back(range.scale);
+        }
+    return result;
+}
+
+}  // namespace v0
+}  // namespace zp
