@@ -131,6 +131,12 @@ TEST_CASE("docs: models that are quantized dynamically") {
     std::string table = zp::to_string(zp::quantize_dynamic<config>(trained));  // says what stays float32, and why
     // [/cost-rule]
     CHECK(table.find("stays float32: fewer than 100 000 weights") != table.npos);
+    // [weight-only]
+    using small_file = zp::dynamic_qconfig<zp::weight_only_policy<zp::qint4, 32>>;
+    const auto small = zp::quantize_dynamic<small_file>(trained);  // 4-bit weights of "hidden", floats for the rest
+    // [/weight-only]
+    CHECK(small.rows()[1].is_weight_only());
+    CHECK(2 * zp::to_bytes(small).size() < zp::to_bytes(trained).size());
 }
 
 TEST_CASE("docs: streaming SVDF") {
