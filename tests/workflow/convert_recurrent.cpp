@@ -1,4 +1,4 @@
-// LSTM and GRU as rows of a model: float as PyTorch's, dynamic and static int8 as the layers by themselves.
+// LSTM, GRU and RNN as rows of a model: float as PyTorch's, dynamic and static int8 as the layers by themselves.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,6 +38,10 @@ struct signed_config : config_of<zp::qint8> {};
 /// Two layers, both directions, more steps than are taken together.
 struct lstm_net
     : zp::model<zp::input<1, 37, 5>, zp::lstm<"rnn", 40, recurrent_options{.layers = 2, .bidirectional = true}>> {};
+template <zp::rnn_nonlinearity Nonlinearity>
+struct rnn_net
+    : zp::model<zp::input<1, 21, 7>, zp::rnn<"rnn", 34, recurrent_options{.layers = 2, .nonlinearity = Nonlinearity}>> {
+};
 struct gru_net : zp::model<zp::input<1, 18, 9>, zp::gru<"rnn", 33, recurrent_options{.layers = 3}>> {};
 
 /// The network with weights of the size that PyTorch begins with.
@@ -172,9 +176,15 @@ struct golden_projection : zp::model<zp::input<1, 5, 6>, zp::lstm<"rnn", 8, recu
 struct golden_gru
     : zp::model<zp::input<1, 5, 4>, zp::gru<"rnn", 6, recurrent_options{.layers = 2, .bidirectional = true}>> {};
 
-template <class Net> void compare_with_pytorch(const std::string& group) {
-    static const auto golden =
-        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/operators_dynamic.safetensors");
+template <zp::rnn_nonlinearity Nonlinearity>
+struct golden_rnn
+    : zp::model<zp::input<1, 5, 12>,
+                zp::rnn<"rnn", 7, recurrent_options{.bidirectional = true, .nonlinearity = Nonlinearity}>> {};
+
+template <class Net>
+void compare_with_pytorch(const std::string& group, const std::string& golden_name = "operators_dynamic") {
+    const auto golden =
+        zp::safetensors_file::read(ZEROPOINT_SOURCE_DIR "/tests/golden/" + golden_name + ".safetensors");
     zp::safetensors_writer file;
     for (const zp::file_tensor& tensor : golden.tensors()) {
         const std::string name = tensor.name.substr(tensor.name.rfind('/') + 1);
@@ -184,7 +194,8 @@ template <class Net> void compare_with_pytorch(const std::string& group) {
     const auto model = zp::load<Net>(file.bytes(), "state dict");
     const auto x = golden.values<float>(golden.expect(group + "/x")),
                y = golden.values<float>(golden.expect(group + "/y"));
-    const std::size_t batch = static_cast<std::size_t>(golden.expect(group + "/x").shape[1]), steps = 5;
+    const auto shape = golden.expect(group + "/x").shape;
+    const std::size_t batch = shape.size() == 2 ? 1 : static_cast<std::size_t>(shape[1]), steps = 5;
     const std::size_t inputs = x.size() / steps / batch, outputs = y.size() / steps / batch;
     double largest = 0;
     for (std::size_t image = 0; image != batch; ++image) {
@@ -217,6 +228,13 @@ TEST_CASE("recurrent rows: float and dynamic equal the stand-alone stack") {
     compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, float_policy>>(lstm, lstm);
     const auto dynamic = zp::quantize_dynamic<config>(lstm);
     compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, dynamic_policy<>>>(dynamic, lstm);
+    const auto rnn = trained<rnn_net<zp::rnn_nonlinearity::tanh>>(34);
+    compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, float_policy>>(rnn, rnn);
+    compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, dynamic_policy<>>>(
+        zp::quantize_dynamic<config>(rnn), rnn);
+    const auto relu = trained<rnn_net<zp::rnn_nonlinearity::relu>>(34);
+    compare_with_stack<recurrent_stack<zp::rnn_relu_cell, 7, 34, 2, false, 21, dynamic_policy<>>>(
+        zp::quantize_dynamic<config>(relu), relu);
     const auto gru = trained<gru_net>(33);
     compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, float_policy>>(gru, gru);
     using affine = dynamic_policy<zp::qint8, zp::per_tensor_affine, zp::quint8, zp::per_channel_affine>;
@@ -234,6 +252,8 @@ TEST_CASE("recurrent rows: float equals PyTorch, from its own state dict") {
     compare_with_pytorch<golden_stack>("float_lstm/1");
     compare_with_pytorch<golden_projection>("float_lstm/2");
     compare_with_pytorch<golden_gru>("float_gru/1");
+    compare_with_pytorch<golden_rnn<zp::rnn_nonlinearity::tanh>>("rnn_tanh/0", "operators_attention");
+    compare_with_pytorch<golden_rnn<zp::rnn_nonlinearity::relu>>("rnn_relu/0", "operators_attention");
 }
 
 TEST_CASE("recurrent rows: the last step, and final states") {
@@ -274,6 +294,15 @@ TEST_CASE("recurrent rows: what stays float, and what tables say") {
     CHECK(int8.rows[2].operation == "quantize");
     CHECK(int8.rows[3].operation == "gru");
     CHECK(int8.rows[3].packed_bytes > 48 * (40 + 16));
+    // Nor has an RNN, and one of relu has no known range.
+    using relu_net = rnn_net<zp::rnn_nonlinearity::relu>;
+    using tanh_int8 = zp::quantized<rnn_net<zp::rnn_nonlinearity::tanh>, config>;
+    const auto relu =
+        zp::convert(zp::calibrate(zp::prepare<config>(trained<relu_net>(34)), made_up::inputs<relu_net>(2, 3)));
+    const zp::model_table rnn = zp::table_of(relu);
+    CHECK(rnn.rows[1].operation == "rnn");
+    CHECK(rnn.rows[1].type == zp::scalar_type::float32);
+    CHECK_THROWS_AS(zp::load<tanh_int8>(zp::to_bytes(relu), "of another nonlinearity"), zp::file_error);
 }
 
 TEST_CASE("recurrent rows: scales that no multiplier holds are an error, and so are files that lack a matrix") {

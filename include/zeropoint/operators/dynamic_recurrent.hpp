@@ -1,4 +1,4 @@
-// LSTM and GRU of a dynamically quantized model: int8 matrices, and inputs and states that are quantized step by step.
+// LSTM, GRU and RNN of a dynamically quantized model: int8 matrices, and inputs and states that are quantized step by step.
 #pragma once
 
 #include <algorithm>
@@ -154,7 +154,7 @@ private:
     layout at_{base::g_, 0};
 };
 
-/// The form of an LSTM or GRU with int8 matrices over floats.
+/// The form of a recurrent node with int8 matrices over floats.
 template <class Policy, class Arch> struct dynamic_recurrent_form {
     using cells = dynamic_recurrent_cells<Policy, Arch>;
 
@@ -184,6 +184,7 @@ struct recurrent_forms {
 };
 template <> struct forms_of<op::lstm> : recurrent_forms {};
 template <> struct forms_of<op::gru> : recurrent_forms {};
+template <> struct forms_of<op::rnn> : recurrent_forms {};
 
 }  // namespace v0
 }  // namespace zp

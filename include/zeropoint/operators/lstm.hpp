@@ -1,8 +1,10 @@
-// LSTM and GRU as layers of a model, over sequences of 1 x steps x features: PyTorch's LSTM and GRU with a state of zeros.
+// LSTM, GRU and RNN as layers of a model, over sequences of 1 x steps x features: PyTorch's, with a state of zeros.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <type_traits>
 
 #include <zeropoint/kernel/dynamic_linear.hpp>
 #include <zeropoint/graph/define.hpp>
@@ -22,10 +24,15 @@ struct range_of_states {
 };
 
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>
-struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_states, any_range> {
-    static constexpr const char* kind = Cell == recurrent_cell::lstm ? "lstm" : "gru";
+struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.nonlinearity == rnn_nonlinearity::tanh,
+                                           range_of_states, any_range> {
+    static constexpr const operator_kind& of = Cell == recurrent_cell::lstm  ? op::lstm
+                                               : Cell == recurrent_cell::gru ? op::gru
+                                                                             : op::rnn;
+    static constexpr const char* kind = of.name;
     static constexpr recurrent_layer recurrent{Cell, Hidden, Options};
-    static constexpr auto options = options_of_recurrent(recurrent);
+    static constexpr auto all_options = options_of_recurrent(recurrent);
+    static constexpr std::span<const int> options{all_options.data(), Cell == recurrent_cell::rnn ? 7u : 6u};
     static constexpr int state_values = recurrent.outputs();
     static constexpr bool has_dynamic = true;
     static constexpr bool goes_step_by_step =
@@ -56,7 +63,7 @@ struct recurrent_base : std::conditional_t<Options.projection == 0, range_of_sta
     }
 };
 
-/// A projection has no form in integers: the scale of what it gives is not known before.
+/// A projection has no form in integers: the scale of what it gives is not known before. Nor has an RNN.
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>
 struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
     using base = recurrent_base<Cell, Hidden, Options>;
@@ -78,16 +85,14 @@ struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
     }
 };
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>
-    requires(Options.projection != 0)
+    requires(Options.projection != 0 || Cell == recurrent_cell::rnn)
 struct recurrent_operator<Cell, Hidden, Options> : recurrent_base<Cell, Hidden, Options> {};
 
 template <fixed_string Name, class Operator> struct recurrent_node {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         if (b.nodes[x].out.extents.height != 1) b.fail(rule::sequence_expected, b.nodes[x].out.extents);
-        if constexpr (Operator::recurrent.cell == recurrent_cell::lstm)
-            return append_operator<op::lstm, Operator>(b, {&x, 1}, Name.text);
-        else return append_operator<op::gru, Operator>(b, {&x, 1}, Name.text);
+        return append_operator<Operator::of, Operator>(b, {&x, 1}, Name.text);
     }
 };
 
@@ -116,9 +121,10 @@ struct lstm
                                 operators::recurrent_operator<recurrent_cell::lstm, operators::at_least_one(Hidden),
                                                               operators::allowed(Options)>> {
     static_assert(
-        Hidden >= 1 && Options.projection >= 0 && Options.projection < (Hidden < 1 ? 1 : Hidden),
+        Hidden >= 1 && Options.projection >= 0 && Options.projection < (Hidden < 1 ? 1 : Hidden) &&
+            Options.nonlinearity == rnn_nonlinearity::tanh,
         "lstm<Name, Hidden, Options>: Hidden must be at least 1, and a projection has fewer values than it, as in "
-        "PyTorch; 0 is none");
+        "PyTorch; 0 is none. Only an rnn has a nonlinearity");
     static_assert(operators::arrays_fit(Options),
                   "lstm<Name, Hidden, Options>: layers must be 1 to 8, and 1 to 5 of two directions (1 to 4 with a "
                   "projection): put another lstm behind this one");
@@ -130,11 +136,27 @@ struct gru
     : operators::recurrent_node<Name,
                                 operators::recurrent_operator<recurrent_cell::gru, operators::at_least_one(Hidden),
                                                               operators::allowed(Options)>> {
-    static_assert(Hidden >= 1 && Options.projection == 0,
-                  "gru<Name, Hidden, Options>: Hidden must be at least 1, and only an lstm has a projection");
+    static_assert(
+        Hidden >= 1 && Options.projection == 0 && Options.nonlinearity == rnn_nonlinearity::tanh,
+        "gru<Name, Hidden, Options>: Hidden must be at least 1, and only an lstm has a projection and only an "
+        "rnn a nonlinearity");
     static_assert(
         operators::arrays_fit(Options),
         "gru<Name, Hidden, Options>: layers must be 1 to 8, and 1 to 5 of two directions: put another gru behind "
+        "this one");
+};
+
+/// PyTorch's RNN, the same way, of `nonlinearity` tanh or relu. It has no form in integers: int8 networks compute it in float32.
+template <fixed_string Name, int Hidden, recurrent_options Options = recurrent_options{}>
+struct rnn
+    : operators::recurrent_node<Name,
+                                operators::recurrent_operator<recurrent_cell::rnn, operators::at_least_one(Hidden),
+                                                              operators::allowed(Options)>> {
+    static_assert(Hidden >= 1 && Options.projection == 0,
+                  "rnn<Name, Hidden, Options>: Hidden must be at least 1, and only an lstm has a projection");
+    static_assert(
+        operators::arrays_fit(Options),
+        "rnn<Name, Hidden, Options>: layers must be 1 to 8, and 1 to 5 of two directions: put another rnn behind "
         "this one");
 };
 

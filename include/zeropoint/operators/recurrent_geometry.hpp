@@ -1,4 +1,4 @@
-// What an LSTM or GRU node computes, as plain numbers: its cell, its extents, and the names of its parameters.
+// What an LSTM, GRU or RNN node computes, as plain numbers: its cell, its extents, and the names of its parameters.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace zp {
 inline namespace v0 {
 namespace op {
-inline constexpr operator_kind lstm{"lstm"}, gru{"gru"};
+inline constexpr operator_kind lstm{"lstm"}, gru{"gru"}, rnn{"rnn"};
 }
 
 /// Which vectors a recurrent layer of a model gives.
@@ -21,16 +21,21 @@ enum class recurrent_output : std::uint8_t {
     final_state  ///< where each direction of the last layer ends: `h_n[-1]`, or `h_n[-2:]` side by side
 };
 
-/// Options of zp::lstm and zp::gru, PyTorch's num_layers, bidirectional, proj_size and bias. A projection is an LSTM's.
+/// Of an RNN.
+enum class rnn_nonlinearity : std::uint8_t { tanh, relu };
+
+/// Options of zp::lstm, zp::gru and zp::rnn, PyTorch's num_layers, bidirectional, proj_size, bias and nonlinearity. A projection
+/// is an LSTM's, a nonlinearity an RNN's.
 struct recurrent_options {
     int layers = 1;
     bool bidirectional = false;
     int projection = 0;
     recurrent_output output = recurrent_output::all_steps;
     bool bias = true;
+    rnn_nonlinearity nonlinearity = rnn_nonlinearity::tanh;
 };
 
-enum class recurrent_cell : std::uint8_t { lstm, gru };
+enum class recurrent_cell : std::uint8_t { lstm, gru, rnn };
 
 /// A layer of a model: what does not depend on its input.
 struct recurrent_layer {
@@ -38,7 +43,7 @@ struct recurrent_layer {
     int hidden = 1;
     recurrent_options options;
 
-    constexpr int gates() const { return cell == recurrent_cell::lstm ? 4 : 3; }
+    constexpr int gates() const { return cell == recurrent_cell::lstm ? 4 : cell == recurrent_cell::gru ? 3 : 1; }
     /// Sums of products in a step: a gate of every hidden value.
     constexpr int sums() const { return gates() * hidden; }
     constexpr int directions() const { return options.bidirectional ? 2 : 1; }
@@ -49,16 +54,26 @@ struct recurrent_layer {
     constexpr int arrays() const { return options.layers * directions() * (matrices_each() + (options.bias ? 2 : 0)); }
 };
 
-/// The options of an LSTM or GRU as its record has them, and back.
-constexpr std::array<int, 6> options_of_recurrent(const recurrent_layer& layer) {
+/// The options of a recurrent layer as its record has them, and back. An RNN's alone have its nonlinearity.
+constexpr std::array<int, 7> options_of_recurrent(const recurrent_layer& layer) {
     const recurrent_options& o = layer.options;
-    return {layer.hidden, o.layers, o.bidirectional, o.projection, static_cast<int>(o.output), o.bias};
+    return {layer.hidden,
+            o.layers,
+            o.bidirectional,
+            o.projection,
+            static_cast<int>(o.output),
+            o.bias,
+            static_cast<int>(o.nonlinearity)};
 }
 constexpr recurrent_layer recurrent_layer_of(const operator_info& info) {
     const std::span<const int> o = info.options;
-    return {info.kind == &op::lstm ? recurrent_cell::lstm : recurrent_cell::gru,
+    const bool is_rnn = info.kind == &op::rnn;
+    return {is_rnn                  ? recurrent_cell::rnn
+            : info.kind == &op::gru ? recurrent_cell::gru
+                                    : recurrent_cell::lstm,
             o[0],
-            {o[1], o[2] != 0, o[3], static_cast<recurrent_output>(o[4]), o[5] != 0}};
+            {o[1], o[2] != 0, o[3], static_cast<recurrent_output>(o[4]), o[5] != 0,
+             is_rnn ? static_cast<rnn_nonlinearity>(o[6]) : rnn_nonlinearity::tanh}};
 }
 
 /// The same over inputs of known extents.

@@ -90,7 +90,10 @@ protected:
         if (g_.cell == recurrent_cell::lstm)
             kernel::lstm_gates<Arch>(input, from_state(), hidden, state_.wide,
                                      is_projected() ? unprojected() : state());
-        else kernel::gru_gates<Arch>(input, from_state(), hidden, state());
+        else if (g_.cell == recurrent_cell::gru) kernel::gru_gates<Arch>(input, from_state(), hidden, state());
+        else if (g_.options.nonlinearity == rnn_nonlinearity::tanh)
+            kernel::rnn_tanh_gates<Arch>(input, from_state(), hidden, state());
+        else kernel::rnn_relu_gates<Arch>(input, from_state(), hidden, state());
     }
 
     const recurrent_geometry& g_;
