@@ -15,6 +15,7 @@
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
+#include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -93,6 +94,8 @@ void compare_with_stack(const Network& model, const zp::float_model<Net>& source
         stack(x, state, expected, *memory);
         CHECK(run(model, x) == expected);
     }
+    const auto bytes = zp::to_bytes(model);
+    CHECK(zp::to_bytes(zp::load<Network>(bytes, "saved")) == bytes);
 }
 
 /// One layer and direction by static_recurrent, over codes.
@@ -228,6 +231,9 @@ TEST_CASE("recurrent rows: float and dynamic equal the stand-alone stack") {
     compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, float_policy>>(lstm, lstm);
     const auto dynamic = zp::quantize_dynamic<config>(lstm);
     compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, dynamic_policy<>>>(dynamic, lstm);
+    const auto projected = trained<golden_projection>(8);
+    compare_with_stack<recurrent_stack<zp::projected_lstm_cell<3>, 6, 8, 1, false, 5, dynamic_policy<>>>(
+        zp::quantize_dynamic<config>(projected), projected);
     const auto rnn = trained<rnn_net<zp::rnn_nonlinearity::tanh>>(34);
     compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, float_policy>>(rnn, rnn);
     compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, dynamic_policy<>>>(
@@ -241,6 +247,24 @@ TEST_CASE("recurrent rows: float and dynamic equal the stand-alone stack") {
     using affine_rows = dynamic_policy<zp::qint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
     const auto affine_gru = zp::quantize_dynamic<zp::dynamic_qconfig<affine, zp::quantize_every_layer>>(gru);
     compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, affine_rows>>(affine_gru, gru);
+}
+
+TEST_CASE("recurrent rows: weights of 8 and 4 bits alone equal the stand-alone stack") {
+    using zp::recurrent_stack, zp::weight_only_policy;
+    using four_bits = weight_only_policy<zp::qint4, 8>;
+    const auto lstm = trained<lstm_net>(40);
+    const auto lstm_of_8 = zp::quantize_dynamic<zp::dynamic_qconfig<weight_only_policy<>>>(lstm);
+    CHECK(zp::table_of(lstm_of_8).rows[1].operation == "weight-only lstm of 8 bits");
+    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, weight_only_policy<>>>(lstm_of_8, lstm);
+    const auto gru = trained<gru_net>(33);
+    const auto gru_of_4 = zp::quantize_dynamic<zp::dynamic_qconfig<four_bits, zp::quantize_every_layer>>(gru);
+    CHECK(zp::table_of(gru_of_4).rows[1].operation == "weight-only gru of 4 bits");
+    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, four_bits>>(gru_of_4, gru);
+    using affine_rows = zp::dynamic_policy<zp::qint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
+    CHECK_THROWS_AS(
+        (zp::load<zp::dynamically_quantized<gru_net, zp::dynamic_qconfig<affine_rows, zp::quantize_every_layer>>>(
+            zp::to_bytes(gru_of_4), "of weights alone")),
+        zp::file_error);
 }
 
 TEST_CASE("recurrent rows: int8 equals static_recurrent, and is near float") {

@@ -8,7 +8,7 @@
 
 #include <zeropoint/kernel/dynamic_linear.hpp>
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/operators/dynamic_recurrent.hpp>
+#include <zeropoint/operators/coded_recurrent.hpp>
 #include <zeropoint/operators/integer_recurrent.hpp>
 #include <zeropoint/operators/rearrangement.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
@@ -34,7 +34,7 @@ struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.no
     static constexpr auto all_options = options_of_recurrent(recurrent);
     static constexpr std::span<const int> options{all_options.data(), Cell == recurrent_cell::rnn ? 7u : 6u};
     static constexpr int state_values = recurrent.outputs();
-    static constexpr bool has_dynamic = true;
+    static constexpr bool has_dynamic = true, has_weight_only = true;
     static constexpr bool goes_step_by_step =
         Options.layers == 1 && !Options.bidirectional && Options.output == recurrent_output::all_steps;
     static constexpr stream_rule stream = goes_step_by_step ? stream_rule::stateful : stream_rule::whole;
