@@ -31,7 +31,6 @@ NO_LAYERS = {
 BY_THEMSELVES = {
     "embedding": "workflow/convert_embedding.cpp",
     "embedding_bag": "layer/static_products.cpp",
-    "svdf": "layer/static_svdf.cpp",
     "streaming": "workflow/streaming.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",

@@ -4,7 +4,6 @@
 #include <zeropoint/layer/quantized_matmul.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
-#include <zeropoint/layer/static_svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/layer/wide_static_recurrent.hpp>

@@ -29,6 +29,7 @@
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/operators/softmax.hpp>
 #include <zeropoint/operators/sum.hpp>
+#include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/operators/topk.hpp>
 #include <zeropoint/operators/unfused_batch_norm.hpp>
 #include <zeropoint/operators/variance.hpp>

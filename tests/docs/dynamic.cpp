@@ -15,7 +15,8 @@
 #include <zeropoint/io/state_dict.hpp>
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
-#include <zeropoint/layer/static_svdf.hpp>
+#include <zeropoint/layer/static_layers.hpp>
+#include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/model/composition.hpp>
@@ -141,26 +142,18 @@ TEST_CASE("docs: models that are quantized dynamically") {
 
 TEST_CASE("docs: streaming SVDF") {
     const auto feature = weights_of(32, 10), time = weights_of(32, 6), bias = weights_of(16, 1);
-    const auto frames = made_up::values(50 * 10, 7);
-    const zp::qparams x{2.0f / 255, 128};
+    const zp::qparams x{2.0f / 255, 128}, y{1.0f / 255, 0};
     // [svdf]
-    const zp::svdf<10, 16, 2, 6> layer({feature, time, bias}, 0.0f);  // 16 units of rank 2 over 6 steps, then a relu
-    float y[16], most = 0, largest = 0;
-    zp::svdf<10, 16, 2, 6>::state seen;
-    for (std::size_t step = 0; step != 50; ++step) {  // calibration: the ranges of state and output
-        layer.run(frames.data() + step * 10, seen, y);
-        for (const float value : seen.last()) most = std::max(most, std::abs(value));
-        largest = std::max(largest, *std::max_element(y, y + 16));
-    }
-    using int8 = zp::static_svdf<10, 16, 2, 6>;
-    const int8 quantized(layer, {.x = x, .state_scale = most / 32767, .y = {largest / 255, 0}});
-    int8::state state;  // zeros
-    int8::workspace memory;
+    using spotter = zp::svdf<"spot", 16, 2, 6>;  // 16 units of rank 2 over 6 steps
+    using layer = zp::static_layer<spotter, zp::shape{1, 1, 10}, zp::op::relu>;
+    const layer spot({feature, time, bias}, x, y);  // x and y: scale and zero point, which any observer finds
+    layer::state state;                             // zeros
+    layer::workspace memory;
     std::uint8_t codes[10] = {}, scores[16];
-    quantized.run(codes, state, scores, memory);  // one step
+    spot.run(codes, scores, state, memory);  // one step
     // [/svdf]
-    CHECK(largest > 0);
-    CHECK(quantized.output_qparams().scale == largest / 255);
+    CHECK(spot.output_qparams() == y);
+    CHECK(std::any_of(scores, scores + 16, [](std::uint8_t code) { return code > 0; }));
 }
 
 TEST_CASE("docs: encoders") {

@@ -19,7 +19,8 @@ struct sequences : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"linear, over a sequence", zp::linear<"d", 8>>, entry<"lstm", zp::lstm<"e", 8>>, entry<"gru", zp::gru<"f", 8>>,
     entry<"self_attention", zp::self_attention<"g", 2>>, entry<"encoder_layer", zp::encoder_layer<"h", 2, 16>>,
     entry<"matmul", zp::matmul<zp::transpose<axis::width, axis::channels>, zp::dropout>>,
-    entry<"matmul_transposed", zp::matmul_transposed<zp::dropout, zp::flip<axis::width>>>, entry<"rnn", zp::rnn<"i", 8>>> {};
+    entry<"matmul_transposed", zp::matmul_transposed<zp::dropout, zp::flip<axis::width>>>, entry<"rnn", zp::rnn<"i", 8>>,
+    entry<"svdf", zp::svdf<"j", 8, 2, 4>>> {};
 
 struct volumes : operator_sweep::branches<zp::input<4, 6, 6, 4>,
     entry<"conv3d", zp::conv3d<"a", volume_conv{.out_channels = 6, .kernel = 3}>>,

@@ -135,6 +135,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if (info.zeros != nullptr) info.gives |= zeros;
     info.has_codes =
         has_form<Operator, default_architecture, std::uint8_t> && has_form<Operator, default_architecture, std::int8_t>;
+    if constexpr (requires { Operator::has_codes; }) info.has_codes = Operator::has_codes;  // by a keyed form
     info.has_int16 = takes_int16<Operator>;
     info.parameters = [](const node_view& v) { return parameters_over<Operator>(v); };
     if constexpr (requires(const node_view& v) { Operator::bound(v); }) info.bound = &Operator::bound;

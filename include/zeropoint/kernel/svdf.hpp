@@ -36,20 +36,21 @@ void svdf_remember(const std::int32_t* sums, int filters, const Epilogue& epilog
 }
 
 /// y[u] = epilogue(bias[u] + sum of state * time over the memory and the filters of a unit). `state` is a ring of `memory` rows of
-/// filters, of which row `oldest` comes first; `time` is memory x filters, the oldest first. `sums` has room for filters. With
-/// weights beyond largest_svdf_weight() the caller vouches for sums within int32.
-template <class Arch, class Epilogue, class Out>
-void svdf_recall(const svdf_extents& s, const std::int16_t* state, int oldest, const std::int16_t* time,
-                 const std::int32_t* bias, const Epilogue& epilogue, std::int32_t* sums, Out* y) noexcept {
+/// filters, of which row `oldest` comes first; `time` is memory x filters, the oldest first. `sums` has room for filters. Of
+/// std::int16_t, whose sums are std::int32_t, with weights beyond largest_svdf_weight() the caller vouches for their range; or of
+/// floats.
+template <class Arch, class State, class Sum, class Epilogue, class Out>
+void svdf_recall(const svdf_extents& s, const State* state, int oldest, const State* time, const Sum* bias,
+                 const Epilogue& epilogue, Sum* sums, Out* y) noexcept {
     const int filters = s.filters();
     for (int f = 0; f != filters; ++f) sums[f] = 0;
     for (int step = 0; step != s.memory; ++step, time += filters) {
         const int place = oldest + step < s.memory ? oldest + step : oldest + step - s.memory;
-        const std::int16_t* row = state + std::ptrdiff_t{place} * filters;
-        for (int f = 0; f != filters; ++f) sums[f] += std::int32_t{row[f]} * time[f];
+        const State* row = state + std::ptrdiff_t{place} * filters;
+        for (int f = 0; f != filters; ++f) sums[f] += Sum{row[f]} * time[f];
     }
     for (int u = 0; u != s.units; ++u, sums += s.rank) {
-        std::int32_t sum = bias[u];
+        Sum sum = bias[u];
         for (int r = 0; r != s.rank; ++r) sum += sums[r];
         y[u] = static_cast<Out>(epilogue(sum, u));
     }

@@ -1,7 +1,9 @@
 // Errors of layers that are used on their own: tensors and parameters that are not those a layer was made for.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,23 @@ inline void check_count(std::string_view layer, const char* what, std::size_t ex
     if (expected != found)
         raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
                            std::to_string(found));
+}
+
+/// A calibration_error where a parameter is not finite.
+inline void check_finite(std::string_view layer, const char* what, std::span<const float> values) {
+    for (const float value : values)
+        if (!std::isfinite(value))
+            raise<calibration_error>(std::string(layer) + ": expected finite values of " + what + ", found " +
+                                     number_text(value));
+}
+
+/// A value_error for a scale or a zero point that no tensor of a dtype has.
+template <class DType> void check_range(const char* layer, const char* which, const qparams& range) {
+    if (!(range.scale > 0 && std::isfinite(range.scale)) || range.zero_point < DType::quant_min ||
+        range.zero_point > DType::quant_max)
+        raise<value_error>(std::string(layer) + ": expected a finite scale above 0 and a zero point from " +
+                           std::to_string(DType::quant_min) + " to " + std::to_string(DType::quant_max) + " of the " +
+                           which + ", found " + number_text(range.scale) + " and " + std::to_string(range.zero_point));
 }
 
 /// A shape_error or a value_error where a tensor's extents, or its scale and zero point, are others.

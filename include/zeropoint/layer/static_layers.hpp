@@ -1,8 +1,9 @@
-// Fused int8 layers of fixed size for use on their own: a row of a model with filters, run without the model.
+// Fused int8 layers of fixed size for use on their own: a row of a model, run without the model.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include <zeropoint/operators/conv2d.hpp>
 #include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/operators/input.hpp>
-#include <zeropoint/operators/quantize_filters.hpp>
+#include <zeropoint/operators/quantize_parameters.hpp>
 
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/tensor.hpp>
@@ -48,12 +49,18 @@ struct fused_policy {
     };
 };
 
-/// A row with filters + bias + activation in one pass over 8-bit codes: conv2d, conv1d, conv3d, linear, conv_transpose2d or
-/// another. Layer's name is what errors begin with; Activation is op::none, op::relu or op::relu6.
+/// A row of a model + activation in one pass over 8-bit codes: conv2d, conv1d, conv3d, linear, conv_transpose2d, svdf or another
+/// that has parameters. Layer's name is what errors begin with; Activation is op::none, op::relu or op::relu6.
 ///
 ///     using layer = zp::static_layer<zp::conv3d<"edges", options>, zp::shape{8, 8, 16, 4}, zp::op::relu>;
 ///     const layer edges(weights, bias, x.quantization, y.quantization);   // packs once
 ///     edges(x, y, memory);                                                // layer::workspace memory
+///
+/// A row with a state, such as an svdf, takes one step or as many as Input says, and goes on from the state that it left:
+///
+///     using layer = zp::static_layer<zp::svdf<"spot", 64, 1, 8>, zp::shape{1, 1, 40}, zp::op::relu>;
+///     const layer spot({feature, time, bias}, x.quantization, y.quantization);
+///     spot(x, y, state, memory);                                          // layer::state state, zeros at first
 template <class Layer, shape Input, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
 class static_layer {
@@ -84,12 +91,16 @@ class static_layer {
             };
             set(x.out, typename Policy::input{}, 0);
             set(y.out, typename Policy::output{}, 1);
-            y.weights.storage = scalar_type_of<typename Policy::weight::storage>;
-            y.weights.products = scalar_type::int8;
-            y.weights.quant_min = Policy::weight::quant_min;
-            y.weights.quant_max = Policy::weight::quant_max;
-            y.weights.affine = !Policy::weight::is_signed;
+            if (y.op->multiplies) {
+                y.weights.storage = scalar_type_of<typename Policy::weight::storage>;
+                y.weights.products = scalar_type::int8;
+                y.weights.quant_min = Policy::weight::quant_min;
+                y.weights.quant_max = Policy::weight::quant_max;
+                y.weights.affine = !Policy::weight::is_signed;
+            }
             y.at.arena_offset = in_user_output;
+            y.at.state_bytes = states_of(g.view(1)).bytes();
+            y.flags.keeps_state = y.op->states != nullptr;
             operators::fuse_activation(y, Activation);
             if (g.error.broken != rule::none) return g;
             g = choose_algorithms<Arch>(g, [](const node&) { return Policy::algorithm; });
@@ -97,30 +108,32 @@ class static_layer {
             return g;
         }();
     };
-    static_assert(stage::loose.size == 2 && stage::loose.nodes[1].op->multiplies,
-                  "static_layer<Layer, Input, ...>: Layer must be one row with filters, such as zp::conv2d<\"name\", "
-                  "options>; more rows are a zp::model");
+    static_assert(stage::loose.size == 2 && stage::loose.nodes[1].op->has_codes,
+                  "static_layer<Layer, Input, ...>: Layer must be one row that has an int8 form, such as "
+                  "zp::conv2d<\"name\", options>; more rows are a zp::model");
     using form = form_at<stage, 1>;
+    static constexpr bool multiplies = stage::loose.nodes[1].op->multiplies;
+    static constexpr bool fits = stage::loose.error.broken == rule::none && Input.size() > 0;
+    static constexpr bool has_form =
+        fits && (!multiplies || stage::loose.nodes[1].by.algorithm != conv2d_algorithm::automatic);
     static constexpr graph<2> lowered = [] {
         graph<2> g = stage::loose;
-        if (g.nodes[1].by.algorithm != conv2d_algorithm::automatic)
-            g.nodes[1].at.parameter_bytes = detail::parameter_bytes_of<form>(g.view(1));
+        if (has_form) g.nodes[1].at.parameter_bytes = detail::parameter_bytes_of<form>(g.view(1));
         for (node& n : g.nodes) n.rules = nullptr;
         return g;
     }();
     static constexpr const node& row = lowered.nodes[1];
-    static constexpr bool fits = lowered.error.broken == rule::none && Input.size() > 0;
     static_assert(fits,
                   "static_layer<Layer, Input, ...>, quantized_conv2d and others: these options do not fit the "
                   "input: check that out_channels is set, that groups divides both channel counts, and that the "
                   "kernel is no larger than the padded input; of a transposed convolution, that output_padding "
                   "is smaller than stride or dilation, and that padding leaves something of the output");
-    static_assert(!fits || row.by.algorithm != conv2d_algorithm::automatic,
+    static_assert(!fits || has_form,
                   "static_layer<Layer, Input, Activation, Policy>, quantized_conv2d<Input, Options, Activation, "
                   "Policy>: the algorithm that Policy names cannot compute this window and these groups: name another "
                   "in zp::fused_policy, or take zp::balanced, zp::fastest or zp::smallest, which choose among those "
                   "that can");
-    static_assert(!fits || !sums_overflow(row, lowered.nodes[0].out),
+    static_assert(!fits || !multiplies || !sums_overflow(row, lowered.nodes[0].out),
                   "static_layer<Layer, Input, ...>, quantized_conv2d and others: an int32 accumulator can overflow at "
                   "this depth: split the input channels, or take narrower dtypes");
 
@@ -133,23 +146,46 @@ public:
     struct workspace {
         alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];
     };
+    static constexpr int state_bytes = row.at.state_bytes;
+    /// What a row with a state left: zeros at the beginning of a sequence.
+    struct state {
+        alignas(buffer_alignment) std::byte bytes[state_bytes == 0 ? 1 : state_bytes]{};
+    };
 
     /// `weights` as PyTorch has them: out_channels x in_channels/groups x height x width floats, of transposed convolutions
-    /// in_channels x out_channels/groups x height x width. `bias`: one an output channel, or none at all. Raises shape_error
-    /// for other counts, and what observers and quantize_bias raise.
+    /// in_channels x out_channels/groups x height x width. `bias`: one an output channel, or none at all. Raises what the
+    /// constructor below raises.
     static_layer(std::span<const float> weights, std::span<const float> bias, const qparams& input,
                  const qparams& output)
+        : static_layer({weights, bias}, input, output) {}
+    /// The parameters of any row, in the order of its parameters_of() and as files have them; a bias may be empty, for zeros.
+    /// Raises shape_error for other counts, calibration_error for parameters that are not finite, value_error for scales and
+    /// zero points that no tensor has, and what quantize_bias raises.
+    static_layer(std::initializer_list<std::span<const float>> parameters, const qparams& input, const qparams& output)
         : parameters_(static_cast<std::size_t>(parameter_bytes)), ranges_{input, output} {
-        check_count(row.name, "weights", static_cast<std::size_t>(row.weights.count), weights.size());
-        if (!bias.empty()) check_count(row.name, "bias", static_cast<std::size_t>(row.weights.channels), bias.size());
-        std::vector<float> ordered(weights.size()), all_bias(bias.begin(), bias.end());
-        all_bias.resize(static_cast<std::size_t>(row.weights.channels));
-        array_from_file(parameters_of(lowered.view(1)).arrays[0], weights.data(), ordered.data());
+        check_range<typename Policy::input>(row.name, "input", input);
+        check_range<typename Policy::output>(row.name, "output", output);
+        const node_view v = lowered.view(1);
+        const parameter_list list = parameters_of(v);
+        check_count(row.name, "arrays of parameters", static_cast<std::size_t>(list.count), parameters.size());
+        std::vector<float> floats(static_cast<std::size_t>(list.offset_of(list.count)));
+        for (int i = 0; i != list.count; ++i) {
+            const parameter_array& array = list.arrays[i];
+            const std::span<const float> values = parameters.begin()[i];
+            if (array.role == parameter_role::bias && values.empty()) continue;
+            const std::string what = array.role == parameter_role::filters ? "weights"
+                                     : array.role == parameter_role::bias  ? "bias"
+                                                                           : std::string("values of ") + array.name;
+            check_count(row.name, what.c_str(), static_cast<std::size_t>(array.size()), values.size());
+            check_finite(row.name, array.name, values);
+            array_from_file(array, values.data(), floats.data() + list.offset_of(i));
+        }
         std::vector<std::string> raised;
-        node_parameters quantized;
-        quantized.matrices.push_back(quantize_filters<typename Policy::weight_quantizer, Arch>(
-            ordered, all_bias, input.scale, Policy::requantization_policy::has_float_bias, row.name, raised));
-        const refusal wrong = form::pack({lowered.view(1), ranges_.data(), parameters_.data()}, quantized);
+        const refusal wrong =
+            form::pack({v, ranges_.data(), parameters_.data()},
+                       quantize_parameters<typename Policy::weight_quantizer, Arch>(
+                           v, v, floats.data(), {input.scale, Policy::requantization_policy::has_float_bias}, row.name,
+                           raised, [](const parameter_array&, std::span<const float>) { return quantized_weights(); }));
         if (wrong.rule != nullptr) raise<value_error>(std::string(row.name) + ": expected " + wrong.rule);
     }
 
@@ -159,23 +195,37 @@ public:
     /// y = layer(x). Raises shape_error or value_error where the extents or the scale and zero point of x or y are not those
     /// that the layer was made for.
     void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y,
-                    workspace& memory) const {
-        check_tensor(row.name, "input", Input, ranges_[0], x);
-        check_tensor(row.name, "output", output_shape, ranges_[1], y);
+                    workspace& memory) const requires(state_bytes == 0) {
+        check(x, y);
         run(x.data(), y.data(), memory);
     }
+    /// The same of a row that has a state.
+    void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y,
+                    state& left, workspace& memory) const requires(state_bytes != 0) {
+        check(x, y);
+        run(x.data(), y.data(), left, memory);
+    }
     /// The same over plain pointers, unchecked.
-    void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept {
-        const context c{lowered.nodes,
-                        parameters_.data(),
-                        ranges_.data(),
-                        memory.bytes,
-                        reinterpret_cast<const float*>(x),
-                        reinterpret_cast<float*>(y)};
-        form::run(row, c);
+    void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept requires(state_bytes == 0) {
+        run(x, y, nullptr, memory);
+    }
+    void run(const input_storage* x, output_storage* y, state& left, workspace& memory) const noexcept
+        requires(state_bytes != 0) {
+        run(x, y, left.bytes, memory);
     }
 
 private:
+    void check(const tensor_view<typename Policy::input>& x,
+               const mutable_tensor_view<typename Policy::output>& y) const {
+        check_tensor(row.name, "input", Input, ranges_[0], x);
+        check_tensor(row.name, "output", output_shape, ranges_[1], y);
+    }
+    void run(const input_storage* x, output_storage* y, std::byte* left, workspace& memory) const noexcept {
+        const context c{lowered.nodes, parameters_.data(), ranges_.data(), memory.bytes, x, reinterpret_cast<float*>(y),
+                        left};
+        form::run(row, c);
+    }
+
     aligned_buffer parameters_;
     std::array<qparams, 2> ranges_;
 };
