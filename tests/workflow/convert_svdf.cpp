@@ -103,8 +103,9 @@ double signal_to_noise(const std::vector<float>& exact, const std::vector<float>
     }
     return 10 * std::log10(signal / noise);
 }
-template <class Config, class Net> auto quantize(const zp::float_model<Net>& model) {
-    return zp::convert(zp::calibrate(zp::prepare<Config>(model), made_up::inputs<Net>(6, 1)));
+template <class Config, class Net>
+auto quantize(const zp::float_model<Net>& model, float lowest = -1, float highest = 1) {
+    return zp::convert(zp::calibrate(zp::prepare<Config>(model), made_up::inputs<Net>(6, 1, lowest, highest)));
 }
 
 /// The model is the row alone between a quantize and a dequantize.
@@ -167,8 +168,10 @@ TEST_CASE("convert svdf: floats are the formula, whole and step by step") {
 
 TEST_CASE("convert svdf: int8 models have the integers of the row alone, the scale of the state being its bound") {
     const auto model = parameters().network<bound_net>();
-    const auto of_unsigned = quantize<unsigned_config>(model);
-    compare_with_row_alone<zp::quint8, zp::nearest_even>(of_unsigned, bound_of(of_unsigned, 0, 255));
+    for (const float lowest : {-2.0f, -0.25f}) {  // the largest sum is below zero for one, above it for the other
+        const auto of_unsigned = quantize<unsigned_config>(model, lowest, lowest + 2.25f);
+        compare_with_row_alone<zp::quint8, zp::nearest_even>(of_unsigned, bound_of(of_unsigned, 0, 255));
+    }
     const auto of_fixed_point = quantize<fixed_point_config>(model);
     compare_with_row_alone<zp::qint8, zp::fixed_point_double_rounding>(of_fixed_point,
                                                                        bound_of(of_fixed_point, -128, 127));
