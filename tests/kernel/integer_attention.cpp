@@ -32,6 +32,12 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
                       [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); });
 }
 
+/// Of rows of queries, keys and values side by side.
+kernel::attention_rows side_by_side(const std::vector<float>& x, const extents& e) {
+    const std::ptrdiff_t model = std::ptrdiff_t{e.heads} * e.depth;
+    return {x.data(), x.data() + model, x.data() + 2 * model, 3 * model};
+}
+
 void check(const extents& e, const std::vector<float>& x) {
     std::vector<float> expected(e.values());
     kernel::reference::integer_attention(x.data(), static_cast<std::size_t>(e.rows), static_cast<std::size_t>(e.heads),
@@ -46,7 +52,7 @@ void check(const extents& e, const std::vector<float>& x) {
         zp::aligned_buffer scratch(plan.bytes);
         std::fill_n(reinterpret_cast<std::uint8_t*>(scratch.data()), plan.bytes, std::uint8_t{0xc9});
         std::vector<float> y(e.values() + 1, -7.0f);
-        kernel::integer_attention<Arch>(plan, x.data(), y.data(), scratch.data());
+        kernel::integer_attention<Arch>(plan, side_by_side(x, e), y.data(), scratch.data());
         CHECK(y.back() == -7.0f);
         y.pop_back();
         CHECK(same(y, expected));
@@ -65,6 +71,23 @@ TEST_CASE("integer_attention: the bits of the definition") {
         const float reach = next.real(0.1f, 8);
         check(e, arrays::reals(3 * e.values(), static_cast<std::uint64_t>(problem), -reach, reach));
     }
+}
+
+TEST_CASE("integer_attention: queries, keys and values apart are those side by side") {
+    const extents e{37, 3, 12};
+    const auto x = arrays::reals(3 * e.values(), 11, -3, 3);
+    const std::size_t model = 36;
+    std::vector<float> apart[3];
+    for (std::size_t row = 0; row != 37; ++row)
+        for (std::size_t part = 0; part != 3; ++part)
+            for (std::size_t c = 0; c != model; ++c) apart[part].push_back(x[(3 * row + part) * model + c]);
+    const kernel::integer_attention_plan<zp::default_architecture> plan(e.rows, e.heads, e.depth);
+    zp::aligned_buffer scratch(plan.bytes);
+    std::vector<float> y(e.values()), expected(e.values());
+    kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, e), expected.data(), scratch.data());
+    kernel::integer_attention<zp::default_architecture>(plan, {apart[0].data(), apart[1].data(), apart[2].data(), 36},
+                                                        y.data(), scratch.data());
+    CHECK(same(y, expected));
 }
 
 TEST_CASE("integer_attention: extreme and undefined values") {
@@ -88,7 +111,7 @@ TEST_CASE("integer_attention: extreme and undefined values") {
         const kernel::integer_attention_plan<zp::default_architecture> plan(e.rows, e.heads, e.depth);
         zp::aligned_buffer scratch(plan.bytes);
         std::vector<float> y(e.values());
-        kernel::integer_attention<zp::default_architecture>(plan, x.data(), y.data(), scratch.data());
+        kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, e), y.data(), scratch.data());
         return std::count_if(y.begin(), y.end(), [](float v) { return std::isnan(v); });
     };
     CHECK(undefined(usual) == 0);
@@ -117,7 +140,7 @@ TEST_CASE("integer_attention: near softmax in double") {
     const kernel::integer_attention_plan<zp::default_architecture> plan(48, 2, 16);
     zp::aligned_buffer scratch(plan.bytes);
     std::vector<float> y(rows * model);
-    kernel::integer_attention<zp::default_architecture>(plan, x.data(), y.data(), scratch.data());
+    kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, e), y.data(), scratch.data());
     double signal = 0, error = 0;
     for (std::size_t i = 0; i != rows; ++i)
         for (std::size_t c = 0; c != model; ++c) {

@@ -120,6 +120,7 @@ template <class View> std::string operation_text(const View& v) {
             bits = coding.bits();
     if (bits != 0) text += " of " + std::to_string(bits) + " bits";
     if (n.fused.adds_input_1) text += " + add";
+    if (n.fused.function != nullptr) text += " + " + std::string(n.fused.function->name);
     if (n.fused.lut != nullptr) text += " + " + operator_text(*n.fused.lut, n.fused);
     else if (n.fused.clamp != nullptr && n.fused.clamp != n.op) text += " + " + operator_text(*n.fused.clamp, n.fused);
     return text;

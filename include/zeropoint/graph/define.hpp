@@ -152,6 +152,7 @@ template <class Operator> constexpr operator_rules make_rules(const operator_for
         rules.derive = [](const node_view&, const qparams& x) { return Operator::derive(x); };
     if constexpr (requires(const node_view& v) { Operator::macs(v); })
         rules.macs = [](const node_view& v) -> std::int64_t { return Operator::macs(v); };
+    if constexpr (requires { &Operator::contract; }) rules.contract = &Operator::contract;
     return rules;
 }
 

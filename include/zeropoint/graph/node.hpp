@@ -59,8 +59,11 @@ struct epilogue {
     short lut_qparams_id = -1;                     // the range in front of it,
     std::int8_t lut_bits = 8;                      // and how many bits choose its entry: see operators/fused_table.hpp
     bool adds_input_1 = false;                     // a residual
+    const operator_info* function = nullptr;       // over floats, behind a dynamic product: see float_epilogue
 
-    constexpr bool is_empty() const { return clamp == nullptr && lut == nullptr && !adds_input_1; }
+    constexpr bool is_empty() const {
+        return clamp == nullptr && lut == nullptr && !adds_input_1 && function == nullptr;
+    }
 };
 
 /// Parameters that are a part of tensors "name_weight" and "name_bias": which, and of how many. See linear_part.

@@ -8,6 +8,7 @@
 
 #include <zeropoint/graph/node.hpp>
 #include <zeropoint/graph/parameters.hpp>
+#include <zeropoint/kernel/float_epilogue.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
 namespace zp {
@@ -69,7 +70,8 @@ enum class filter_kernels : std::uint8_t { none, conv2d, conv3d, conv_transpose2
 /// A function of one value: of sigmoid, tanh, hardswish and leaky_relu nodes, and of any that the user gives. Made from a
 /// callable type: see operators/function.hpp.
 struct scalar_function {
-    std::span<const float> constants;  // what tells it from others of its name
+    std::span<const float> constants;                // what tells it from others of its name
+    float_epilogue epilogue = float_epilogue::none;  // as which a dynamic product computes it, where it can
 };
 
 /// y = (x - mean[channel]) / deviation[channel], which a convolution behind it can take into its weights. Where the
@@ -149,9 +151,10 @@ struct operator_info {
     bool has_dynamic = false;      // a form with int8 weights over floats, which it quantizes
     bool has_weight_only = false;  // a form with int8 weights over floats, which are multiplied as floats
     bool keeps_codes =
-        false;             // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
-                           // with a scale a row whatever the qconfig says of weights, tables in the output's codes
-    int state_values = 0;  // of a recurrent operator: what a step gives, in one direction
+        false;                // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
+                              // with a scale a row whatever the qconfig says of weights, tables in the output's codes
+    bool any_length = false;  // of a sequence: its output has as many columns as its input, whatever their number
+    int state_values = 0;     // of a recurrent operator: what a step gives, in one direction
     const scalar_function* function = nullptr;
     const channel_map_of* map = nullptr;
     const kernel::pad_sides* zeros = nullptr;
@@ -194,6 +197,9 @@ struct operator_rules {
     double (*value)(double x, float parameter) = nullptr;  // of a function, for tables; null: the identity
     const tap_sums_rule* tap_sums = nullptr;               // of filters
     const operator_forms* forms = nullptr;                 // where forms_of has none for its kind
+    /// Where node i is the last of several that are one operator together: that operator's node, with what the first of them
+    /// read as inputs. Else false.
+    bool (*contract)(const node* nodes, int i, node& whole) = nullptr;
 };
 
 constexpr bool keeps_qparams(const node& n) { return n.op->range == qparams_source::of_input; }

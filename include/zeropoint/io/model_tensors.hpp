@@ -123,9 +123,14 @@ inline constexpr file_contents contents_of = [] {
     return all;
 }();
 
-/// With `lut_bits`, what it would be with fused tables of 2^lut_bits entries.
+/// With `lut_bits`, what it would be with fused tables of 2^lut_bits entries. Of stages with `written`, that of those nodes.
 template <class Stage> std::string signature_of_stage(int lut_bits) {
-    return signature_text(signature_of(Stage::table, Stage::arithmetic, lut_bits));
+    if constexpr (requires { Stage::written; }) {
+        constexpr std::uint64_t signature = signature_of(Stage::written, Stage::arithmetic);
+        return signature_text(signature);
+    } else {
+        return signature_text(signature_of(Stage::table, Stage::arithmetic, lut_bits));
+    }
 }
 
 }  // namespace detail

@@ -5,6 +5,8 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/float_epilogue.hpp>
+#include <zeropoint/kernel/float_functions.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
 
 namespace zp {
@@ -84,9 +86,10 @@ struct silu : vectorized {
 /// x * (1 + erf(x / sqrt(2))) / 2
 struct gelu : vectorized {
     static constexpr const char* kind = "gelu";
+    static constexpr float_epilogue epilogue = float_epilogue::gelu;
     template <class Number> Number operator()(const Number& x) const {
-        const Number root_of_half = constant<Number>(0.70710678118654752440);
-        return x * Number(0.5f) * (Number(1.0f) + xsimd::erf(x * root_of_half));
+        if constexpr (std::is_same_v<Number, double>) return x * 0.5 * (1.0 + std::erf(x * 0.70710678118654752440));
+        else return bounded_gelu(x);
     }
 };
 

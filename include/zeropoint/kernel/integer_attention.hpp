@@ -36,6 +36,12 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
+/// Queries, keys and values, a row of each `pitch` floats behind the one before.
+struct attention_rows {
+    const float *queries, *keys, *values;
+    std::ptrdiff_t pitch;
+};
+
 /// One call of integer_attention(): its plan and its scratch.
 template <class Arch> class integer_attention_call {
     using plan_type = integer_attention_plan<Arch>;
@@ -86,10 +92,9 @@ template <class Arch> class integer_attention_call {
     }
 
     /// A row of queries and keys, and what its values add to the magnitudes of columns. Gives whether the key is usable.
-    bool quantize_row(const float* q, int row, value* key_row) const {
+    bool quantize_row(const float* q, const float* k, const float* v, int row, value* key_row) const {
         const plan_type& p = plan_;
         const auto model = static_cast<std::size_t>(p.model);
-        const float *k = q + p.model, *v = k + p.model;
         const float query_scale = symmetric_scale(largest_magnitude<Arch>(q, model));
         const float key_scale = symmetric_scale(largest_magnitude<Arch>(k, model));
         widen_magnitudes<Arch>(v, model, at<std::int32_t>(p.magnitudes));
@@ -136,9 +141,8 @@ template <class Arch> class integer_attention_call {
     }
 
     /// Values of rows [row, row + format::depth) into the panels of all heads.
-    void pack_values(const float* v, int row, bool are_finite) const {
+    void pack_values(const float* v, std::ptrdiff_t pitch, int row, bool are_finite) const {
         const plan_type& p = plan_;
-        const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
         const float* inverses = at<const float>(p.value_inverses);
         const float* from[4] = {};
         for (int i = 0; i != format::depth; ++i) from[i] = row + i < p.rows ? v + (row + i) * pitch : nullptr;
@@ -215,10 +219,9 @@ public:
     integer_attention_call(const plan_type& plan, std::byte* scratch) : plan_(plan), scratch_(scratch) {}
 
     /// Codes and scales of all rows; all queries undefined where a key is.
-    void quantize(const float* x) const {
+    void quantize(const attention_rows& x) const {
         const plan_type& p = plan_;
         const int rows = p.rows;
-        const std::ptrdiff_t pitch = 3 * std::ptrdiff_t{p.model};
         const auto model = static_cast<std::size_t>(p.model);
         auto* query_factors = at<float>(p.query_factors);
         auto* magnitudes = at<std::int32_t>(p.magnitudes);
@@ -230,7 +233,9 @@ public:
             value* key_row = at<value>(p.key_rows);
             for (int row = panel * width; row != (panel + 1) * width; ++row, key_row += p.row_pitch) {
                 if (row < rows) {
-                    keys_are_usable = quantize_row(x + row * pitch, row, key_row) && keys_are_usable;
+                    keys_are_usable = quantize_row(x.queries + row * x.pitch, x.keys + row * x.pitch,
+                                                   x.values + row * x.pitch, row, key_row) &&
+                                      keys_are_usable;
                 } else {
                     std::fill_n(key_row, p.heads * p.length, value{0});
                     at<float>(p.key_scales)[row] = 0;
@@ -244,7 +249,7 @@ public:
         auto* value_scales = at<float>(p.value_scales);
         auto* inverses = at<float>(p.value_inverses);
         const bool are_finite = symmetric_scales<Arch>(magnitudes, model, value_scales, inverses);
-        for (int row = 0; row < rows; row += format::depth) pack_values(x + 2 * p.model, row, are_finite);
+        for (int row = 0; row < rows; row += format::depth) pack_values(x.values, x.pitch, row, are_finite);
         for (int panel = 0; panel != p.heads * p.value_panels; ++panel)
             put_bias(at<value>(p.values) + panel * p.value_panel, p.row_length, is_signed,
                      at<std::int32_t>(p.value_bias) + panel * width);
@@ -290,12 +295,12 @@ public:
     }
 };
 
-/// y[rows][model] = the mean of values by softmax of scaled scores, head by head, for x[rows][3 * model] of queries, keys and
-/// values, as the top of this file and reference::integer_attention say. A query that is not finite makes its row of y NaN,
-/// a key, or one whose scale is above largest_key_scale, all of y, a value its column. `plan` is for these rows; `scratch` has
-/// plan.bytes bytes, 64-byte aligned; those of more rows are enough for fewer.
+/// y[rows][model] = the mean of values by softmax of scaled scores, head by head, as the top of this file and
+/// reference::integer_attention say; x.queries, x.keys and x.values are rows x model each. A query that is not finite makes its
+/// row of y NaN, a key, or one whose scale is above largest_key_scale, all of y, a value its column. `plan` is for these rows;
+/// `scratch` has plan.bytes bytes, 64-byte aligned; those of more rows are enough for fewer.
 template <class Arch>
-void integer_attention(const integer_attention_plan<Arch>& plan, const float* x, float* y,
+void integer_attention(const integer_attention_plan<Arch>& plan, const attention_rows& x, float* y,
                        std::byte* scratch) noexcept {
     const integer_attention_call<Arch> call(plan, scratch);
     call.quantize(x);

@@ -39,6 +39,16 @@ struct relu_of_it {
     }
 };
 
+/// min(max(value, lowest), highest), and lowest for NaN, as kernel::clamp has it.
+struct bounded_by {
+    float lowest, highest;
+    template <class Number> [[gnu::always_inline]] Number operator()(const Number& value) const noexcept {
+        const Number low(lowest), high(highest);
+        const Number raised = choose_number(low < value, value, low);
+        return choose_number(raised < high, raised, high);
+    }
+};
+
 /// rows[i] + value, where `rows` lie as the output does.
 struct added_to {
     const float* rows = nullptr;

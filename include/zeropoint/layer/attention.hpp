@@ -60,7 +60,9 @@ template <int Heads, int Depth, int MostRows, class Arch> struct integer_attenti
         alignas(buffer_alignment) std::byte bytes[kernel::integer_attention_plan<Arch>(MostRows, Heads, Depth).bytes];
     };
     static void run(const float* x, int rows, float* y, workspace& memory) noexcept {
-        kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(rows, Heads, Depth), x, y, memory.bytes);
+        constexpr int model = Heads * Depth;
+        kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(rows, Heads, Depth),
+                                        {x, x + model, x + 2 * model, 3 * model}, y, memory.bytes);
     }
 };
 

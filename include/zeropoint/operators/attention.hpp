@@ -11,6 +11,7 @@
 
 #include <zeropoint/kernel/float_elementwise.hpp>
 #include <zeropoint/operators/add.hpp>
+#include <zeropoint/operators/attention_products.hpp>
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/linear.hpp>
@@ -40,6 +41,9 @@ template <int Heads> struct split_heads : rearrangement<split_heads<Heads>> {
 /// And back.
 struct merge_heads : rearrangement<merge_heads> {
     static constexpr const char* kind = "merge_heads";
+    static constexpr bool contract(const node* nodes, int i, node& whole) {
+        return contract_attention(nodes, i, whole);
+    }
     static constexpr shape output_shape(shape x) { return {1, x.width, x.height * x.channels}; }
     static constexpr kernel::box_copy copy(const shape& x) {
         const int width = x.channels, all = x.height * width;

@@ -63,6 +63,7 @@ template <class F>
 inline constexpr scalar_function function_of = [] {
     scalar_function f{};
     if constexpr (requires { F::constants; }) f.constants = F::constants;
+    if constexpr (requires { F::epilogue; }) f.epilogue = F::epilogue;
     return f;
 }();
 

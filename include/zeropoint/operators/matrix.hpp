@@ -20,9 +20,10 @@ struct matrix_key {
     conv2d_algorithm algorithm = conv2d_algorithm::automatic;
     bool is_connected = false;
     bool residual = false;
-    int weight_only_bits = 0;                       // of a code, of weights alone
-    bool int16_panels = false, fine_table = false;  // of what is small:
-    kernel::linear_extents small{};                 // extents that code is generated for; rows = 0 elsewhere
+    int weight_only_bits = 0;                        // of a code, of weights alone
+    float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
+    bool int16_panels = false, fine_table = false;   // of what is small:
+    kernel::linear_extents small{};                  // extents that code is generated for; rows = 0 elsewhere
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {
@@ -39,6 +40,7 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
     key.products = scalar_type::int8;
     if (n.is_dynamic()) {
         key.is_connected = n.op->is_connected;
+        if (key.is_connected) key.epilogue = epilogue_of(n);
         if (is_small_dynamic(v)) {
             key.small = extents_of_linear(v);
             key.int16_panels = n.weights.packed_int16;

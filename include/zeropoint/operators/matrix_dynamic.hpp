@@ -21,6 +21,19 @@ namespace operators {
 constexpr kernel::linear_extents extents_of_linear(const node_view& v) {
     return {v.y_shape().width, v.n.weights.count / v.n.weights.channels, v.n.weights.channels};
 }
+/// What a node of whole vectors does to its floats.
+constexpr float_epilogue epilogue_of(const node& n) {
+    if (n.fused.adds_input_1) return float_epilogue::addend;
+    if (n.fused.function != nullptr) return n.fused.function->function->epilogue;
+    return n.fused.clamp != nullptr ? float_epilogue::bounds : float_epilogue::none;
+}
+/// The same as kernels take it.
+template <float_epilogue Epilogue> auto epilogue_of([[maybe_unused]] const node& n, [[maybe_unused]] const context& c) {
+    if constexpr (Epilogue == float_epilogue::addend) return kernel::added_to{c.in<float>(n, 1)};
+    else if constexpr (Epilogue == float_epilogue::gelu) return kernel::gelu_of_it{};
+    else if constexpr (Epilogue == float_epilogue::bounds) return kernel::bounded_by{n.fused.lowest, n.fused.highest};
+    else return kernel::as_it_is{};
+}
 /// Whether code is generated for its extents.
 constexpr bool is_small_dynamic(const node_view& v) {
     return v.n.op->is_connected && v.y_shape().width == 1 && !v.n.weights.affine && extents_of_linear(v).are_small();
@@ -136,14 +149,18 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
                                                kernel::dynamic_conv2d_limits, typename Policy::choose_image_range{},
                                                codes)};
             kernels::run(v, codes, kernel::dynamic_conv2d_codes, block, epilogue, y, scratch + codes_bytes(v));
-        } else if constexpr (Key.small.rows != 0) {
+        } else if constexpr (Key.small.rows != 0 && Key.epilogue != float_epilogue::addend) {
             kernel::small_dynamic_linear<Arch, input_storage, Key.small.depth, Key.small.channels, Key.int16_panels>(
                 x, Policy::limits, typename Policy::choose_range{}, block, y, scratch);
+            if constexpr (Key.epilogue != float_epilogue::none)
+                kernel::apply_after<Arch>(epilogue_of<Key.epilogue>(n, c), y,
+                                          static_cast<std::size_t>(v.y_shape().size()));
         } else {
             kernel::dynamic_linear<Arch, input_storage, Policy::is_per_row>(
-                layout(v), x, v.y_shape().width, Policy::limits, typename Policy::choose_range{}, block, y, scratch);
+                layout(v), x, v.y_shape().width, Policy::limits, typename Policy::choose_range{}, block, y, scratch,
+                epilogue_of<Key.epilogue>(n, c));
         }
-        if (n.fused.clamp != nullptr)
+        if (!Key.is_connected && n.fused.clamp != nullptr)
             kernel::clamp<Arch>(y, static_cast<std::size_t>(v.y_shape().size()), n.fused.lowest, n.fused.highest, y);
     }
 

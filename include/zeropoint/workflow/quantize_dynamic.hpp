@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/operators/matrix_dynamic.hpp>
 #include <zeropoint/operators/matrix_weight_only.hpp>
 #include <zeropoint/operators/quantize_table.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
+#include <zeropoint/pass/contract.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -28,8 +29,10 @@ struct default_cost_rule {
     static constexpr const char* why_float(const node_view& v) {
         const operator_info& op = *v.n.op;
         if (op.state_values != 0 && op.state_values < 32) return "stays float32: fewer than 32 values of state";
-        if (op.multiplies && macs_of(v) / v.y_shape().size() < 32)
+        const bool has_weights = v.n.weights.count != 0;
+        if ((op.multiplies || !has_weights) && macs_of(v) / v.y_shape().size() < 32)
             return "stays float32: fewer than 32 products an output";
+        if (!has_weights) return nullptr;
         if (op.multiplies && v.y_shape().channels < 16) return "stays float32: fewer than 16 outputs";
         return v.n.weights.count < 4096 ? "stays float32: fewer than 4096 weights" : nullptr;
     }
@@ -91,14 +94,14 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
     static constexpr bool weights_alone = quantizes_groups<typename policy::weight_quantizer>;
     using policies = stage_policies<void, std::conditional_t<weights_alone, void, policy>,
                                     std::conditional_t<weights_alone, policy, void>>;
-    static_assert(sizeof(verdict<source<Net>>) != 0 &&
-                  sizeof(names_of_qconfig<Net, Config, Arch, detail::entries_of<Config, typename Config::options>>) !=
-                      0);
+    using entries = detail::entries_of<Config, typename Config::options>;
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch, entries>) != 0);
     static constexpr const char* arithmetic = weights_alone        ? "weight only"
                                               : policy::is_per_row ? "dynamic per row"
                                                                    : "dynamic per tensor";
     static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
-    static constexpr auto loose = [] {
+    /// Node by node what the float network has: files are signed by these.
+    static constexpr auto written = [] {
         auto g = fused_nodes<Net, Arch>::loose;
         for (int i = 0; i != g.size; ++i) {
             node& n = g.nodes[i];
@@ -112,6 +115,18 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
         }
         return g;
     }();
+    /// Nodes that are an operator with products together, where the policy has a form of it in int8.
+    static constexpr auto wide = merge_epilogues(
+        contract_nodes(written, [](const graph<written.size>& g, int last, node& whole, const auto& inner) {
+            if (!has_int8_attention<policy>) return false;
+            for (int i = 0; i != last; ++i)
+                if (inner[i] && entries::choose(g.nodes[i]) < 0) return false;
+            whole.from.self = static_cast<short>(last);
+            if (why_float({g.nodes, whole}) != nullptr) return false;
+            if constexpr (!weights_alone) operators::make_dynamic<policy, Arch>(g.nodes, whole);
+            return true;
+        }));
+    static constexpr auto loose = shrink<wide.size>(wide);
 };
 
 template <class Net, class Config, class Arch = default_architecture>

@@ -1,0 +1,147 @@
+// Attention between its projections as one node: what permutations, two products and a softmax are together.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/attention.hpp>
+#include <zeropoint/kernel/integer_attention.hpp>
+#include <zeropoint/operators/matmul.hpp>
+#include <zeropoint/operators/mul_scalar.hpp>
+#include <zeropoint/operators/permute.hpp>
+#include <zeropoint/operators/softmax.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace op {
+inline constexpr operator_kind attention{"attention"};
+}
+namespace operators {
+
+/// softmax(Q K^T / sqrt(depth)) V of every head, for queries, keys and values of 1 x length x heads * depth each.
+inline constexpr const char* attention_options[] = {"heads"};
+inline constexpr operator_info attention_info = [] {
+    operator_info info;
+    info.kind = &op::attention;
+    info.name = op::attention.name;
+    info.option_names = attention_options;
+    info.has_dynamic = info.any_length = true;
+    return info;
+}();
+inline constexpr operator_rules attention_rules = [] {
+    operator_rules rules;
+    rules.macs = [](const node_view& v) -> std::int64_t {
+        return std::int64_t{2} * v.y_shape().size() * v.y_shape().width;
+    };
+    return rules;
+}();
+
+/// The extents of a node's attention.
+struct attention_extents {
+    int rows, heads, depth, model;
+    constexpr explicit attention_extents(const node_view& v)
+        : rows(v.y_shape().width),
+          heads(v.n.options[0]),
+          depth(v.y_shape().channels / heads),
+          model(v.y_shape().channels) {}
+};
+
+/// In float, an order of sums that depends on no row beyond those there are.
+template <class Arch> struct float_attention {
+    static constexpr int scratch_bytes(const node_view& v) {
+        const attention_extents e(v);
+        return keys_bytes(e) + static_cast<int>(sizeof(float)) * kernel::attention_block * kernel::padded_rows(e.rows);
+    }
+    static void run(const node& n, const context& c) noexcept {
+        const attention_extents e(c.view(n));
+        const float *queries = c.in<float>(n, 0), *keys = c.in<float>(n, 1), *values = c.in<float>(n, 2);
+        float* y = c.out<float>(n);
+        auto* scratch = c.scratch<std::byte>(n);
+        const float scale = 1.0f / std::sqrt(static_cast<float>(e.depth));
+        for (int first = 0; first != e.model; first += e.depth)
+            kernel::attention_head<Arch>(queries + first, keys + first, values + first, e.model, e.rows, e.depth, scale,
+                                         reinterpret_cast<float*>(scratch),
+                                         reinterpret_cast<float*>(scratch + keys_bytes(e)), y + first, e.model);
+    }
+
+private:
+    static constexpr int keys_bytes(const attention_extents& e) {
+        const int floats = e.depth * kernel::padded_rows(e.rows);
+        return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(floats)));
+    }
+};
+/// With codes of its own for both products: see kernel/integer_attention.hpp.
+template <class Arch> struct integer_attention {
+    static constexpr int scratch_bytes(const node_view& v) {
+        const attention_extents e(v);
+        return static_cast<int>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth).bytes);
+    }
+    static void run(const node& n, const context& c) noexcept {
+        const attention_extents e(c.view(n));
+        kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth),
+                                        {c.in<float>(n, 0), c.in<float>(n, 1), c.in<float>(n, 2), e.model},
+                                        c.out<float>(n), c.scratch<std::byte>(n));
+    }
+};
+
+}  // namespace operators
+
+template <> struct forms_of<op::attention> {
+    static constexpr bool is_keyed = true;
+    static constexpr bool key(const node_view& v) { return v.n.is_dynamic(); }
+    template <bool IsDynamic, class Arch, class>
+    using form = std::conditional_t<IsDynamic, operators::integer_attention<Arch>, operators::float_attention<Arch>>;
+};
+
+namespace operators {
+
+/// merge_heads(softmax(split_heads(Q) split_heads(K)^T / sqrt(depth)) split_heads(V)), where the division may be of Q or of
+/// the product. `last` merges the heads.
+constexpr bool contract_attention(const node* nodes, int last, node& whole) {
+    const auto input = [&](const node& n, int k) -> const node& { return nodes[n.inputs[k]]; };
+    const auto is = [](const node& n, const operator_info& info) { return n.op == &info && n.fused.is_empty(); };
+    const auto is_named = [](const node& n, const char* name) { return std::string_view(n.op->name) == name; };
+    const node& weighted = input(nodes[last], 0);
+    if (!is(weighted, info_of<matmul<false>, op::matmul>)) return false;
+    const node& probabilities = input(weighted, 0);
+    if (!is(probabilities, info_of<softmax, op::softmax>)) return false;
+    const int depth = weighted.out.extents.channels;
+    int divisions = 0;
+    // Whether a node divides by the root of the depth: a factor that is that but for its rounding.
+    const auto divides = [&](const node& n) {
+        if (is_named(n, "divide_by_root")) return ++divisions, true;
+        if (n.op->kind != &op::mul_scalar) return false;
+        const double factor = static_cast<double>(n.op->options[0]) / static_cast<double>(n.op->options[1]);
+        const double error = factor * factor * depth - 1;
+        return ++divisions, -1e-6 < error && error < 1e-6;
+    };
+    const node* scores = &input(probabilities, 0);
+    if (divides(*scores)) scores = &input(*scores, 0);
+    if (!is(*scores, info_of<matmul<true>, op::matmul>)) return false;
+    const node* heads[] = {&input(*scores, 0), &input(*scores, 1), &input(weighted, 1)};
+    if (divides(*heads[0])) heads[0] = &input(*heads[0], 0);
+    if (divisions != 1) return false;
+    whole = {};
+    for (const node* part : heads) {
+        if (!is_named(*part, "split_heads") || part->out.extents != weighted.out.extents) return false;
+        whole.inputs[whole.input_count++] = part->inputs[0];
+    }
+    const node& n = nodes[last];
+    whole.op = &attention_info;
+    whole.rules = &attention_rules;
+    whole.options[0] = weighted.out.extents.height;
+    whole.out = n.out;
+    whole.name = n.name;
+    whole.config = n.config;
+    whole.from = n.from;
+    whole.flags = n.flags;
+    return n.out.extents.width <= kernel::largest_attention && depth <= kernel::largest_attention;
+}
+
+}  // namespace operators
+}  // namespace v0
+}  // namespace zp
