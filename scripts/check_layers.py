@@ -9,7 +9,7 @@ import sys
 
 BELOW_GRAPH = {"core", "scheme", "kernel", "observe"}
 BELOW_OPERATORS = BELOW_GRAPH | {"graph"}
-BELOW_MODEL = BELOW_OPERATORS | {"operators", "pass", "layer"}
+BELOW_MODEL = BELOW_OPERATORS | {"operators", "pass"}
 BELOW_WORKFLOW = BELOW_MODEL | {"model"}
 MAY_SEE = {
     "core": set(),
@@ -19,8 +19,8 @@ MAY_SEE = {
     "graph": BELOW_GRAPH,
     "operators": BELOW_OPERATORS,
     "pass": BELOW_OPERATORS,
-    "layer": BELOW_OPERATORS | {"operators"},
-    "model": BELOW_MODEL,
+        "model": BELOW_MODEL,
+    "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
     "analysis": BELOW_WORKFLOW | {"workflow"},

@@ -140,7 +140,7 @@ TEST_CASE("integer_attention: near softmax in double") {
     const kernel::integer_attention_plan<zp::default_architecture> plan(48, 2, 16);
     zp::aligned_buffer scratch(plan.bytes);
     std::vector<float> y(rows * model);
-    kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, e), y.data(), scratch.data());
+    kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, {48, 2, 16}), y.data(), scratch.data());
     double signal = 0, error = 0;
     for (std::size_t i = 0; i != rows; ++i)
         for (std::size_t c = 0; c != model; ++c) {

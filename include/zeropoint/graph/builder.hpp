@@ -27,6 +27,7 @@ public:
     node* nodes;
     int size = 0;
     diagnostic error{};
+    bool needs_names = true;  // where nodes have parameters, for files
 
     constexpr int input(shape extents);  // operators/input.hpp
     /// So many integers, which embeddings alone read.

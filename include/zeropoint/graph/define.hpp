@@ -221,7 +221,7 @@ constexpr int append_operator(builder& b, std::span<const int> xs, const char* n
             b.fail(rule::flattened_image, value.flattened);
     }
     n.out.flattened = keeps_order ? b.nodes[xs[0]].out.flattened : shape{0, 0, 0};
-    if (n.weights.count != 0 && name[0] == 0) b.fail(rule::name_missing, in.front());
+    if (n.weights.count != 0 && name[0] == 0 && b.needs_names) b.fail(rule::name_missing, in.front());
     return b.append(n);
 }
 

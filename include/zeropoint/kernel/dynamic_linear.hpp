@@ -182,6 +182,11 @@ template <class Arch> struct dynamic_linear_scratch {
         : ranges(align_up(static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.in.channels))),
           product(ranges + align_up(static_cast<std::size_t>(rows) * sizeof(dynamic_range))),
           bytes(product + implicit_gemm_plan<Arch>(g).scratch_bytes) {}
+
+    /// What so many rows or fewer need: fewer can need more, where they are one band and not two.
+    static constexpr std::size_t bytes_of_most(const conv2d_geometry& g, int rows) {
+        return dynamic_linear_scratch(g, rows).product + implicit_gemm_plan<Arch>::of_most_rows(g).scratch_bytes;
+    }
 };
 
 /// Packs `weights` (channels x depth; their bias is not read), one scale and one float bias a channel.

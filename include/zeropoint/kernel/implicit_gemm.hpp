@@ -28,16 +28,25 @@ template <class Arch> struct implicit_gemm_plan {
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
+        : implicit_gemm_plan(g, band_output_rows(g, staged_layout(g, sizeof(std::int16_t))),
+                             band_output_rows(g, input_layout(g), sizeof(std::uint8_t))) {}
+    /// With the scratch that this many output rows or fewer need.
+    static constexpr implicit_gemm_plan of_most_rows(const conv2d_geometry& g) {
+        return {g, most_band_rows(g, staged_layout(g, sizeof(std::int16_t))),
+                most_band_rows(g, input_layout(g), sizeof(std::uint8_t))};
+    }
+
+private:
+    constexpr implicit_gemm_plan(const conv2d_geometry& g, int rows_of_band, int rows_of_input)
         : words(staged_layout(g, sizeof(std::int16_t))),
           bytes(staged_layout(g, sizeof(std::uint8_t))),
           input(input_layout(g)),
-          band_rows(band_output_rows(g, words)),
-          rows_in_place(band_output_rows(g, input, sizeof(std::uint8_t))),
+          band_rows(rows_of_band),
+          rows_in_place(rows_of_input),
           flips_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
           offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * flips_begin)),
           scratch_bytes(offsets_begin + align_up(sums(g) * sizeof(std::int32_t))) {}
 
-private:
     /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
     constexpr std::size_t sums(const conv2d_geometry& g) const {
         const std::ptrdiff_t lists = quads_saturate<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;

@@ -70,15 +70,21 @@ constexpr band_layout input_layout(const conv2d_geometry& g) {
     return layout;
 }
 
-/// Output rows of one band of elements of `element_size` bytes, all bands being nearly equal. Staged bands of bytes have as
-/// many as those of words.
-constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& layout,
-                               std::ptrdiff_t element_size = sizeof(std::int16_t)) {
+/// The most output rows that a band of elements of `element_size` bytes has, of so many rows or fewer.
+constexpr int most_band_rows(const conv2d_geometry& g, const band_layout& layout,
+                             std::ptrdiff_t element_size = sizeof(std::int16_t)) {
     const std::ptrdiff_t row_bytes = layout.row_pitch * element_size;
     if (layout.rows(g, g.out.height) * row_bytes <= band_bytes) return g.out.height;
     const std::ptrdiff_t fitting = (band_bytes / row_bytes - g.window_height()) / layout.row_stride + 1;
     const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(fitting, (band_pixels + g.out.width - 1) / g.out.width);
-    const int most = static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
+    return static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
+}
+
+/// Output rows of one band of elements of `element_size` bytes, all bands being nearly equal. Staged bands of bytes have as
+/// many as those of words.
+constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& layout,
+                               std::ptrdiff_t element_size = sizeof(std::int16_t)) {
+    const int most = most_band_rows(g, layout, element_size);
     const int bands = (g.out.height + most - 1) / most;
     return (g.out.height + bands - 1) / bands;
 }

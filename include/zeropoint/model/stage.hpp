@@ -40,8 +40,10 @@ template <class Nodes> struct stage : Nodes {
             constexpr auto bytes =
                 detail::for_each_node<detail::form_bytes, size>([]<int Node>() -> detail::form_bytes {
                     constexpr node_view v{Nodes::loose.nodes, Nodes::loose.nodes[Node]};
-                    return {detail::parameter_bytes_of<form_at<Nodes, Node>>(v),
-                            detail::scratch_bytes_of<form_at<Nodes, Node>>(v)};
+                    using form = form_at<Nodes, Node>;
+                    if constexpr (requires { Nodes::template scratch_bytes<form>(v); })
+                        return {detail::parameter_bytes_of<form>(v), Nodes::template scratch_bytes<form>(v)};
+                    else return {detail::parameter_bytes_of<form>(v), detail::scratch_bytes_of<form>(v)};
                 });
             for (int i = 0; i != g.size; ++i) {
                 g.nodes[i].at.parameter_bytes = bytes[static_cast<std::size_t>(i)].parameters;

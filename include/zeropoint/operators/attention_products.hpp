@@ -56,6 +56,7 @@ template <class Arch> struct float_attention {
         const attention_extents e(v);
         return keys_bytes(e) + static_cast<int>(sizeof(float)) * kernel::attention_block * kernel::padded_rows(e.rows);
     }
+    static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
         const float *queries = c.in<float>(n, 0), *keys = c.in<float>(n, 1), *values = c.in<float>(n, 2);
@@ -80,6 +81,7 @@ template <class Arch> struct integer_attention {
         const attention_extents e(v);
         return static_cast<int>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth).bytes);
     }
+    static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
         kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth),

@@ -80,6 +80,12 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
         }
     }
 
+    /// Of so many rows or fewer.
+    static constexpr int most_scratch_bytes(const node_view& v) requires(!is_image && !is_phased) {
+        const int rows = v.y_shape().width;
+        return static_cast<int>(kernel::dynamic_linear_scratch<Arch>::bytes_of_most(layout(v).geometry(rows), rows));
+    }
+
     static refusal pack(const preparation& p, const node_parameters& from) {
         const node& n = p.at.n;
         const array_offsets at = arrays(p.at);

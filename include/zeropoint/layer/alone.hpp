@@ -1,0 +1,305 @@
+// Layers on their own: a network over rows whose number is known when it runs, with a state that is the caller's.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/graph/sequential.hpp>
+#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/layer/float_linear.hpp>
+#include <zeropoint/layer/linear_arguments.hpp>
+#include <zeropoint/model/source.hpp>
+#include <zeropoint/model/stage.hpp>
+#include <zeropoint/model/verdict.hpp>
+#include <zeropoint/operators/dynamic_policy.hpp>
+#include <zeropoint/operators/input.hpp>
+#include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/quantize_parameters.hpp>
+#include <zeropoint/pass/contract.hpp>
+#include <zeropoint/pass/fuse.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+namespace detail {
+
+template <class Policy> inline constexpr bool is_dynamic_policy = requires { Policy::attention; };
+
+/// Layers over MostRows rows of Inputs values as a model, whose layers need no names.
+template <class Layers, int Inputs, int MostRows> struct rows_model {
+    static constexpr int nodes = 1 + nodes_of<Layers>;
+    static constexpr void lower(builder& b) {
+        b.needs_names = false;
+        sequential<Layers>::lower(b, b.input({1, MostRows, Inputs}));
+    }
+};
+
+template <class Layers, int Inputs, class Policy, class Arch, int MostRows> struct alone_nodes {
+    using net = rows_model<Layers, Inputs, MostRows>;
+    using architecture = Arch;
+    using policies = stage_policies<void, Policy>;
+    static_assert(sizeof(verdict<source<net>>) != 0);
+    /// What parameters are read for.
+    static constexpr auto floats = fuse_nodes(source<net>::table);
+
+    static constexpr void choose_products(const node* nodes, node& n) {
+        if constexpr (is_dynamic_policy<Policy>)
+            if (n.op->has_dynamic) operators::make_dynamic<Policy, Arch>(nodes, n);
+    }
+    static constexpr auto wide = [] {
+        auto g = floats;
+        for (int i = 0; i != g.size; ++i) {
+            g.nodes[i].from = {};
+            g.nodes[i].from.self = static_cast<short>(i);
+            choose_products(g.nodes, g.nodes[i]);
+        }
+        g = merge_epilogues(contract_nodes(g, [](const auto& from, int last, node& whole, const auto&) {
+            whole.from.self = static_cast<short>(last);
+            if constexpr (is_dynamic_policy<Policy>)
+                if (Policy::attention == attention_products::int8) choose_products(from.nodes, whole);
+            return true;
+        }));
+        keep_states(g);
+        return g;
+    }();
+    static constexpr auto loose = shrink<wide.size>(wide);
+    template <int N> static constexpr void place(graph<N>& g) { place_states(g); }
+
+    /// Whether a call may have fewer rows: each node gives as many as it reads.
+    static constexpr bool has_any_length = [] {
+        for (int i = 0; i != loose.size; ++i) {
+            const node& n = loose.nodes[i];
+            const bool keeps = n.op->is_input || n.op->any_length || n.op->stream == stream_rule::pointwise ||
+                               n.op->stream == stream_rule::stateful;
+            if (!keeps || n.out.extents.height != 1 || n.out.extents.is_volume() || n.out.extents.width != MostRows)
+                return false;
+        }
+        return true;
+    }();
+    /// Of a node with so many rows, or fewer.
+    template <class Form> static constexpr int scratch_bytes(const node_view& v) {
+        if constexpr (requires { Form::most_scratch_bytes(v); }) {
+            return Form::most_scratch_bytes(v);
+        } else {
+            node nodes[max_inputs + 1] = {};
+            node& n = nodes[v.n.input_count];
+            n = v.n;
+            int most = 0;
+            for (int rows = 1; rows <= MostRows; ++rows) {
+                n.out.extents.width = rows;
+                for (int k = 0; k != n.input_count; ++k) {
+                    if (rows == 1) nodes[k].out = v.x_type(k);
+                    n.inputs[k] = static_cast<short>(k);
+                    nodes[k].out.extents.width = rows;
+                }
+                most = std::max(most, scratch_bytes_of<Form>({nodes, n}));
+            }
+            return most;
+        }
+    }
+};
+
+/// The tensors of a state dict that layers ask for, each once, and the floats that nodes take from them.
+class parameter_source {
+public:
+    template <class Find> void read(const node& n, const parameter_list& list, Find& find, float* block) {
+        for (int i = 0; i != list.count; ++i) {
+            const parameter_array& array = list.arrays[i];
+            float* values = block + list.offset_of(i);
+            if (!array.in_state_dict) {
+                std::fill_n(values, array.size(), array.otherwise);
+                continue;
+            }
+            const bool is_part = n.part.name != nullptr;
+            const std::string prefix = is_part ? std::string(n.part.name) + "_" : std::string(n.name) + ".";
+            const std::string name = (prefix == "." ? std::string() : prefix) + array.name;
+            const bool may_lack =
+                array.role == parameter_role::bias || std::string_view(array.name).starts_with("bias");
+            const std::span<const float> whole = tensor(name, array, n.part.parts, may_lack, find);
+            if (whole.empty()) {
+                std::fill_n(values, array.size(), 0.0f);
+                continue;
+            }
+            const auto size = static_cast<std::size_t>(array.size());
+            array_from_file(array, whole.subspan(static_cast<std::size_t>(n.part.part) * size, size).data(), values);
+        }
+    }
+
+private:
+    template <class Find>
+    std::span<const float> tensor(const std::string& name, const parameter_array& array, int parts, bool may_lack,
+                                  Find& find) {
+        for (const auto& [known, values] : tensors_)
+            if (known == name) return values;
+        const int rows = parts * array.extents[0], columns = array.rank == 1 ? 0 : array.size() / array.extents[0];
+        const std::span<const float> values = find(name, rows, columns, may_lack);
+        if (!values.empty() || !may_lack)
+            check_count("alone", ("values of " + name).c_str(),
+                        static_cast<std::size_t>(parts) * static_cast<std::size_t>(array.size()), values.size());
+        tensors_.emplace_back(name, values);
+        return values;
+    }
+    std::vector<std::pair<std::string, std::span<const float>>> tensors_;
+};
+
+}  // namespace detail
+
+/// Layers of a model over 1 to MostRows rows of Inputs floats, a row of outputs for each: what they are as rows of any model, with
+/// the number of rows a matter of the call. Policy is float_policy or a dynamic_policy.
+///
+///     using layer = zp::alone<zp::linear<"", 64>, 256, zp::dynamic_policy<>, zp::default_architecture, 8>;
+///     const layer linear(weights, bias);            // packs once
+///     layer::workspace memory;
+///     linear(x, y, memory);                         // spans of rows * 256 and rows * 64 floats
+///
+/// Recurrent layers go on from a state of the caller's, zero at the beginning of a sequence:
+///
+///     zp::alone<zp::gru<"", 64>, 40>::state state;
+///     gru(x, state, y, memory);
+template <class Layers, int Inputs, class Policy = dynamic_policy<>, class Arch = default_architecture,
+          int MostRows = 1>
+class alone {
+    using nodes_type = detail::alone_nodes<Layers, Inputs, Policy, Arch, MostRows>;
+    using stage = zp::stage<nodes_type>;
+    static constexpr int size = stage::table.size;
+    static_assert(
+        !stage::is_valid || nodes_type::has_any_length || MostRows == 1,
+        "alone<Layers, Inputs, Policy, Arch, MostRows>: these layers do not give a row of outputs for each row of "
+        "inputs, whatever their number: make a model of them");
+    static constexpr bool has_state = stage::table.state_bytes != 0;
+
+public:
+    static constexpr int inputs = Inputs, outputs = stage::table.output().out.extents.channels, most_rows = MostRows;
+    static constexpr std::size_t parameter_bytes = static_cast<std::size_t>(stage::table.parameter_bytes);
+    static constexpr std::span<const node> rows() { return {stage::table.nodes, static_cast<std::size_t>(size)}; }
+
+    /// The memory that one call works in.
+    struct workspace {
+        alignas(buffer_alignment) std::byte bytes[stage::table.arena_bytes == 0 ? 1 : stage::table.arena_bytes];
+        /// Nodes of a call with fewer rows.
+        alignas(node) std::byte nodes[MostRows == 1 ? 1 : sizeof(node) * static_cast<std::size_t>(size)];
+    };
+    /// What a call leaves to the next.
+    struct state {
+        alignas(buffer_alignment) std::array<std::byte, has_state ? stage::table.state_bytes : 1> bytes{};
+
+        /// The values of a name, such as "h" and "c" of an LSTM, or "rnn.h" of the layer "rnn", as PyTorch orders them. Raises
+        /// value_error where there are none of that name or type.
+        template <class T = float> std::span<T> values(std::string_view name) {
+            for (int i = 0; i != size; ++i) {
+                const node_view v = stage::table.view(i);
+                const state_list list = states_of(v);
+                for (int k = 0; k != list.count; ++k) {
+                    const bool is_named =
+                        name == list.arrays[k].name || name == std::string(v.n.name) + "." + list.arrays[k].name;
+                    if (!is_named || list.arrays[k].storage != scalar_type_of<T>) continue;
+                    std::byte* begin = bytes.data() + v.n.at.state_offset + list.offset_of(k);
+                    return {reinterpret_cast<T*>(begin), static_cast<std::size_t>(list.arrays[k].size)};
+                }
+            }
+            raise<value_error>(
+                "state.values: expected the name and type of a state of this layer, such as \"h\", found \"" +
+                std::string(name) + "\"");
+        }
+    };
+
+    /// `find(name, rows, columns, optional)` gives the floats of a tensor under PyTorch's name, columns = 0 for a vector; of an
+    /// optional one, a bias, perhaps none. zp::state_dict reads them from a file. Raises shape_error for other counts and
+    /// calibration_error for weights that are not finite.
+    template <class Find>
+        requires requires(Find& find, const std::string& name) {
+            { find(name, 0, 0, true) } -> std::convertible_to<std::span<const float>>;
+        }
+    explicit alone(Find&& find)  // NOLINT(bugprone-forwarding-reference-overload): copies have no such call
+        : parameters_(parameter_bytes) {
+        require_machine<Arch>();
+        detail::parameter_source source;
+        std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
+        const auto no_table = [](const parameter_array&, std::span<const float>) { return quantized_weights{}; };
+        for (int i = 0; i != nodes_type::floats.size; ++i) {
+            const node_view from = nodes_type::floats.view(i);
+            const parameter_list list = parameters_of(from);
+            if (list.count == 0) continue;
+            std::vector<float> block(static_cast<std::size_t>(list.bytes()) / sizeof(float));
+            source.read(from.n, list, find, block.data());
+            const int to = placed_node(i);
+            const node_view v = stage::table.view(to);
+            const preparation p{v, nullptr, parameters_.data() + v.n.at.parameter_offset};
+            stage::packs[static_cast<std::size_t>(to)](
+                p, quantize_parameters<quantizer, Arch>(v, from, block.data(), {}, name_of(from.n), raised, no_table));
+        }
+    }
+    /// The same of tensors in the order in which they are asked for: that of torch.nn's parameters(). Biases may be left out.
+    template <class... Tensors>
+        requires(sizeof...(Tensors) != 0 && (... && std::convertible_to<const Tensors&, std::span<const float>>))
+    explicit alone(const Tensors&... tensors) : alone(in_order{{std::span<const float>(tensors)...}}) {}
+
+    /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or have more than MostRows rows.
+    void operator()(std::span<const float> x, std::span<float> y, workspace& memory) const requires(!has_state) {
+        run(x.data(), checked_rows(x, y), y.data(), memory);
+    }
+    void operator()(std::span<const float> x, state& kept, std::span<float> y,
+                    workspace& memory) const requires has_state {
+        run(x.data(), checked_rows(x, y), kept, y.data(), memory);
+    }
+    /// The same over plain pointers, unchecked.
+    void run(const float* x, int count, float* y, workspace& memory) const noexcept requires(!has_state) {
+        run_nodes(x, count, nullptr, y, memory);
+    }
+    void run(const float* x, int count, state& kept, float* y, workspace& memory) const noexcept requires has_state {
+        run_nodes(x, count, kept.bytes.data(), y, memory);
+    }
+
+private:
+    template <class P> static auto find_quantizer() {
+        if constexpr (requires { typename P::weight_quantizer; })
+            return std::type_identity<typename P::weight_quantizer>();
+        else return std::type_identity<own_weight_quantizer>();
+    }
+    using quantizer = typename decltype(find_quantizer<Policy>())::type;
+
+    struct in_order {
+        std::array<std::span<const float>, 64> tensors;
+        std::size_t next = 0;
+        std::span<const float> operator()(const std::string&, int, int, bool) {
+            return next == tensors.size() ? std::span<const float>() : tensors[next++];
+        }
+    };
+    static std::string name_of(const node& n) { return n.name[0] != 0 ? n.name : n.op->name; }
+    static int checked_rows(std::span<const float> x, std::span<float> y) {
+        return detail::rows_of(name_of(stage::table.nodes[1]), x.size(), Inputs, y.size(), outputs, MostRows);
+    }
+    /// The node of the table that has the parameters of a float node.
+    static int placed_node(int of_floats) {
+        for (int i = 0; i != size; ++i)
+            if (stage::table.nodes[i].from.self == of_floats) return i;
+        return -1;
+    }
+
+    void run_nodes(const float* x, int count, std::byte* kept, float* y, workspace& memory) const noexcept {
+        const node* nodes = stage::table.nodes;
+        if constexpr (MostRows != 1)
+            if (count != MostRows) {
+                std::memcpy(memory.nodes, nodes, sizeof memory.nodes);
+                auto* fewer = reinterpret_cast<node*>(memory.nodes);
+                for (int i = 0; i != size; ++i) fewer[i].out.extents.width = count;
+                nodes = fewer;
+            }
+        const context c{nodes, parameters_.data(), nullptr, memory.bytes, x, y, kept};
+        for (int i = 0; i != size; ++i) stage::steps[static_cast<std::size_t>(i)](nodes[i], c);
+    }
+
+    aligned_buffer parameters_;
+};
+
+}  // namespace v0
+}  // namespace zp
