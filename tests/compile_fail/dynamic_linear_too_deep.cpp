@@ -1,5 +1,5 @@
-// expect: than 33025 where weights are affine: split them, and add the outputs
-#include <zeropoint/layer/dynamic_linear.hpp>
+// expect: than 33025 where weights are affine
+#include <zeropoint/layer/linear.hpp>
 
 using affine_weights = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_affine>;
 

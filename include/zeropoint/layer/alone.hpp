@@ -15,7 +15,6 @@
 
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/kernel/machine.hpp>
-#include <zeropoint/layer/float_linear.hpp>
 #include <zeropoint/layer/linear_arguments.hpp>
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>
@@ -23,16 +22,21 @@
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/input.hpp>
 #include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/matrix_weight_only.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/pass/contract.hpp>
+#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/pass/fuse.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-namespace detail {
+/// The policy of layers that stay float: their ground truth, and their weights before they are quantized.
+struct float_policy {
+    static constexpr bool is_per_row = true;  ///< no row depends on another
+};
 
-template <class Policy> inline constexpr bool is_dynamic_policy = requires { Policy::attention; };
+namespace detail {
 
 /// Layers over MostRows rows of Inputs values as a model, whose layers need no names.
 template <class Layers, int Inputs, int MostRows> struct rows_model {
@@ -46,14 +50,23 @@ template <class Layers, int Inputs, int MostRows> struct rows_model {
 template <class Layers, int Inputs, class Policy, class Arch, int MostRows> struct alone_nodes {
     using net = rows_model<Layers, Inputs, MostRows>;
     using architecture = Arch;
-    using policies = stage_policies<void, Policy>;
+    static constexpr bool is_float = std::is_same_v<Policy, float_policy>;
+    static constexpr bool weights_alone = [] {
+        if constexpr (is_float) return false;
+        else return quantizes_groups<typename Policy::weight_quantizer>;
+    }();
+    using policies =
+        std::conditional_t<weights_alone, stage_policies<void, void, Policy>, stage_policies<void, Policy>>;
     static_assert(sizeof(verdict<source<net>>) != 0);
     /// What parameters are read for.
     static constexpr auto floats = fuse_nodes(source<net>::table);
 
     static constexpr void choose_products(const node* nodes, node& n) {
-        if constexpr (is_dynamic_policy<Policy>)
+        if constexpr (weights_alone) {
+            if (n.op->has_weight_only) operators::make_weight_only<Policy>(n);
+        } else if constexpr (!is_float) {
             if (n.op->has_dynamic) operators::make_dynamic<Policy, Arch>(nodes, n);
+        }
     }
     static constexpr auto wide = [] {
         auto g = floats;
@@ -64,8 +77,7 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
         }
         g = merge_epilogues(contract_nodes(g, [](const auto& from, int last, node& whole, const auto&) {
             whole.from.self = static_cast<short>(last);
-            if constexpr (is_dynamic_policy<Policy>)
-                if (Policy::attention == attention_products::int8) choose_products(from.nodes, whole);
+            if (has_int8_attention<Policy>) choose_products(from.nodes, whole);
             return true;
         }));
         keep_states(g);
@@ -84,6 +96,18 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
                 return false;
         }
         return true;
+    }();
+    /// Whether sums in int32 can overflow.
+    static constexpr bool overflows = [] {
+        if constexpr (!is_float && !weights_alone)
+            for (int i = 0; i != loose.size; ++i) {
+                const node& n = loose.nodes[i];
+                const bool is_deep = n.op->multiplies && n.weights.count / n.weights.channels >
+                                                             kernel::largest_dynamic_depth(Policy::has_affine_weights);
+                const int most = n.op->most_dynamic_columns;
+                if (n.is_dynamic() && (is_deep || (most != 0 && MostRows > most))) return true;
+            }
+        return false;
     }();
     /// Of a node with so many rows, or fewer.
     template <class Form> static constexpr int scratch_bytes(const node_view& v) {
@@ -175,6 +199,11 @@ class alone {
         !stage::is_valid || nodes_type::has_any_length || MostRows == 1,
         "alone<Layers, Inputs, Policy, Arch, MostRows>: these layers do not give a row of outputs for each row of "
         "inputs, whatever their number: make a model of them");
+    static_assert(
+        !stage::is_valid || !nodes_type::overflows,
+        "alone<Layers, Inputs, Policy, ...>: an int32 accumulator can overflow with more than 65793 inputs, with more "
+        "than 33025 where weights are affine, and in int8 attention of more than 66311 rows: split the inputs and add "
+        "the outputs, or take a policy with zp::attention_products::float32");
     static constexpr bool has_state = stage::table.state_bytes != 0;
 
 public:

@@ -9,8 +9,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/layer/dynamic_linear.hpp>
-#include <zeropoint/layer/float_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent_cells.hpp>
 
 namespace zp {
@@ -65,7 +64,7 @@ public:
     static constexpr int outputs = is_projected ? Cell::projection : Hidden;
 
 private:
-    template <int From, int To, int Rows> using linear = typename Policy::template linear<From, To, Arch, Rows>;
+    template <int From, int To, int Rows> using linear = alone<zp::linear<"", To>, From, Policy, Arch, Rows>;
     using input_product = linear<Inputs, sums, MostSteps>;
     using state_product = linear<outputs, sums, 1>;
     using projection_product = linear<Hidden, outputs, 1>;

@@ -13,7 +13,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
-#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/operators/integer_product.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/layer/recurrent.hpp>

@@ -17,7 +17,7 @@
 #include <zeropoint/kernel/implicit_gemm.hpp>
 #include <zeropoint/kernel/pack.hpp>
 #include <zeropoint/kernel/wide_gates.hpp>
-#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 

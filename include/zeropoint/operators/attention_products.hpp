@@ -30,6 +30,7 @@ inline constexpr operator_info attention_info = [] {
     info.name = op::attention.name;
     info.option_names = attention_options;
     info.has_dynamic = info.any_length = true;
+    info.most_dynamic_columns = kernel::largest_attention;
     return info;
 }();
 inline constexpr operator_rules attention_rules = [] {
@@ -141,7 +142,7 @@ constexpr bool contract_attention(const node* nodes, int last, node& whole) {
     whole.config = n.config;
     whole.from = n.from;
     whole.flags = n.flags;
-    return n.out.extents.width <= kernel::largest_attention && depth <= kernel::largest_attention;
+    return depth <= kernel::largest_attention;
 }
 
 }  // namespace operators

@@ -17,8 +17,6 @@ inline namespace v0 {
 using per_row_affine = per_channel_affine;
 using per_row_symmetric = per_channel_symmetric;
 
-template <int Inputs, int Outputs, class Policy, class Arch, int MostRows> class dynamic_linear;
-
 /// What the two products of attention multiply: codes of queries, keys, probabilities and values, or floats.
 enum class attention_products { int8, float32 };
 
@@ -52,9 +50,6 @@ struct dynamic_policy {
     using weight_storage = typename Weight::storage;
     static constexpr bool is_per_row = !QScheme::is_per_tensor;
     static constexpr attention_products attention = Attention;
-    /// The linear layers that recurrent layers and attention are made of under this policy.
-    template <int Inputs, int Outputs, class Arch, int MostRows>
-    using linear = dynamic_linear<Inputs, Outputs, dynamic_policy, Arch, MostRows>;
     static constexpr bool has_affine_weights = !WeightScheme::is_symmetric || !Weight::is_signed;
     static constexpr kernel::code_limits limits{Input::quant_min, Input::quant_max};
 

@@ -10,8 +10,6 @@
 namespace zp {
 inline namespace v0 {
 
-template <int Inputs, int Outputs, class Policy, class Arch, int MostRows> class weight_only_linear;
-
 /// What the weights become: Weight is zp::qint8 or zp::qint4, symmetric; GroupSize inputs of an output share a scale, 0
 /// for all of them. Usual: <qint8>, <qint4, 32>, <qint4, 128>.
 template <class Weight = qint8, int GroupSize = 0, class Rule = pytorch_rule> struct weight_only_policy {
@@ -38,8 +36,6 @@ template <class Weight = qint8, int GroupSize = 0, class Rule = pytorch_rule> st
     static constexpr int bits = Weight::quant_min >= -8 && Weight::quant_max <= 7 ? 4 : 8;
     static constexpr int group_size = GroupSize;
     static constexpr bool is_per_row = true;  ///< no row depends on another
-    template <int Inputs, int Outputs, class Arch, int MostRows>
-    using linear = weight_only_linear<Inputs, Outputs, weight_only_policy, Arch, MostRows>;
 };
 
 }  // namespace v0

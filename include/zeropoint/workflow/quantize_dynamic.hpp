@@ -75,6 +75,8 @@ template <class Config> constexpr const char* why_float(const node_view& v) {
     if (entries::choose(n) < 0) return "stays float32: as the qconfig says";
     if (has_table && !codes_embeddings<typename Config::options>)
         return "stays float32: no zp::embedding_bits in the qconfig";
+    const int most_columns = n.op->most_dynamic_columns;
+    if (most_columns != 0 && v.y_shape().width > most_columns) return "stays float32: int32 sums could overflow";
     if constexpr (weights_alone) {
         if (!n.op->has_weight_only && !has_table) return "stays float32: there is no form with integer weights alone";
     } else if (n.op->multiplies) {
