@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
 
 #include "support/measure.hpp"
 
@@ -40,7 +40,7 @@ template <class Prepare> void add(const char* name, double products, Prepare pre
 
 template <int Inputs, int Outputs, int Rows, class Policy> void add_linear(const char* name) {
     add(name, double{Inputs} * Outputs * Rows, [] {
-        using layer_type = typename Policy::template linear<Inputs, Outputs, arch, Rows>;
+        using layer_type = zp::dynamic_linear<Inputs, Outputs, Policy, arch, Rows>;
         return [layer = std::make_shared<layer_type>(floats(std::size_t{Inputs} * Outputs, 1)),
                 memory = std::make_shared<typename layer_type::workspace>(), x = floats(std::size_t{Inputs} * Rows, 2),
                 y = std::vector<float>(std::size_t{Outputs} * Rows)]() mutable {
@@ -77,8 +77,8 @@ template <class Policy> void add_encoder(const char* name) {
             return std::span<const float>(all.back());
         };
         all.reserve(16);
-        return [layer = std::make_shared<layer_type>(zp::transformer_parameters_of(find, "", mini_lm)),
-                memory = std::make_shared<typename layer_type::workspace>(), x = floats(384 * tokens, 5),
+        return [layer = std::make_shared<layer_type>(find), memory = std::make_shared<typename layer_type::workspace>(),
+                x = floats(384 * tokens, 5),
                 y = std::vector<float>(384 * tokens)]() mutable { layer->run(x.data(), tokens, y.data(), *memory); };
     });
 }

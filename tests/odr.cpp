@@ -5,7 +5,7 @@
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/layer/runtime_dynamic_linear.hpp>
 #include <zeropoint/layer/wide_static_recurrent.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/streaming.hpp>

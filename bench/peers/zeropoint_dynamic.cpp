@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 
 namespace {
@@ -19,7 +20,8 @@ template <int Inputs, int Outputs, class Policy> struct linear final : layer {
     layer_type one;
     typename layer_type::workspace memory;
 
-    explicit linear(const float* const* p) : one({p[0], std::size_t{Inputs} * Outputs}, {p[1], Outputs}) {}
+    explicit linear(const float* const* p)
+        : one(std::span(p[0], std::size_t{Inputs} * Outputs), std::span(p[1], Outputs)) {}
     void run(const float* x, float* y, int repeats) override {
         for (int i = 0; i != repeats; ++i) one.run(x, 1, y, memory);
     }

@@ -1,5 +1,6 @@
 // A transformer encoder of MiniLM's size behind a C interface, for compare_encoder.py.
 #include <cstddef>
+#include <map>
 #include <span>
 #include <string>
 
@@ -34,9 +35,15 @@ extern "C" {
 /// `parameters`: of each layer in_proj, out_proj, linear1, linear2, norm1 and norm2, weight and bias of each.
 /// `activation_bits` is 8, 7 or 32, for float.
 void* zp_encoder_new(int activation_bits, const float* const* parameters) {
-    const auto next = [&](const std::string&, int rows, int columns, bool optional) -> std::span<const float> {
-        if (*parameters == nullptr && optional) return {};  // no normalization behind the last layer
-        return {*parameters++, static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns)};
+    std::map<std::string, const float*> tensors;
+    for (int layer = 0; layer != layers; ++layer)
+        for (const char* part :
+             {"self_attn.in_proj_", "self_attn.out_proj.", "linear1.", "linear2.", "norm1.", "norm2."})
+            for (const char* tensor : {"weight", "bias"})
+                tensors["layers." + std::to_string(layer) + "." + part + tensor] = *parameters++;
+    const auto next = [&](const std::string& name, int rows, int columns, bool) -> std::span<const float> {
+        return {tensors.at(name),
+                static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns)};
     };
     if (activation_bits == 32) return new encoder_of<zp::float_policy>(next);
     if (activation_bits == 7) return new encoder_of<zp::dynamic_policy<zp::quint8_reduced>>(next);

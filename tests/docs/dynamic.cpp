@@ -13,12 +13,11 @@
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/io/state_dict.hpp>
-#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include <zeropoint/kernel/dynamic_reference.hpp>
-#include <zeropoint/layer/dynamic_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
+#include <zeropoint/layer/runtime_dynamic_linear.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -122,16 +123,13 @@ TEST_CASE("dynamic_linear: the deepest product of the largest codes fits, and no
 TEST_CASE("dynamic_linear: what does not fit is refused") {
     using layer_type = zp::dynamic_linear<8, 3>;
     const auto weights = made_up::values(24, 1);
-    CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "dynamic_linear: expected 24 weights, found 23");
-    CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) == "dynamic_linear: expected 3 bias, found 2");
+    CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "alone: expected 24 values of weight, found 23");
+    CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) == "alone: expected 3 values of bias, found 2");
     const layer_type layer(weights);
     layer_type::workspace memory;
     std::vector<float> x(16), y(3);
-    CHECK(error_of([&] { layer(x, y, memory); }) ==
-          "dynamic_linear: expected 1 to 1 rows of 8 values, found 16 values");
-    CHECK(error_of([&] {
-              layer({x.data(), 8}, {y.data(), 2}, memory);
-          }) == "dynamic_linear: expected 3 outputs, found 2");
+    CHECK(error_of([&] { layer(x, y, memory); }) == "linear: expected 1 to 1 rows of 8 values, found 16 values");
+    CHECK(error_of([&] { layer({x.data(), 8}, {y.data(), 2}, memory); }) == "linear: expected 3 outputs, found 2");
     const zp::runtime_dynamic_linear<> runtime(weights, {}, 8, 3);
     CHECK(error_of([&] { runtime({x.data(), 8}, y, {}); }).find("runtime_dynamic_linear: 1 rows need ") == 0);
     CHECK(error_of([&] {

@@ -58,9 +58,7 @@ template <class Cell> void compare_rnn(const std::string& group) {
 TEST_CASE("attention parity: multi-head attention is near PyTorch's") {
     for (const std::string group : {"attention/0", "attention/1"}) {
         zp::state_dict parameters = golden().parameters(group + "/");
-        compare(zp::multi_head_attention<model, heads, most, zp::float_policy>(
-                    zp::attention_parameters_of(parameters, "", model)),
-                group);
+        compare(zp::multi_head_attention<model, heads, most, zp::float_policy>(parameters), group);
     }
 }
 

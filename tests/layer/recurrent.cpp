@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <zeropoint/layer/recurrent.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
 
 #include "../support/made_up.hpp"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <zeropoint/kernel/attention_reference.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 
 #include "../support/made_up.hpp"
@@ -163,10 +164,12 @@ TEST_CASE("multi_head_attention: dynamic int8, the bits of its parts") {
     constexpr std::size_t width = model;
     using policy = zp::dynamic_policy<>;
     made_up_parameters parameters;
-    const auto p = zp::attention_parameters_of(parameters, "", model);
-    const zp::multi_head_attention<model, heads, most, policy> layer(p);
-    const policy::linear<model, 3 * model, zp::default_architecture, most> input(p.in_proj_weight, p.in_proj_bias);
-    const policy::linear<model, model, zp::default_architecture, most> output(p.out_proj_weight, p.out_proj_bias);
+    const zp::multi_head_attention<model, heads, most, policy> layer(parameters);
+    const auto& tensors = parameters.tensors;
+    const zp::dynamic_linear<model, 3 * model, policy, zp::default_architecture, most> input(
+        tensors.at("in_proj_weight"), tensors.at("in_proj_bias"));
+    const zp::dynamic_linear<model, model, policy, zp::default_architecture, most> output(tensors.at("out_proj.weight"),
+                                                                                          tensors.at("out_proj.bias"));
     for (const int count : {1, 7, most}) {
         const auto rows = static_cast<std::size_t>(count);
         const auto x = made_up::values(rows * width, 70 + rows, -2, 2);
@@ -180,15 +183,15 @@ TEST_CASE("multi_head_attention: dynamic int8, the bits of its parts") {
     }
     using floats = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric,
                                       zp::pytorch_rule, zp::pytorch_rule, zp::attention_products::float32>;
-    static_assert(zp::detail::has_integer_attention<policy>() && !zp::detail::has_integer_attention<floats>());
-    static_assert(!zp::detail::has_integer_attention<zp::float_policy>());
+    static_assert(zp::has_int8_attention<policy> && !zp::has_int8_attention<floats>);
+    static_assert(!zp::has_int8_attention<zp::float_policy>);
 }
 
 TEST_CASE("transformer_encoder: the rows of a call alone decide, in place too, and nothing else is written") {
     made_up_parameters parameters;
     using layer_type = zp::transformer_encoder_layer<post, most>;
-    const layer_type layer(zp::transformer_parameters_of(parameters, "", post));
-    const zp::transformer_encoder_layer<post, 64> roomy(zp::transformer_parameters_of(parameters, "", post));
+    const layer_type layer(parameters);
+    const zp::transformer_encoder_layer<post, 64> roomy(parameters);
     const auto x = made_up::values(most * model, 1);
     const auto memory = std::make_unique<layer_type::workspace>();
     for (const int count : {1, 2, 15, 16, 17, 18}) {
@@ -211,8 +214,7 @@ TEST_CASE("transformer_encoder: the rows of a call alone decide, in place too, a
 TEST_CASE("transformer_encoder: what does not fit is refused") {
     made_up_parameters parameters;
     using layer_type = zp::transformer_encoder_layer<post, 2, zp::float_policy>;
-    auto p = zp::transformer_parameters_of(parameters, "", post);
-    const layer_type layer(p);
+    const layer_type layer(parameters);
     const auto memory = std::make_unique<layer_type::workspace>();
     const auto error_of = [](auto call) {
         try {
@@ -221,9 +223,8 @@ TEST_CASE("transformer_encoder: what does not fit is refused") {
         return std::string("no error");
     };
     std::vector<float> x(3 * model), y(3 * model);
-    CHECK(error_of([&] { layer(x, y, *memory); }) ==
-          "transformer_encoder_layer: expected 1 to 2 rows of 24 values, found 72 values");
-    p.norm2_bias = p.norm2_bias.first(5);
-    CHECK(error_of([&] { layer_type refused(p); }) == "norm2: expected 24 biases, found 5");
+    CHECK(error_of([&] { layer(x, y, *memory); }) == "alone: expected 1 to 2 rows of 24 values, found 72 values");
+    parameters.tensors["norm2.bias"].resize(5);
+    CHECK(error_of([&] { layer_type refused(parameters); }) == "alone: expected 24 values of norm2.bias, found 5");
     static_assert(noexcept(layer.run(nullptr, 1, nullptr, *memory)));
 }

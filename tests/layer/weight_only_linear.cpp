@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/layer/float_linear.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 
 #include "../kernel/arrays.hpp"
 #include "../support/made_up.hpp"
@@ -137,9 +136,8 @@ TEST_CASE("weight_only_linear: a group that is all zeros, no bias") {
 TEST_CASE("weight_only_linear: what does not fit is refused") {
     using layer_type = zp::weight_only_linear<8, 3>;
     auto weights = made_up::values(24, 1);
-    CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "weight_only_linear: expected 24 weights, found 23");
-    CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) ==
-          "weight_only_linear: expected 3 bias, found 2");
+    CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "alone: expected 24 values of weight, found 23");
+    CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) == "alone: expected 3 values of bias, found 2");
     weights[5] = std::numeric_limits<float>::quiet_NaN();
-    CHECK(error_of([&] { layer_type refused(weights); }) == "weight_only_linear: expected finite weights, found nan");
+    CHECK(error_of([&] { layer_type refused(weights); }) == "linear: expected finite weights, found nan");
 }

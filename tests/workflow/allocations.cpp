@@ -175,13 +175,10 @@ TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an enco
     constexpr zp::transformer options{.model = 8, .heads = 2, .feed_forward = 16};
     using encoder_layer = zp::transformer_encoder_layer<options, 3>;
     const std::vector<float> ones(64 * 8, 0.1f);
-    const zp::transformer_parameters parameters = zp::transformer_parameters_of(
-        [&](const std::string&, int rows, int columns, bool) {
-            const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns);
-            return std::span(ones).first(size);
-        },
-        "", options);
-    const encoder_layer encoder(parameters);
+    const encoder_layer encoder([&](const std::string&, int rows, int columns, bool) {
+        const auto size = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns == 0 ? 1 : columns);
+        return std::span(ones).first(size);
+    });
     static encoder_layer::workspace memory;
     std::vector<float> rows(24, 0.25f);
     const long before = allocations;

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -267,7 +266,7 @@ public:
                 p, quantize_parameters<quantizer, Arch>(v, from, block.data(), {}, name_of(from.n), raised, no_table));
         }
     }
-    /// The same of tensors in the order in which they are asked for: that of torch.nn's parameters(). Biases may be left out.
+    /// The same of tensors in the order in which they are asked for, layer by layer. Biases may be left out at the end.
     template <class... Tensors>
         requires(sizeof...(Tensors) != 0 && (... && std::convertible_to<const Tensors&, std::span<const float>>))
     explicit alone(const Tensors&... tensors) : alone(in_order{{std::span<const float>(tensors)...}}) {}
@@ -305,7 +304,8 @@ private:
     };
     static std::string name_of(const node& n) { return n.name[0] != 0 ? n.name : n.op->name; }
     static int checked_rows(std::span<const float> x, std::span<float> y) {
-        return detail::rows_of(name_of(stage::table.nodes[1]), x.size(), Inputs, y.size(), outputs, MostRows);
+        return detail::rows_of(size == 2 ? name_of(stage::table.nodes[1]) : "alone", x.size(), Inputs, y.size(),
+                               outputs, MostRows);
     }
     /// The node of the table that has the parameters of a float node.
     static int placed_node(int of_floats) {

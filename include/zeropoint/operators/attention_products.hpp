@@ -105,12 +105,12 @@ namespace operators {
 /// merge_heads(softmax(split_heads(Q) split_heads(K)^T / sqrt(depth)) split_heads(V)), where the division may be of Q or of
 /// the product. `last` merges the heads.
 constexpr bool contract_attention(const node* nodes, int last, node& whole) {
-    const auto input = [&](const node& n, int k) -> const node& { return nodes[n.inputs[k]]; };
+    const auto read_by = [&](const node& n, int k) -> const node& { return nodes[n.inputs[k]]; };
     const auto is = [](const node& n, const operator_info& info) { return n.op == &info && n.fused.is_empty(); };
     const auto is_named = [](const node& n, const char* name) { return std::string_view(n.op->name) == name; };
-    const node& weighted = input(nodes[last], 0);
+    const node& weighted = read_by(nodes[last], 0);
     if (!is(weighted, info_of<matmul<false>, op::matmul>)) return false;
-    const node& probabilities = input(weighted, 0);
+    const node& probabilities = read_by(weighted, 0);
     if (!is(probabilities, info_of<softmax, op::softmax>)) return false;
     const int depth = weighted.out.extents.channels;
     int divisions = 0;
@@ -122,11 +122,11 @@ constexpr bool contract_attention(const node* nodes, int last, node& whole) {
         const double error = factor * factor * depth - 1;
         return ++divisions, -1e-6 < error && error < 1e-6;
     };
-    const node* scores = &input(probabilities, 0);
-    if (divides(*scores)) scores = &input(*scores, 0);
+    const node* scores = &read_by(probabilities, 0);
+    if (divides(*scores)) scores = &read_by(*scores, 0);
     if (!is(*scores, info_of<matmul<true>, op::matmul>)) return false;
-    const node* heads[] = {&input(*scores, 0), &input(*scores, 1), &input(weighted, 1)};
-    if (divides(*heads[0])) heads[0] = &input(*heads[0], 0);
+    const node* heads[] = {&read_by(*scores, 0), &read_by(*scores, 1), &read_by(weighted, 1)};
+    if (divides(*heads[0])) heads[0] = &read_by(*heads[0], 0);
     if (divisions != 1) return false;
     whole = {};
     for (const node* part : heads) {

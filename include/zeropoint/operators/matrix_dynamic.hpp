@@ -128,11 +128,11 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
             weights.zero_points = zero_points;
         }
         const std::int32_t* packed_zero_points = n.weights.packed_int16 ? zero_points.data() : nullptr;
-        const kernel::activation_codes input{0, n.out.quant_min, n.out.quant_max};
+        const kernel::activation_codes codes{0, n.out.quant_min, n.out.quant_max};
         auto* values = reinterpret_cast<weight_storage*>(weights.codes.data());
         if constexpr (Key.is_connected)
-            kernels::kernels::unpack(layout(p.at).geometry(1), packed_zero_points, input, p.block, values, bias.data());
-        else kernels::unpack(p.at, packed_zero_points, input, p.block, values, bias.data());
+            kernels::kernels::unpack(layout(p.at).geometry(1), packed_zero_points, codes, p.block, values, bias.data());
+        else kernels::unpack(p.at, packed_zero_points, codes, p.block, values, bias.data());
         return to;
     }
 

@@ -45,10 +45,10 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
     static refusal pack(const preparation& p, const node_parameters& from) {
         const node& n = p.at.n;
         const quantized_weights& weights = from.matrices.front();
-        const double input = p.x_qparams().scale, output = p.y_qparams().scale;
+        const double x_scale = p.x_qparams().scale, output = p.y_qparams().scale;
         for (const float scale : weights.scales)
-            if (!(input * double{scale} < 2147483648.0 * output))
-                return {"input scales that times weight scales are below 2^31 output scales", input, output,
+            if (!(x_scale * double{scale} < 2147483648.0 * output))
+                return {"input scales that times weight scales are below 2^31 output scales", x_scale, output,
                         "calibrate the output's range on its own values"};
         const block at = block::of(n);
         kernels::pack(p.at,

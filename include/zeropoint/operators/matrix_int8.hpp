@@ -75,7 +75,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     static refusal pack(const preparation& p, const node_parameters& from) {
         const node& n = p.at.n;
         const quantized_weights& weights = from.matrices.front();
-        const qparams &input = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
+        const qparams &x_range = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
         if (const refusal wrong = refuses(p, weights.scales); wrong.rule != nullptr) return wrong;
         const block at = block::of(n);
         // Weights that have zero points are packed as words, also where all are 0.
@@ -85,20 +85,20 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                       kernel::conv2d_weights<weight>{reinterpret_cast<const weight*>(weights.codes.data()),
                                                      zero_points.empty() ? nullptr : zero_points.data(),
                                                      weights.bias.empty() ? nullptr : weights.bias.data()},
-                      codes_of(p.x_type(), input), p.block);
+                      codes_of(p.x_type(), x_range), p.block);
         std::memcpy(p.block + at.scales, weights.scales.data(), weights.scales.size() * sizeof(float));
         for (int c = 0; c != n.weights.channels; ++c) {
             const auto i = static_cast<std::size_t>(c);
             first_type first{};
             second_type second{};
-            Requantization::prepare({input.scale, weights.scales[i], rounded_scale(n, output)},
+            Requantization::prepare({x_range.scale, weights.scales[i], rounded_scale(n, output)},
                                     Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
             std::memcpy(p.block + at.first + 4 * c, &first, 4);
             if constexpr (Requantization::has_second) std::memcpy(p.block + at.second + 4 * c, &second, 4);
             if (Requantization::has_float_bias) std::memcpy(p.block + at.real_bias + 4 * c, &weights.float_bias[i], 4);
             if constexpr (Key.residual) {
                 const float ratio =
-                    kernel::residual_ratio(p.x_qparams(1).scale, double{input.scale} * double{weights.scales[i]});
+                    kernel::residual_ratio(p.x_qparams(1).scale, double{x_range.scale} * double{weights.scales[i]});
                 std::memcpy(p.block + at.ratios + 4 * c, &ratio, 4);
             }
             if (n.weights.affine) std::memcpy(p.block + at.zero_points + 4 * c, &weights.zero_points[i], 4);
