@@ -15,7 +15,7 @@
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
-#include <zeropoint/layer/weight_only_linear.hpp>
+#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

@@ -9,6 +9,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/ordered_product.hpp>
 #include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/recurrent_cells.hpp>
 
@@ -40,6 +41,48 @@ inline void check_recurrent_parameters(const char* layer, const recurrent_parame
     check("bias_hh", sums, p.bias_hh.size());
 }
 
+namespace detail {
+/// Float products whose rows depend on no other row.
+template <int Inputs, int Outputs, class Arch = default_architecture, int MostRows = 1> class ordered_linear {
+    static_assert(Inputs > 0 && Outputs > 0 && MostRows > 0,
+                  "ordered_linear<Inputs, Outputs, Arch, MostRows>: inputs, outputs and rows must be at least 1");
+    static constexpr std::size_t weight_bytes = align_up(sizeof(float) * std::size_t{Inputs} * Outputs);
+
+public:
+    static constexpr int inputs = Inputs, outputs = Outputs, most_rows = MostRows;
+    static constexpr std::size_t parameter_bytes = weight_bytes + align_up(sizeof(float) * std::size_t{Outputs});
+    struct workspace {};
+
+    /// `weights`: outputs x inputs floats, PyTorch's order. `bias`: one an output, or none at all. Raises shape_error
+    /// for other counts.
+    explicit ordered_linear(std::span<const float> weights, std::span<const float> bias = {})
+        : parameters_(parameter_bytes) {
+        detail::check_count("ordered_linear", "weights", std::size_t{Inputs} * Outputs, weights.size());
+        if (!bias.empty()) detail::check_count("ordered_linear", "bias", Outputs, bias.size());
+        auto* transposed = reinterpret_cast<float*>(parameters_.data());
+        for (std::size_t c = 0; c != Outputs; ++c)
+            for (std::size_t k = 0; k != Inputs; ++k) transposed[k * Outputs + c] = weights[c * Inputs + k];
+        std::copy(bias.begin(), bias.end(), reinterpret_cast<float*>(parameters_.data() + weight_bytes));
+    }
+
+    /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or have more than MostRows rows.
+    void operator()(std::span<const float> x, std::span<float> y, workspace& memory) const {
+        const int rows = detail::rows_of("ordered_linear", x.size(), Inputs, y.size(), Outputs, MostRows);
+        run(x.data(), rows, y.data(), memory);
+    }
+    /// The same over plain pointers, unchecked.
+    void run(const float* x, int rows, float* y, workspace&) const noexcept {
+        const auto* weights = reinterpret_cast<const float*>(parameters_.data());
+        const auto* bias = reinterpret_cast<const float*>(parameters_.data() + weight_bytes);
+        kernel::ordered_product<Arch>({x, Inputs}, rows, Inputs, {weights, Outputs}, Outputs, bias, y, Outputs);
+    }
+
+private:
+    aligned_buffer parameters_;
+};
+
+}  // namespace detail
+
 /// A recurrent layer of one direction. A call takes up to MostSteps steps, whose products with the input are one matrix
 /// product; a sequence may be cut into calls anywhere, and gives the same bits: rows have ranges of their own. Policy says
 /// what its linear layers are: float_policy, dynamic_policy<...>, weight_only_policy<...>.
@@ -64,7 +107,10 @@ public:
     static constexpr int outputs = is_projected ? Cell::projection : Hidden;
 
 private:
-    template <int From, int To, int Rows> using linear = alone<zp::linear<"", To>, From, Policy, Arch, Rows>;
+    template <int From, int To, int Rows>
+    using linear =
+        std::conditional_t<std::is_same_v<Policy, float_policy>, detail::ordered_linear<From, To, Arch, Rows>,
+                           alone<zp::linear<"", To>, From, Policy, Arch, Rows>>;
     using input_product = linear<Inputs, sums, MostSteps>;
     using state_product = linear<outputs, sums, 1>;
     using projection_product = linear<Hidden, outputs, 1>;

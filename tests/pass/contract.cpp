@@ -1,0 +1,116 @@
+// Nodes that are one operator together, and what goes into the epilogues of dynamic products: which, and the same numbers.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <ratio>
+#include <string>
+#include <vector>
+
+#include <zeropoint/kernel/float_functions.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/models/bert_encoder.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/operators/common.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
+
+#include "../support/made_up.hpp"
+
+namespace {
+
+using every_layer = zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer>;
+using float_attention =
+    zp::dynamic_qconfig<zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric,
+                                           zp::pytorch_rule, zp::pytorch_rule, zp::attention_products::float32>,
+                        zp::quantize_every_layer>;
+using float_softmax =
+    zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer, zp::keep_float_type<zp::op::softmax>>;
+
+template <class Model, class Config = every_layer> int count(const zp::operator_kind& kind) {
+    int found = 0;
+    for (const zp::node& n : zp::dynamically_quantized<Model, Config>::rows()) found += n.op->kind == &kind;
+    return found;
+}
+
+struct rows_of_pytorch : zp::model<zp::input<1, 7, 24>, zp::self_attention<"a", 3>> {};
+struct rows_of_bert : zp::models::bert_encoder<7, 24, 2, 3, 40> {};
+
+template <class Scale>
+using probabilities = zp::sequential<
+    zp::matmul_transposed<zp::models::bert_parts::heads_of<"q", 8, 2>, zp::models::bert_parts::heads_of<"k", 8, 2>>,
+    zp::mul_scalar<Scale>, zp::softmax>;
+template <class Scale> using weighted = zp::matmul<probabilities<Scale>, zp::models::bert_parts::heads_of<"v", 8, 2>>;
+using merge = zp::operator_layer<zp::op::permute, "", zp::operators::merge_heads>;
+
+struct root : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 2>>, merge> {};
+struct another_factor : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 3>>, merge> {};
+struct no_factor
+    : zp::model<zp::input<1, 6, 8>,
+                zp::matmul<zp::sequential<zp::matmul_transposed<zp::models::bert_parts::heads_of<"q", 8, 2>,
+                                                                zp::models::bert_parts::heads_of<"k", 8, 2>>,
+                                          zp::softmax>,
+                           zp::models::bert_parts::heads_of<"v", 8, 2>>,
+                merge> {};
+
+/// Something else reads the weighted values.
+struct read_twice {
+    static constexpr int nodes = 30;
+    static constexpr void lower(zp::builder& b) {
+        const int w = weighted<std::ratio<1, 2>>::lower(b, b.input({1, 6, 8}));
+        b.add(merge::lower(b, w), merge::lower(b, w));
+    }
+};
+
+struct plain : zp::model<zp::input<1, 5, 24>, zp::linear<"a", 24>> {};
+struct with_gelu : zp::model<zp::input<1, 5, 24>, zp::linear<"a", 24>, zp::gelu> {};
+struct with_sum : zp::model<zp::input<1, 5, 24>, zp::residual<zp::linear<"a", 24>>> {};
+struct with_clamp : zp::model<zp::input<1, 5, 24>, zp::linear<"a", 24>, zp::hardtanh<-1000, 1000>> {};
+
+/// The dynamic network of `Model`, whose linear layer is that of every other.
+template <class Model> std::vector<float> run(const std::vector<float>& x) {
+    zp::float_model<Model> floats;
+    const auto weights = made_up::values(24 * 24 + 24, 8, -0.4f, 0.4f);
+    for (const zp::node& n : floats.rows()) {
+        if (n.at.parameter_bytes == 0) continue;
+        auto* block = reinterpret_cast<float*>(floats.parameters() + n.at.parameter_offset);
+        std::copy_n(weights.begin(), 24 * 24, block);
+    }
+    const auto dynamic = zp::quantize_dynamic<every_layer>(floats);
+    std::vector<float> y(x.size());
+    dynamic(x, y);
+    return y;
+}
+
+}  // namespace
+
+TEST_CASE("contract: attention is one dynamic node, of PyTorch's names and of BERT's") {
+    CHECK(count<rows_of_pytorch>(zp::op::attention) == 1);
+    CHECK(zp::dynamically_quantized<rows_of_pytorch, every_layer>::rows().size() == 6);
+    CHECK(count<rows_of_bert>(zp::op::attention) == 2);
+    CHECK(count<rows_of_bert>(zp::op::softmax) == 0);
+    CHECK(count<rows_of_bert>(zp::op::add) == 0);
+    CHECK(count<root>(zp::op::attention) == 1);
+}
+
+TEST_CASE("contract: what is not attention, or may not be, stays as it is") {
+    CHECK(count<another_factor>(zp::op::attention) == 0);
+    CHECK(count<no_factor>(zp::op::attention) == 0);
+    CHECK(count<read_twice>(zp::op::attention) == 0);
+    CHECK(count<read_twice>(zp::op::softmax) == 1);
+    CHECK(count<rows_of_bert, float_attention>(zp::op::attention) == 0);
+    CHECK(count<rows_of_bert, float_softmax>(zp::op::attention) == 0);
+}
+
+TEST_CASE("epilogues: one node, and the bits of two") {
+    using zp::dynamically_quantized;
+    CHECK(dynamically_quantized<with_gelu, every_layer>::rows().size() == 2);
+    CHECK(dynamically_quantized<with_sum, every_layer>::rows().size() == 2);
+    const auto x = made_up::values(5 * 24, 2, -2, 2);
+    const auto y = run<plain>(x), gelu = run<with_gelu>(x), sum = run<with_sum>(x), clamp = run<with_clamp>(x);
+    for (std::size_t i = 0; i != x.size(); ++i) {
+        CHECK(gelu[i] == zp::kernel::bounded_gelu(y[i]));
+        CHECK(sum[i] == x[i] + y[i]);
+        CHECK(clamp[i] == (y[i] < -1 ? -1 : y[i] > 1 ? 1 : y[i]));
+    }
+}
