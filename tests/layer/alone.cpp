@@ -29,21 +29,21 @@ using policy = zp::dynamic_policy<>;
 using every_layer = zp::dynamic_qconfig<policy, zp::quantize_every_layer>;
 
 /// Linear layers, functions, a residual, a clamp and an encoder over up to nine rows of 24.
-template <class Input>
-struct layers_of : zp::sequential<zp::linear<"first", 40>, zp::gelu, zp::linear<"second", 24>,
-                                  zp::residual<zp::linear<"third", 24>>, zp::linear<"fourth", 24>, zp::relu6,
-                                  zp::encoder_layer<"encoder", 3, 32, zp::gelu>, zp::linear<"last", 7>> {};
-template <int Rows> struct model_of : zp::model<zp::input<1, Rows, 24>, layers_of<void>> {};
+struct layers : zp::sequential<zp::linear<"first", 40>, zp::gelu, zp::linear<"second", 24>,
+                               zp::residual<zp::linear<"third", 24>>, zp::linear<"fourth", 24>, zp::relu6,
+                               zp::encoder_layer<"encoder", 3, 32, zp::gelu>, zp::linear<"last", 7>> {};
+template <int Rows> struct model_of : zp::model<zp::input<1, Rows, 24>, layers> {};
 
-template <int Rows> void compare_with_model(const zp::safetensors_file& file) {
-    using layers = zp::alone<layers_of<void>, 24, policy, zp::default_architecture, 9>;
+template <int Rows> void compare_with_model(const std::vector<std::byte>& bytes) {
+    const auto file = zp::safetensors_file::parse(bytes, "made up");
+    using alone_type = zp::alone<layers, 24, policy, zp::default_architecture, 9>;
     zp::state_dict parameters(file);
-    const layers alone(parameters);
+    const alone_type alone(parameters);
     parameters.expect_nothing_else();
-    const auto model = zp::quantize_dynamic<every_layer>(zp::load<zp::float_model<model_of<Rows>>>(file));
+    const auto model = zp::quantize_dynamic<every_layer>(zp::load<model_of<Rows>>(bytes));
     const auto x = made_up::values(Rows * 24, 3, -2, 2);
     std::vector<float> y(Rows * 7), expected(Rows * 7);
-    const auto memory = std::make_unique<typename layers::workspace>();
+    const auto memory = std::make_unique<typename alone_type::workspace>();
     std::fill(std::begin(memory->bytes), std::end(memory->bytes), std::byte{0xff});
     const auto model_memory = std::make_unique<typename std::remove_cvref_t<decltype(model)>::workspace>();
     model(x, expected, *model_memory);
@@ -61,11 +61,11 @@ template <class Call> std::string error_of(Call call) {
 }  // namespace
 
 TEST_CASE("alone: the numbers of a model with as many rows") {
-    const auto file = zp::safetensors_file::parse(zp::to_bytes(made_up::network<model_of<9>>(5)), "made up");
-    compare_with_model<9>(file);
-    compare_with_model<1>(file);
-    compare_with_model<4>(file);
-    compare_with_model<8>(file);
+    const std::vector<std::byte> bytes = zp::to_bytes(made_up::network<model_of<9>>(5));
+    compare_with_model<9>(bytes);
+    compare_with_model<1>(bytes);
+    compare_with_model<4>(bytes);
+    compare_with_model<8>(bytes);
 }
 
 TEST_CASE("alone: layers of one row keep no nodes for fewer") {
