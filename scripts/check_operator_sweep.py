@@ -30,7 +30,7 @@ NO_LAYERS = {
 # Operators of docs/operators.md that are no layers of a model, or read indices, and so have their own tests of accuracy.
 BY_THEMSELVES = {
     "embedding": "workflow/convert_embedding.cpp",
-    "embedding_bag": "layer/static_products.cpp",
+    "embedding_bag": "workflow/convert_embedding_bag.cpp",
     "streaming": "workflow/streaming.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",

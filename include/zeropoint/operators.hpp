@@ -8,6 +8,7 @@
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>
 #include <zeropoint/operators/embedding.hpp>
+#include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/full_like.hpp>
 #include <zeropoint/operators/gather.hpp>
 #include <zeropoint/operators/gather_nd.hpp>

@@ -128,6 +128,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::has_dynamic; }) info.has_dynamic = Operator::has_dynamic;
     if constexpr (requires { Operator::has_weight_only; }) info.has_weight_only = Operator::has_weight_only;
     if constexpr (requires { Operator::keeps_codes; }) info.keeps_codes = Operator::keeps_codes;
+    if constexpr (requires { Operator::table_gives_floats; }) info.table_gives_floats = Operator::table_gives_floats;
     if constexpr (requires { Operator::signed_by_kind; }) info.signed_by_kind = Operator::signed_by_kind;
     if constexpr (requires { Operator::map; }) info.map = &Operator::map;
     if constexpr (requires { Operator::zeros; }) info.zeros = Operator::zeros;

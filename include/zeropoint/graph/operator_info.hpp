@@ -151,9 +151,10 @@ struct operator_info {
     bool has_dynamic = false;      // a form with int8 weights over floats, which it quantizes
     bool has_weight_only = false;  // a form with int8 weights over floats, which are multiplied as floats
     int most_dynamic_columns = 0;  // of a sequence, beyond which sums of that form could overflow int32; 0: any
-    bool keeps_codes =
-        false;                // the block of an int8 node has codes in place of its floats: matrices as int8, symmetric
-                              // with a scale a row whatever the qconfig says of weights, tables in the output's codes
+    // The block of an int8 node has codes in place of its floats: matrices as int8, symmetric with a scale a row whatever the
+    // qconfig says of weights, tables in the output's codes.
+    bool keeps_codes = false;
+    bool table_gives_floats = false;  // an int8 node's table has a scale and an offset a row, and gives floats
     bool any_length = false;  // of a sequence: its output has as many columns as its input, whatever their number
     int state_values = 0;     // of a recurrent operator: what a step gives, in one direction
     const scalar_function* function = nullptr;

@@ -95,6 +95,17 @@ template <class Arch, class Code, int Bits, class F>
     }
 }
 
+/// A table of floats.
+struct float_table {
+    const float* values = nullptr;
+    int columns = 1;
+};
+template <class Arch, class F>
+[[gnu::always_inline]] inline void map_row(const float_table& table, std::ptrdiff_t index, float* y, F&& f) noexcept {
+    const float* row = table.values + index * table.columns;
+    for (int c = 0; c != table.columns; ++c) y[c] = f(row[c], y[c]);
+}
+
 /// y[i][columns] = the values of row indices[i].
 template <class Arch, class Code, int Bits, class Index>
 void embedding(const embedding_table<Code, Bits>& table, const Index* indices, std::size_t count, float* y) noexcept {
@@ -126,11 +137,10 @@ struct bag_span {
 /// y[b][columns] = the sum, from 0 and in order, of the values of rows indices[i], i in [offsets[b], offsets[b + 1]), the
 /// last bag reaching to `count`. Each value is multiplied by weights[i] before, where weights are not null. A mean is the
 /// sum divided by the number of rows; without rows it is 0. Rows `padding_index` are left out, -1: none. Each operation is
-/// rounded to float.
-template <class Arch, class Code, int Bits, class Index>
-void embedding_bag(const embedding_table<Code, Bits>& table, const Index* indices, std::size_t count,
-                   const Index* offsets, std::size_t bags, const float* weights, embedding_bag_mode mode,
-                   std::ptrdiff_t padding_index, float* y) noexcept {
+/// rounded to float. Table is an embedding_table or a float_table.
+template <class Arch, class Table, class Index>
+void embedding_bag(const Table& table, const Index* indices, std::size_t count, const Index* offsets, std::size_t bags,
+                   const float* weights, embedding_bag_mode mode, std::ptrdiff_t padding_index, float* y) noexcept {
     for (std::size_t bag = 0; bag != bags; ++bag, y += table.columns) {
         const bag_span span(offsets, bags, bag, count);
         std::fill_n(y, table.columns, 0.0f);

@@ -10,13 +10,12 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/layer/static_checks.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-using kernel::embedding_bag_mode;
 
 /// The table of an embedding: quantized once, each row with a scale and an offset of its own.
 template <int Bits = 8> class quantized_embedding_table {
@@ -35,11 +34,7 @@ protected:
     template <class Index> void check_indices(const char* layer, std::span<const Index> indices) const {
         static_assert(std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::int64_t>,
                       "quantized_embedding: indices must be std::int32_t or std::int64_t");
-        for (std::size_t i = 0; i != indices.size(); ++i)
-            if (indices[i] < 0 || indices[i] >= rows())
-                raise<value_error>(std::string(layer) + ": index " + std::to_string(indices[i]) + " at position " +
-                                   std::to_string(i) + " is outside of the table's " + std::to_string(rows()) +
-                                   " rows");
+        zp::check_indices(layer, indices.data(), 0, static_cast<int>(indices.size()), rows());
     }
 
 private:

@@ -5,12 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <type_traits>
-#include <utility>
 
-#include <zeropoint/core/error.hpp>
-#include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/operators/embedding_geometry.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -35,11 +32,7 @@ template <index_value Index> void check_indices(std::span<const node> nodes, con
     for (const node& n : nodes) {
         if (n.op->bound == nullptr) continue;
         const index_bound bound = n.op->bound({nodes.data(), n});
-        for (int i = bound.first; i != bound.first + bound.count; ++i)
-            if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], bound.rows))
-                raise<value_error>(std::string(n.name) + ": index " + std::to_string(indices[i]) + " at position " +
-                                   std::to_string(i) + " is outside of the table's " + std::to_string(bound.rows) +
-                                   " rows");
+        zp::check_indices(n.name, indices, bound.first, bound.count, bound.rows);
     }
 }
 

@@ -15,6 +15,17 @@ namespace operators {
 
 static_assert(sizeof(kernel::embedding_row) == coded_table_layout::bytes_of_range);
 
+/// y[bag] = the sum or mean of the rows of a table, of `count` indices for each of `bags` bags.
+template <class Arch, class Table>
+void add_rows(const embedding_layer& layer, const Table& table, const std::int32_t* indices, int count,
+              float* y) noexcept {
+    const auto mode = layer.is_mean ? kernel::embedding_bag_mode::mean : kernel::embedding_bag_mode::sum;
+    constexpr std::int32_t begin = 0;
+    for (int bag = 0; bag != layer.bags; ++bag, indices += count, y += layer.columns)
+        kernel::embedding_bag<Arch>(table, indices, static_cast<std::size_t>(count), &begin, 1, nullptr, mode,
+                                    layer.padding_index, y);
+}
+
 /// Codes in a block as node_parameters has them; two of 4 bits share a byte in both.
 template <int Bits, class Arch> struct coded_embedding_form {
     static constexpr int parameter_bytes(const node_view& v) { return coded_table_layout(v.n).bytes; }
@@ -47,9 +58,10 @@ template <int Bits, class Arch> struct coded_embedding_form {
             reinterpret_cast<const kernel::embedding_row*>(block + at.ranges), at.columns};
         auto* y = c.out<float>(n);
         const int count = n.out.extents.width;
-        if (!layer.by_place)
-            return kernel::embedding<Arch>(table, c.in<std::int32_t>(n) + layer.first, static_cast<std::size_t>(count),
-                                           y);
+        const auto* indices = c.in<std::int32_t>(n) + layer.first;
+        if (layer.bags != 0)
+            return add_rows<Arch>(layer, table, indices, layer.count_of(c.view(n).x_shape()) / layer.bags, y);
+        if (!layer.by_place) return kernel::embedding<Arch>(table, indices, static_cast<std::size_t>(count), y);
         for (int i = layer.first; i != layer.first + count; ++i, y += layer.columns)
             kernel::embedding<Arch>(table, &i, 1, y);
     }

@@ -34,7 +34,7 @@ template <embedding_layer Layer> struct embedding {
     static constexpr bool takes_int16 = true, keeps_codes = true;
 
     static constexpr bool accepts(shape x) { return Layer.accepts(x); }
-    static constexpr shape output_shape(shape x) { return {1, Layer.count_of(x), Layer.columns}; }
+    static constexpr shape output_shape(shape x) { return {1, Layer.outputs_of(x), Layer.columns}; }
     static constexpr parameter_list parameters(shape) {
         return parameter_list().add({"weight", 2, {Layer.rows, Layer.columns, 1, 1, 1}, parameter_role::table});
     }
@@ -70,17 +70,22 @@ constexpr bool is_table(int rows, int columns) {
     return rows >= 1 && columns >= 1 && std::int64_t{rows} * columns < (std::int64_t{1} << 29);
 }
 
-template <const operator_kind& Kind, fixed_string Name, embedding_layer Layer> struct embedding_node {
+template <const operator_kind& Kind, fixed_string Name, embedding_layer Layer,
+          template <embedding_layer> class Operator = embedding>
+struct embedding_node {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         if (!Layer.by_place && !b.nodes[x].is_indices()) b.fail(rule::indices_expected, b.nodes[x].out.extents);
-        return append_operator<Kind, embedding<table_or_none>>(b, {&x, 1}, Name.text);
+        return append_operator<Kind, Operator<table_or_none>>(b, {&x, 1}, Name.text);
     }
 
 private:
     /// Harmless extents for a table whose own are not, so that a mistake is one message.
-    static constexpr embedding_layer table_or_none =
-        is_table(Layer.rows, Layer.columns) ? Layer : embedding_layer{1, 1, Layer.first, Layer.count, Layer.by_place};
+    static constexpr embedding_layer table_or_none = [] {
+        embedding_layer layer = Layer;
+        if (!is_table(layer.rows, layer.columns)) layer.rows = layer.columns = 1;
+        return layer;
+    }();
 };
 
 }  // namespace operators

@@ -5,24 +5,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 
 #include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/core/error.hpp>
 #include <zeropoint/graph/operator_info.hpp>
 
 namespace zp {
 inline namespace v0 {
 
 /// A row of the table for each index of [first, first + count), count 0 being all from `first` on. By place it is row
-/// `first` for the first column of a sequence, the next one for the second, and so on, whatever the sequence holds.
+/// `first` for the first column of a sequence, the next one for the second, and so on, whatever the sequence holds. With `bags`
+/// the rows of as many indices each are added, or their mean is taken, but for rows `padding_index`.
 struct embedding_layer {
     int rows = 1, columns = 1;
     int first = 0, count = 0;
     bool by_place = false;
+    int bags = 0;
+    bool is_mean = false;
+    int padding_index = -1;
 
-    /// How many rows are read.
+    /// How many rows are read, and how many are given.
     constexpr int count_of(const shape& x) const { return by_place ? x.width : count == 0 ? x.width - first : count; }
+    constexpr int outputs_of(const shape& x) const { return bags == 0 ? count_of(x) : bags; }
     constexpr bool accepts(const shape& x) const {
         if (x.height != 1 || first < 0 || count < 0 || count_of(x) < 1) return false;
+        if (bags != 0 && count_of(x) % bags != 0) return false;
         return first + count_of(x) <= (by_place ? rows : x.width);
     }
 };
@@ -31,9 +40,22 @@ struct embedding_layer {
 constexpr std::array<int, 4> options_of_embedding(const embedding_layer& layer) {
     return {layer.rows, layer.columns, layer.first, layer.count};
 }
+constexpr std::array<int, 7> options_of_embedding_bag(const embedding_layer& layer) {
+    return {layer.rows, layer.columns, layer.first, layer.count, layer.bags, layer.is_mean, layer.padding_index};
+}
 constexpr embedding_layer embedding_layer_of(const operator_info& info) {
     const std::span<const int> o = info.options;
-    return {o[0], o[1], o[2], o[3], info.inputs == input_rule::extents};
+    const embedding_layer rows{o[0], o[1], o[2], o[3], info.inputs == input_rule::extents};
+    if (o.size() == 4) return rows;
+    return {o[0], o[1], o[2], o[3], false, o[4], o[5] != 0, o[6]};
+}
+
+/// Raises value_error, with the layer's name, for the first of `count` indices from number `first` on that is no row.
+template <class Index> void check_indices(const char* layer, const Index* indices, int first, int count, int rows) {
+    for (int i = first; i != first + count; ++i)
+        if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], rows))
+            raise<value_error>(std::string(layer) + ": index " + std::to_string(indices[i]) + " at position " +
+                               std::to_string(i) + " is outside of the table's " + std::to_string(rows) + " rows");
 }
 
 /// Bits of a value of the table of a float node: 32 of floats.

@@ -204,7 +204,7 @@ constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, bool mer
             const int read = n.inputs[0];
             n.inputs[0] = static_cast<short>(to.as_float[read] >= 0 ? to.as_float[read] : to.as_codes[read]);
             const quantization_rule how = to.rule_of(n);
-            const bool is_float = n.flags.keep_float || how.embedding_bits != 8;
+            const bool is_float = n.flags.keep_float || how.embedding_bits != 8 || n.op->table_gives_floats;
             if (!is_float) how.set_codes(n.out);
             else if (!n.flags.keep_float) make_coded_table(n, how.embedding_bits);
             (is_float ? to.as_float : to.as_codes)[i] = to.append(n);
