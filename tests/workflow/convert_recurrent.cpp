@@ -15,10 +15,12 @@
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent_stack.hpp>
 #include <zeropoint/layer/static_recurrent.hpp>
+#include <zeropoint/layer/wide_static_recurrent.hpp>
 #include <zeropoint/layer/linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
@@ -172,6 +174,84 @@ template <class Net, class Config> void compare_with_static(int hidden) {
     CHECK(ratio > 30);
 }
 
+/// One layer and direction by wide_static_recurrent.
+template <class Cell, int Inputs, int Hidden>
+void run_wide(parameters_of& find, int layer, bool reversed, float x_scale, const std::vector<std::int16_t>& x,
+              std::vector<std::int16_t>& y, std::size_t width) {
+    using layer_type = zp::wide_static_recurrent<Cell, Inputs, Hidden>;
+    using names = zp::recurrent<Cell, Inputs, Hidden, zp::float_policy>;
+    const layer_type cell(zp::recurrent_parameters_of<names, Cell>(find, layer, reversed), x_scale);
+    typename layer_type::state state;
+    const auto memory = std::make_unique<typename layer_type::workspace>();
+    const std::size_t steps = x.size() / Inputs;
+    for (std::size_t i = 0; i != steps; ++i) {
+        const std::size_t t = reversed ? steps - 1 - i : i;
+        cell.run(x.data() + t * Inputs, state, *memory);
+        std::copy(state.h.begin(), state.h.end(),
+                  y.begin() + static_cast<std::ptrdiff_t>(t * width + (reversed ? Hidden : 0)));
+    }
+}
+std::vector<std::int16_t> expected_words(const lstm_net&, parameters_of& find, float scale,
+                                         const std::vector<std::int16_t>& x) {
+    std::vector<std::int16_t> first(37 * 80), second(37 * 80);
+    for (const bool reversed : {false, true}) run_wide<zp::lstm_cell, 5, 40>(find, 0, reversed, scale, x, first, 80);
+    for (const bool reversed : {false, true})
+        run_wide<zp::lstm_cell, 80, 40>(find, 1, reversed, 0x1p-15f, first, second, 80);
+    return second;
+}
+std::vector<std::int16_t> expected_words(const gru_net&, parameters_of& find, float scale,
+                                         const std::vector<std::int16_t>& x) {
+    std::vector<std::int16_t> y(18 * 33), next(18 * 33);
+    run_wide<zp::gru_cell, 9, 33>(find, 0, false, scale, x, y, 33);
+    for (const int layer : {1, 2}) {
+        run_wide<zp::gru_cell, 33, 33>(find, layer, false, 0x1p-15f, y, next, 33);
+        y = next;
+    }
+    return y;
+}
+
+/// Codes of a dtype of one's own, whose scale of [-1, 1] is not that of states.
+struct odd_words : zp::integer_dtype<std::int16_t, -30000, 30000> {};
+struct odd_config : zp::qconfig<zp::quantizer<odd_words, zp::per_tensor_symmetric, zp::min_max_observer>,
+                                zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {
+};
+
+/// A network of 16-bit activations, integer by integer, and at least as near the floats as one of 8 bits.
+template <class Net> void compare_with_wide(int hidden) {
+    using words = zp::quantized<Net, zp::int16_qconfig>;
+    const auto source = trained<Net>(hidden);
+    parameters_of find(source);
+    const auto calibration = made_up::inputs<Net>(8, 3, -2, 2);
+    const auto model = zp::convert(zp::calibrate(zp::prepare<zp::int16_qconfig>(source), calibration));
+    const auto bytes = zp::convert(zp::calibrate(zp::prepare<config>(source), calibration));
+    const auto again = zp::load<words>(zp::to_bytes(model), "int16");
+    CHECK(zp::to_bytes(again) == zp::to_bytes(model));
+    static_assert(zp::budget_of<words>.boundaries == 0);
+    const zp::node& row = model.rows()[2];
+    REQUIRE(row.op->state_values != 0);
+    REQUIRE(row.out.storage == zp::scalar_type::int16);
+    const zp::qparams range = model.ranges()[model.rows()[1].out.qparams_id];
+    std::vector<float> exact, of_words, of_bytes;
+    for (const auto& x : made_up::inputs<Net>(3, 5, -2, 2)) {
+        std::vector<std::int16_t> codes;
+        for (const float value : x)
+            codes.push_back(static_cast<std::int16_t>(zp::quantize(value, range, -32768, 32767)));
+        std::vector<float> expected;
+        for (const std::int16_t code : expected_words(Net(), find, range.scale, codes))
+            expected.push_back(static_cast<float>(code) * 0x1p-15f);
+        const auto y = run(model, x), narrow = run(bytes, x), floats = run(source, x);
+        CHECK(y == expected);
+        CHECK(run(again, x) == expected);
+        exact.insert(exact.end(), floats.begin(), floats.end());
+        of_words.insert(of_words.end(), y.begin(), y.end());
+        of_bytes.insert(of_bytes.end(), narrow.begin(), narrow.end());
+    }
+    const double with_words = signal_to_noise(exact, of_words), with_bytes = signal_to_noise(exact, of_bytes);
+    INFO(with_words, " dB, with 8 bits ", with_bytes);
+    CHECK(with_words > 35);
+    CHECK(with_words > with_bytes + 3);
+}
+
 /// PyTorch's own modules (scripts/golden/operators_dynamic.py).
 struct golden_stack
     : zp::model<zp::input<1, 5, 4>, zp::lstm<"rnn", 6, recurrent_options{.layers = 2, .bidirectional = true}>> {};
@@ -270,6 +350,26 @@ TEST_CASE("recurrent rows: weights of 8 and 4 bits alone equal the stand-alone s
 TEST_CASE("recurrent rows: int8 equals static_recurrent, and is near float") {
     compare_with_static<lstm_net, config>(40);
     compare_with_static<gru_net, signed_config>(33);
+}
+
+TEST_CASE("recurrent rows: 16 bits equal wide_static_recurrent, and are nearer to float") {
+    compare_with_wide<lstm_net>(40);
+    compare_with_wide<gru_net>(33);
+    const auto source = trained<gru_net>(33);
+    const auto calibration = made_up::inputs<gru_net>(8, 3, -2, 2);
+    const auto model = zp::convert(zp::calibrate(zp::prepare<odd_config>(source), calibration));
+    const zp::qparams range = model.ranges()[model.rows()[1].out.qparams_id],
+                      y_range = model.ranges()[model.rows()[2].out.qparams_id];
+    CHECK(y_range.scale == 2.0f / 60001);
+    std::vector<std::int16_t> codes;
+    for (const float value : calibration[0])
+        codes.push_back(static_cast<std::int16_t>(zp::quantize(value, range, -30000, 30000)));
+    parameters_of find(source);
+    std::vector<float> expected;
+    for (const std::int16_t h : expected_words(gru_net(), find, range.scale, codes))
+        expected.push_back(
+            zp::dequantize(zp::quantize(static_cast<float>(h) * 0x1p-15f, y_range, -30000, 30000), y_range));
+    CHECK(run(model, calibration[0]) == expected);
 }
 
 TEST_CASE("recurrent rows: float equals PyTorch, from its own state dict") {

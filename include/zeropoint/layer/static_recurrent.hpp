@@ -91,8 +91,8 @@ public:
     static_recurrent(const recurrent_parameters& p, qparams x)
         : input_(checked(p, x).weight_ih, x.zero_point),
           state_(p.weight_hh, 0),
-          factors_(checked_scale(x.scale, input_.scales(), state_.scales()), input_.scales(), state_.scales(),
-                   p.bias_ih, p.bias_hh) {}
+          factors_(byte_gates, checked_scale(x.scale, input_.scales(), state_.scales()), input_.scales(),
+                   state_.scales(), p.bias_ih, p.bias_hh) {}
 
     /// One step over Inputs codes; the next state's h is the output.
     void run(const std::uint8_t* x, state& memory, workspace& scratch) const noexcept {
@@ -117,8 +117,8 @@ private:
     }
 
     static float checked_scale(float x, std::span<const float> inputs_of_gates, std::span<const float> states) {
-        const double largest = gate_factors::largest_step(x, inputs_of_gates, states);
-        if (!gate_factors::fits(largest))
+        const double largest = gate_factors::largest_step(byte_gates, x, inputs_of_gates, states);
+        if (!gate_factors::fits(byte_gates, largest))
             raise<value_error>("static_recurrent: expected scales of inputs times scales of weights below 64, found " +
                                number_text(largest));
         return x;

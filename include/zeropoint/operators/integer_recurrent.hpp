@@ -1,4 +1,4 @@
-// LSTM and GRU of an int8 model: codes in, codes out, every step in integers, as static_recurrent computes it.
+// LSTM and GRU of a quantized model: codes in, codes out, every step in integers.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,57 @@
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/operators/integer_product.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
+#include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// What lies at the beginning of the block of an int8 recurrent node.
-struct integer_recurrent_header {
-    kernel::activation_codes x;  ///< of the input
-    std::uint8_t output[256];    ///< from codes of a state to those of the output, in the order of the storage type
-    kernel::gate_tables tables;
+/// What recurrent nodes over codes of 8 bits compute with.
+struct byte_recurrent_codes {
+    using h = std::int8_t;
+    using wide = std::int16_t;
+    using sum = std::int32_t;
+    using tables = kernel::gate_tables;
+    using arguments = kernel::gate_arguments;
+    static constexpr gate_units units = byte_gates;
+    static constexpr kernel::activation_codes of_state{0, -128, 127};
+    static constexpr auto lstm = &kernel::integer_lstm_gates;
+    static constexpr auto gru = &kernel::integer_gru_gates;
+    static constexpr const char* refused =
+        "scales of inputs times scales of weights must be below 64: calibrate on real data";
 };
-/// The codes of a state.
-inline constexpr kernel::activation_codes state_codes{0, -128, 127};
+/// And over those of 16.
+struct wide_recurrent_codes {
+    using h = std::int16_t;
+    using wide = std::int32_t;
+    using sum = std::int64_t;
+    using tables = kernel::wide_gate_tables;
+    using arguments = kernel::wide_gate_arguments;
+    static constexpr gate_units units = wide_gates;
+    static constexpr kernel::activation_codes of_state{0, -32768, 32767};
+    static constexpr auto lstm = &kernel::wide_lstm_gates;
+    static constexpr auto gru = &kernel::wide_gru_gates;
+    static constexpr const char* refused =
+        "scales of inputs times scales of weights must be below 16: calibrate on real data";
+};
+
+/// T is the storage type of codes.
+template <class T>
+using recurrent_codes = std::conditional_t<std::is_same_v<T, std::int16_t>, wide_recurrent_codes, byte_recurrent_codes>;
+
+/// What lies at the beginning of the block of a node over codes.
+template <class Codes> struct integer_recurrent_header {
+    kernel::activation_codes x;  ///< of the input
+    qparams y;                   ///< of the output, and the codes that it may have:
+    std::int32_t least, most;
+    std::uint8_t output[256];  ///< from codes of a state to those, of 8 bits, in the order of the storage type
+    typename Codes::tables tables;
+
+    std::int32_t code_of(int h) const {
+        return quantize(static_cast<float>(h) * Codes::units.state_scale, y, least, most);
+    }
+};
 
 /// Where the parts of one layer and direction lie in the block, behind where that begins.
 template <class Arch> struct integer_recurrent_layout {
@@ -47,49 +85,50 @@ template <class Arch> struct integer_recurrent_layout {
 private:
     static constexpr std::size_t count(const recurrent_geometry& g) { return static_cast<std::size_t>(g.sums()); }
 };
-template <class Arch> constexpr std::size_t integer_recurrent_bytes(const recurrent_geometry& g) {
-    std::size_t bytes = align_up(sizeof(integer_recurrent_header));
+template <class Arch, class Codes> constexpr std::size_t integer_recurrent_bytes(const recurrent_geometry& g) {
+    std::size_t bytes = align_up(sizeof(integer_recurrent_header<Codes>));
     for (int layer = 0; layer != g.options.layers; ++layer)
         bytes += static_cast<std::size_t>(g.directions()) * integer_recurrent_layout<Arch>(g, layer).bytes;
     return bytes;
 }
 
 /// The memory that steps in integers work in.
-template <class Arch> struct integer_recurrent_scratch {
-    std::size_t from_input, from_state, between, product, bytes;
+template <class Arch, class Codes> struct integer_recurrent_scratch {
+    std::size_t from_input, from_state, between, product;
 
     constexpr explicit integer_recurrent_scratch(const recurrent_geometry& g)
         : from_input(0),
-          from_state(part(4, steps_together(g) * g.sums())),
-          between(from_state + part(4, g.sums())),
-          product(between + part(1, g.values_between())),
-          bytes(product + product_bytes(g)) {}
-
-private:
-    static constexpr std::size_t part(int size, int count) {
-        return align_up(static_cast<std::size_t>(size) * static_cast<std::size_t>(count));
-    }
-    static constexpr std::size_t product_bytes(const recurrent_geometry& g) {
+          from_state(part<typename Codes::sum>(steps_together(g) * g.sums())),
+          between(from_state + part<typename Codes::sum>(g.sums())),
+          product(between + part<typename Codes::h>(g.values_between())) {}
+    /// With what products need: calls of fewer steps can need more.
+    static constexpr std::size_t whole(const recurrent_geometry& g) {
         std::size_t most = integer_recurrent_layout<Arch>(g, 0).from_state.scratch_bytes(1);
         for (int layer = 0; layer != std::min(g.options.layers, 2); ++layer)
-            for (const int rows : {1, steps_together(g), g.steps % most_steps_together})
-                if (rows != 0)
-                    most = std::max(most, integer_recurrent_layout<Arch>(g, layer).from_input.scratch_bytes(rows));
-        return most;
+            for (int rows = 1; rows <= steps_together(g); ++rows)
+                most = std::max(most, integer_recurrent_layout<Arch>(g, layer).from_input.scratch_bytes(rows));
+        return integer_recurrent_scratch(g).product + most;
+    }
+
+private:
+    template <class Value> static constexpr std::size_t part(int count) {
+        return align_up(sizeof(Value) * static_cast<std::size_t>(count));
     }
 };
 
-/// Fills the block of an int8 node. Null, or a sentence where its scales cannot be.
-template <class Arch>
+/// Fills the block of a node over codes. Null, or a sentence where its scales cannot be.
+template <class Arch, class Codes>
 const char* pack_integer_recurrent(const recurrent_geometry& g, const preparation& p, const node_parameters& from) {
-    auto& header = *new (p.prepared()) integer_recurrent_header;
+    auto& header = *new (p.prepared()) integer_recurrent_header<Codes>;
+    const bool is_int16 = p.x_type().storage == scalar_type::int16;
     header.x = {p.x_qparams().zero_point, p.x_type().quant_min, p.x_type().quant_max};
-    const qparams y = p.y_qparams();
-    for (int h = -128; h != 128; ++h) {
+    if (is_int16) header.x = Codes::of_state;  // as all codes of 16 bits
+    header.y = p.y_qparams();
+    header.least = p.y_type().quant_min;
+    header.most = p.y_type().quant_max;
+    for (int h = -128; h != 128 && !is_int16; ++h) {
         const int place = p.y_type().storage == scalar_type::uint8 ? h & 255 : h + 128;
-        const std::int32_t code = quantize(static_cast<float>(h) * kernel::integer_state_scale, y, p.y_type().quant_min,
-                                           p.y_type().quant_max);
-        header.output[place] = static_cast<std::uint8_t>(code);
+        header.output[place] = static_cast<std::uint8_t>(header.code_of(h));
     }
     std::byte* block = p.prepared() + align_up(sizeof header);
     std::size_t matrix = 0, vector = 0;
@@ -97,16 +136,17 @@ const char* pack_integer_recurrent(const recurrent_geometry& g, const preparatio
         for (int direction = 0; direction != g.directions(); ++direction, matrix += 2) {
             const integer_recurrent_layout<Arch> at(g, layer);
             const quantized_weights &ih = from.matrices[matrix], &hh = from.matrices[matrix + 1];
-            const float x_scale = layer == 0 ? p.x_qparams().scale : kernel::integer_state_scale;
-            if (!gate_factors::fits(gate_factors::largest_step(x_scale, ih.scales, hh.scales)))
-                return "scales of inputs times scales of weights must be below 64: calibrate on real data";
+            const float x_scale = layer == 0 ? p.x_qparams().scale : Codes::units.state_scale;
+            if (!gate_factors::fits(Codes::units,
+                                    gate_factors::largest_step(Codes::units, x_scale, ih.scales, hh.scales)))
+                return Codes::refused;
             const std::vector<float> none, &bias_ih = g.options.bias ? from.vectors[vector++] : none,
                                            &bias_hh = g.options.bias ? from.vectors[vector++] : none;
             at.from_input.pack(reinterpret_cast<const std::int8_t*>(ih.codes.data()),
-                               layer == 0 ? header.x : state_codes, block);
-            at.from_state.pack(reinterpret_cast<const std::int8_t*>(hh.codes.data()), state_codes,
+                               layer == 0 ? header.x : Codes::of_state, block);
+            at.from_state.pack(reinterpret_cast<const std::int8_t*>(hh.codes.data()), Codes::of_state,
                                block + at.state_panels);
-            const gate_factors factors(x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
+            const gate_factors factors(Codes::units, x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
             const auto put = [&](std::size_t place, const auto& values) {
                 if (!values.empty()) std::memcpy(block + place, values.data(), values.size() * sizeof values[0]);
             };
@@ -125,8 +165,9 @@ const char* pack_integer_recurrent(const recurrent_geometry& g, const preparatio
     return nullptr;
 }
 /// The inverse.
-template <class Arch> node_parameters unpack_integer_recurrent(const recurrent_geometry& g, const std::byte* block) {
-    const auto& header = *reinterpret_cast<const integer_recurrent_header*>(block);
+template <class Arch, class Codes>
+node_parameters unpack_integer_recurrent(const recurrent_geometry& g, const std::byte* block) {
+    const auto& header = *reinterpret_cast<const integer_recurrent_header<Codes>*>(block);
     block += align_up(sizeof header);
     node_parameters all;
     for (int layer = 0; layer != g.options.layers; ++layer)
@@ -145,8 +186,8 @@ template <class Arch> node_parameters unpack_integer_recurrent(const recurrent_g
                 product.unpack(packed, codes, reinterpret_cast<std::int8_t*>(weights.codes.data()));
                 weights.scales = next();
             };
-            matrix(at.from_input, block, layer == 0 ? header.x : state_codes);
-            matrix(at.from_state, block + at.state_panels, state_codes);
+            matrix(at.from_input, block, layer == 0 ? header.x : Codes::of_state);
+            matrix(at.from_state, block + at.state_panels, Codes::of_state);
             for (int i = 0; i != (g.options.bias ? 2 : 0); ++i) all.vectors.push_back(next());
             block += at.bytes;
         }
@@ -154,20 +195,23 @@ template <class Arch> node_parameters unpack_integer_recurrent(const recurrent_g
 }
 
 /// Steps in integers over a packed block, for run_recurrent().
-template <class Arch> class integer_recurrent_cells {
+template <class Arch, class Codes> class integer_recurrent_cells {
+    using value = typename Codes::h;
+    using sum = typename Codes::sum;
+
 public:
     integer_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* states,
                             std::byte* memory) noexcept
         : g_(g),
           parts_(g),
-          header_(*reinterpret_cast<const integer_recurrent_header*>(block)),
+          header_(*reinterpret_cast<const integer_recurrent_header<Codes>*>(block)),
           next_(block + align_up(sizeof header_)),
           states_(states),
           memory_(memory) {}
 
     void begin(int layer, int direction) noexcept {
-        at_ = integer_recurrent_layout<Arch>(g_, layer);
-        x_codes_ = layer == 0 ? header_.x : state_codes;
+        if (layer == 1) at_ = integer_recurrent_layout<Arch>(g_, layer);  // as all behind it
+        x_codes_ = layer == 0 ? header_.x : Codes::of_state;
         block_ = next_;
         next_ += at_.bytes;
         std::memcpy(&gates_.shift, block_ + at_.shift, sizeof gates_.shift);
@@ -175,50 +219,49 @@ public:
         gates_.h_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_.h_multiplier);
         gates_.x_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.x_bias);
         gates_.h_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.h_bias);
-        state_ = {g_, scalar_type::int8, states_, layer * g_.directions() + direction};
+        state_ = {g_, states_, layer * g_.directions() + direction};
     }
     template <class Code> void from_input(const Code* x, int rows) const noexcept {
         at_.from_input.run(x, rows, x_codes_, block_, sums(parts_.from_input), memory_ + parts_.product);
     }
     void step(int row) const noexcept {
-        const std::int32_t* input = sums(parts_.from_input) + row * g_.sums();
-        at_.from_state.run(h(), 1, state_codes, block_ + at_.state_panels, sums(parts_.from_state),
+        const sum* input = sums(parts_.from_input) + row * g_.sums();
+        at_.from_state.run(h(), 1, Codes::of_state, block_ + at_.state_panels, sums(parts_.from_state),
                            memory_ + parts_.product);
         const auto hidden = static_cast<std::size_t>(g_.hidden);
-        if (g_.cell == recurrent_cell::lstm)
-            kernel::integer_lstm_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide,
-                                       state_.h);
-        else
-            kernel::integer_gru_gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide,
-                                      state_.h);
+        const auto gates = g_.cell == recurrent_cell::lstm ? Codes::lstm : Codes::gru;
+        gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide, state_.h);
     }
-    const std::int8_t* h() const noexcept { return state_.h; }
-    std::int8_t* between() const noexcept { return reinterpret_cast<std::int8_t*>(memory_ + parts_.between); }
+    const value* h() const noexcept { return state_.h; }
+    value* between() const noexcept { return reinterpret_cast<value*>(memory_ + parts_.between); }
 
 private:
-    std::int32_t* sums(std::size_t place) const noexcept { return reinterpret_cast<std::int32_t*>(memory_ + place); }
+    sum* sums(std::size_t place) const noexcept { return reinterpret_cast<sum*>(memory_ + place); }
 
     const recurrent_geometry& g_;
-    integer_recurrent_scratch<Arch> parts_;
-    const integer_recurrent_header& header_;
+    integer_recurrent_scratch<Arch, Codes> parts_;
+    const integer_recurrent_header<Codes>& header_;
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
     std::byte *states_, *memory_;
-    recurrent_state<std::int8_t, std::int16_t> state_;
+    recurrent_state<value, typename Codes::wide> state_;
     integer_recurrent_layout<Arch> at_{g_, 0};
     kernel::activation_codes x_codes_;
-    kernel::gate_arguments gates_{};
+    typename Codes::arguments gates_{};
 };
 
 /// A whole node. T is the storage type of codes.
 template <class Arch, class T>
 [[gnu::noinline]] void run_integer_recurrent(const recurrent_geometry& g, const T* x, const std::byte* block, T* y,
                                              std::byte* states, std::byte* memory) noexcept {
-    integer_recurrent_cells<Arch> cells(g, block, states, memory);
-    run_recurrent(g, cells, x, reinterpret_cast<std::int8_t*>(y), cells.between());
+    using codes = recurrent_codes<T>;
+    integer_recurrent_cells<Arch, codes> cells(g, block, states, memory);
+    run_recurrent(g, cells, x, reinterpret_cast<typename codes::h*>(y), cells.between());
     const int rows = g.options.output == recurrent_output::all_steps ? g.steps : 1;
-    const auto& header = *reinterpret_cast<const integer_recurrent_header*>(block);
-    kernel::lookup_table<Arch>(y, static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.width()),
-                               reinterpret_cast<const T*>(header.output), y);
+    const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.width());
+    const auto& header = *reinterpret_cast<const integer_recurrent_header<codes>*>(block);
+    if constexpr (sizeof(T) == 1) kernel::lookup_table<Arch>(y, count, reinterpret_cast<const T*>(header.output), y);
+    else if (header.y != qparams{codes::units.state_scale, 0} || header.least > -32768 || header.most < 32767)
+        for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<T>(header.code_of(y[i]));
 }
 
 }  // namespace v0

@@ -53,8 +53,16 @@ struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.no
     static constexpr std::int64_t macs(const node_view& v) { return recurrent_geometry(recurrent, v).macs(); }
     template <class Arch> static constexpr int scratch_bytes(const node_view& v) {
         const recurrent_geometry g(recurrent, v);
-        if (!v.n.is_float()) return static_cast<int>(integer_recurrent_scratch<Arch>(g).bytes);
+        if (!v.n.is_float())
+            return with_codes(v, [&]<class Codes>(Codes) {
+                return static_cast<int>(integer_recurrent_scratch<Arch, Codes>::whole(g));
+            });
         return static_cast<int>(sizeof(float)) * recurrent_floats(g).size;
+    }
+    /// do_it(byte_recurrent_codes or wide_recurrent_codes) of a node over codes.
+    template <class Do> static constexpr auto with_codes(const node_view& v, Do do_it) {
+        if (v.y_type().storage == scalar_type::int16) return do_it(wide_recurrent_codes());
+        return do_it(byte_recurrent_codes());
     }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         const recurrent_geometry g(recurrent, o.at());
@@ -69,16 +77,22 @@ struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
     using base = recurrent_base<Cell, Hidden, Options>;
     using base::forward;
 
-    static constexpr bool keeps_codes = true;
+    static constexpr bool keeps_codes = true, takes_int16 = true;
 
     template <class Arch> static constexpr int prepared_bytes(const node_view& v) {
-        return static_cast<int>(integer_recurrent_bytes<Arch>({base::recurrent, v}));
+        return base::with_codes(v, [&]<class Codes>(Codes) {
+            return static_cast<int>(integer_recurrent_bytes<Arch, Codes>({base::recurrent, v}));
+        });
     }
     template <class Arch> static const char* pack(const preparation& p, const node_parameters& from) {
-        return pack_integer_recurrent<Arch>({base::recurrent, p.at}, p, from);
+        return base::with_codes(p.at, [&]<class Codes>(Codes) {
+            return pack_integer_recurrent<Arch, Codes>({base::recurrent, p.at}, p, from);
+        });
     }
     template <class Arch> static node_parameters unpack(const preparation& p) {
-        return unpack_integer_recurrent<Arch>({base::recurrent, p.at}, p.prepared());
+        return base::with_codes(p.at, [&]<class Codes>(Codes) {
+            return unpack_integer_recurrent<Arch, Codes>({base::recurrent, p.at}, p.prepared());
+        });
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         run_integer_recurrent<Arch>({base::recurrent, o.at()}, o.x(), o.prepared(), o.y(), o.state(), o.scratch());

@@ -113,14 +113,19 @@ struct recurrent_geometry : recurrent_layer {
 };
 
 /// What steps leave: layer by layer, the directions of one side by side, as PyTorch's h_0 and c_0 have them. In integers a state
-/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/integer_gates.hpp.
+/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/integer_gates.hpp and wide_gates.hpp.
 constexpr state_list states_of_recurrent(const recurrent_layer& layer, scalar_type storage) {
     const int rows = layer.options.layers * layer.directions();
-    const bool is_float = storage == scalar_type::float32, is_lstm = layer.cell == recurrent_cell::lstm;
+    const bool is_float = storage == scalar_type::float32, is_lstm = layer.cell == recurrent_cell::lstm,
+               is_int16 = storage == scalar_type::int16;
     state_list list;
-    list.add("h", is_float ? storage : scalar_type::int8, rows * layer.outputs());
+    list.add("h", is_float || is_int16 ? storage : scalar_type::int8, rows * layer.outputs());
     if (is_lstm || !is_float)
-        list.add(is_lstm ? "c" : "wide", is_float ? storage : scalar_type::int16, rows * layer.hidden);
+        list.add(is_lstm ? "c" : "wide",
+                 is_float   ? storage
+                 : is_int16 ? scalar_type::int32
+                            : scalar_type::int16,
+                 rows * layer.hidden);
     return list;
 }
 /// Of the layer and direction whose turn it is: `H` and `Wide` are the types of the arrays.
@@ -129,9 +134,9 @@ template <class H, class Wide> struct recurrent_state {
     Wide* wide = nullptr;
 
     constexpr recurrent_state() = default;
-    recurrent_state(const recurrent_layer& layer, scalar_type storage, std::byte* states, int row)
+    recurrent_state(const recurrent_layer& layer, std::byte* states, int row)
         : h(reinterpret_cast<H*>(states) + row * layer.outputs()),
-          wide(reinterpret_cast<Wide*>(states + states_of_recurrent(layer, storage).offset_of(1)) +
+          wide(reinterpret_cast<Wide*>(states + states_of_recurrent(layer, scalar_type_of<H>).offset_of(1)) +
                row * layer.hidden) {}
 };
 

@@ -81,9 +81,7 @@ protected:
     float* unprojected() const noexcept { return memory_ + parts_.unprojected; }
     bool is_projected() const noexcept { return g_.options.projection != 0; }
 
-    void begin_state(int layer, int direction) noexcept {
-        state_ = {g_, scalar_type::float32, states_, layer * g_.directions() + direction};
-    }
+    void begin_state(int layer, int direction) noexcept { state_ = {g_, states_, layer * g_.directions() + direction}; }
     void finish_step(int row) const noexcept {
         const float* input = from_input() + row * g_.sums();
         const auto hidden = static_cast<std::size_t>(g_.hidden);

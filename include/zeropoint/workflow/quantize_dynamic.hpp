@@ -138,12 +138,13 @@ using dynamic_stage = stage<dynamic_nodes<Net, Config, Arch>>;
 template <class Net, class Config = dynamic_qconfig<>, class Arch = default_architecture>
 using dynamically_quantized = network<dynamic_stage<Net, Config, Arch>>;
 
-/// Linear layers, LSTM, GRU and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
+/// Linear layers, LSTM, GRU, RNN and convolutions with int8 weights, which quantize their inputs in each call: PyTorch's
 /// quantize_dynamic. A convolution, transposed or over a volume too, has one symmetric range an image, whatever the policy's
 /// scheme for activations, a recurrent layer a range a step. Tables of embeddings stay floats, as PyTorch's, or under
-/// zp::embedding_bits have codes, with a scale and an offset a row. Under a zp::weight_only_policy linear and recurrent layers have int8 or 4-bit
-/// weights, which are multiplied with the floats as they are, and convolutions stay floats. All other layers, and those that the cost rule finds too
-/// small, stay as they are. Raises calibration_error, with the layer's name, where weights are not finite.
+/// zp::embedding_bits have codes, with a scale and an offset a row. Under a zp::weight_only_policy linear and recurrent layers
+/// have int8 or 4-bit weights, which are multiplied with the floats as they are, and convolutions stay floats. All other layers,
+/// and those that the cost rule finds too small, stay as they are. Raises calibration_error, with the layer's name, where weights
+/// are not finite.
 template <class Config = dynamic_qconfig<>, class Net, class Arch>
 dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>& model) {
     using to = dynamic_stage<Net, Config, Arch>;
