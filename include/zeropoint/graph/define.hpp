@@ -173,6 +173,8 @@ inline constexpr operator_forms forms_of_operator{
     &detail::operator_block<Operator, Arch>::unpack};
 template <class Operator, class Arch = default_architecture>
 inline constexpr operator_rules rules_of = detail::make_rules<Operator>(&forms_of_operator<Operator, Arch>);
+/// The same of an operator whose kind has forms of its own: nothing is instantiated with its rules.
+template <class Operator> inline constexpr operator_rules keyed_rules_of = detail::make_rules<Operator>(nullptr);
 
 /// `template <> struct forms_of<op::relu> : forms_by_storage<operators::clamp> {};`: of an operator without template arguments,
 /// whose forms are then those of the stage's architecture, and of the storages alone that a network has.

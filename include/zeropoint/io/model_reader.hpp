@@ -42,8 +42,8 @@ template <class Stage> const earlier_nodes* earlier_nodes_of() {
         using shared = shared_ranges<Stage>;
         if constexpr (shared::differs) {
             static constexpr earlier_nodes nodes{
-                [] { return signature_text(signature_of(shared::table, Stage::arithmetic)); },
-                shared::prepared.qparams_count, shared::at.range_of, shared::at.node_of};
+                [] { return signature_text(signature_of_nodes<Stage, shared::table>); }, shared::prepared.qparams_count,
+                shared::at.range_of, shared::at.node_of};
             return &nodes;
         }
     }

@@ -126,11 +126,15 @@ inline constexpr file_contents contents_of = [] {
 /// With `lut_bits`, what it would be with fused tables of 2^lut_bits entries. Of stages with `written`, that of those nodes.
 template <class Stage> std::string signature_of_stage(int lut_bits) {
     if constexpr (requires { Stage::written; }) {
-        constexpr std::uint64_t signature = signature_of(Stage::written, Stage::arithmetic);
-        return signature_text(signature);
-    } else {
-        return signature_text(signature_of(Stage::table, Stage::arithmetic, lut_bits));
+        return signature_text(signature_of_nodes<Stage, Stage::written>);
+    } else if constexpr (contents_of<Stage>.fused_luts) {
+        constexpr std::uint64_t signatures[] = {
+            signature_of_nodes<Stage, Stage::loose, 8>, signature_of_nodes<Stage, Stage::loose, 9>,
+            signature_of_nodes<Stage, Stage::loose, 10>, signature_of_nodes<Stage, Stage::loose, 11>,
+            signature_of_nodes<Stage, Stage::loose, 12>};
+        if (lut_bits != 0) return signature_text(signatures[lut_bits - 8]);
     }
+    return signature_text(signature_of_nodes<Stage, Stage::loose>);
 }
 
 }  // namespace detail

@@ -34,6 +34,9 @@ constexpr int option_or(const node& n, const char* name, int otherwise) {
 /// FNV-1a over words of 32 bits.
 class word_hash {
 public:
+    constexpr word_hash() = default;
+    /// Goes on from a value().
+    constexpr explicit word_hash(std::uint64_t from) : hash_(from) {}
     constexpr void mix(std::int64_t value) {
         hash_ = (hash_ ^ (static_cast<std::uint64_t>(value) & 0xffffffffu)) * 1099511628211ull;
     }
@@ -118,6 +121,22 @@ template <int N>
 constexpr std::uint64_t signature_of(const graph<N>& g, const char* arithmetic, int other_lut_bits = 0) {
     return signature_of(std::span(g.nodes, static_cast<std::size_t>(g.size)), arithmetic, other_lut_bits);
 }
+
+namespace detail {
+/// Of the first End nodes. 32 at a time are an evaluation of its own, because compilers limit the steps of one.
+template <const auto& Graph, class Stage, int LutBits, int End>
+inline constexpr std::uint64_t signature_up_to = [] {
+    constexpr int begin = (End - 1) / 32 * 32;
+    word_hash hash;
+    if constexpr (begin == 0) hash.mix_text(Stage::arithmetic);
+    else hash = word_hash(signature_up_to<Graph, Stage, LutBits, begin>);
+    for (int i = begin; i != End; ++i) mix_node(hash, Graph.nodes[i], LutBits);
+    return hash.value();
+}();
+}  // namespace detail
+/// signature_of() of a stage's nodes, or of others of its, found when it is compiled.
+template <class Stage, const auto& Graph, int LutBits = 0>
+inline constexpr std::uint64_t signature_of_nodes = detail::signature_up_to<Graph, Stage, LutBits, Graph.size>;
 
 /// Sixteen hexadecimal digits.
 inline std::string signature_text(std::uint64_t signature) {

@@ -67,7 +67,7 @@ struct add {
 template <> struct forms_of<op::add> : forms_by_storage<operators::add> {};
 
 constexpr int builder::add(int a, int b, const char* name) {
-    node n = unary(info_of<operators::add, op::add>, rules_of<operators::add>, a, name);
+    node n = unary(info_of<operators::add, op::add>, keyed_rules_of<operators::add>, a, name);
     const value_type &x = nodes[a].out, &y = nodes[b].out;
     n.input_count = 2;
     n.inputs[1] = static_cast<short>(b);

@@ -58,7 +58,7 @@ inline constexpr operator_info batch_norm_info = [] {
 template <> struct forms_of<op::batch_norm> : forms_by_storage<operators::batch_norm> {};
 
 constexpr int builder::batch_norm(int x, const char* name, float epsilon, bool affine) {
-    node n = unary(operators::batch_norm_info, rules_of<operators::batch_norm>, x, name);
+    node n = unary(operators::batch_norm_info, keyed_rules_of<operators::batch_norm>, x, name);
     const value_type& value = nodes[x].out;
     if (value.is_flattened_image()) fail(rule::flattened_image, value.flattened);
     n.weights.channels = value.extents.channels;

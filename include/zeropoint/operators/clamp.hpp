@@ -49,7 +49,7 @@ inline constexpr operator_info relu_info = make_clamp(op::relu, {}), relu6_info 
 
 constexpr int append_clamp(builder& b, const operator_info& info, int x, const char* name, float lowest,
                            float highest) {
-    node n = b.unary(info, rules_of<clamp>, x, name);
+    node n = b.unary(info, keyed_rules_of<clamp>, x, name);
     n.fused.clamp = &info;
     n.fused.lowest = lowest;
     n.fused.highest = highest;

@@ -77,7 +77,7 @@ struct concat {
 template <> struct forms_of<op::concat> : forms_by_storage<operators::concat> {};
 
 constexpr int builder::concat(std::span<const int> xs, const char* name) {
-    node n = unary(info_of<operators::concat, op::concat>, rules_of<operators::concat>, xs[0], name);
+    node n = unary(info_of<operators::concat, op::concat>, keyed_rules_of<operators::concat>, xs[0], name);
     const shape first = n.out.extents;
     n.input_count = 0;
     n.out.extents.channels = 0;

@@ -22,7 +22,7 @@ inline constexpr operator_info flatten = [] {
 template <> struct forms_of<op::flatten> : forms_by_storage<operators::copy> {};
 
 constexpr int builder::flatten(int x) {
-    node n = unary(operators::flatten, rules_of<operators::copy>, x, "");
+    node n = unary(operators::flatten, keyed_rules_of<operators::copy>, x, "");
     const value_type& image = nodes[x].out;
     n.out.flattened = image.is_flattened_image() ? image.flattened : image.extents;
     n.out.extents = {1, 1, image.extents.size()};

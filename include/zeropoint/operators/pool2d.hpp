@@ -60,7 +60,7 @@ struct adaptive_avg_pool2d : pooling {
 
 template <const operator_kind& Kind, class Operator>
 constexpr int append_pool2d(builder& b, int x, const char* name, const pool& options) {
-    node n = b.unary(info_of<Operator, Kind>, rules_of<Operator>, x, name);
+    node n = b.unary(info_of<Operator, Kind>, keyed_rules_of<Operator>, x, name);
     set_options(n, window2d{});
     const extent stride = options.stride == extent(0) ? options.kernel : options.stride;
     set_window(b, n, b.nodes[x].out.extents, options.kernel, stride, options.padding, options.dilation,
@@ -108,7 +108,7 @@ constexpr int builder::avg_pool2d(int x, const char* name, const pool& options) 
 }
 constexpr int builder::adaptive_avg_pool2d(int x, const char* name, extent size_of_output) {
     node n = unary(info_of<operators::adaptive_avg_pool2d, op::adaptive_avg_pool2d>,
-                   rules_of<operators::adaptive_avg_pool2d>, x, name);
+                   keyed_rules_of<operators::adaptive_avg_pool2d>, x, name);
     n.out.extents = {size_of_output.height, size_of_output.width, n.out.extents.channels};
     return append(n);
 }

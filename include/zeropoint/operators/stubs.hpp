@@ -24,7 +24,7 @@ inline constexpr operator_info dropout = make_identity(op::dropout, false, false
 
 template <const operator_info& Info> struct identity_layer {
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) { return b.append(b.unary(Info, rules_of<copy>, x, "")); }
+    static constexpr int lower(builder& b, int x) { return b.append(b.unary(Info, keyed_rules_of<copy>, x, "")); }
 };
 
 }  // namespace operators
