@@ -271,7 +271,9 @@ template <class Net, class Config> zp::rule broken() {
     return zp::quantize_nodes<64>(
                zp::assign_qparams(zp::fused_stage<Net>::loose,
                                   [](const zp::node& row) { return zp::qconfig_entries<Config>::choose(row); }),
-               zp::rule_of_entry<Config>, zp::qconfig_entries<Config>::merges_sums, zp::boundaries)
+               zp::rule_of_entry<Config>,
+               zp::qconfig_entries<Config>::template make_integer_weights<zp::default_architecture>,
+               zp::qconfig_entries<Config>::merges_sums, zp::boundaries)
         .error.broken;
 }
 }  // namespace

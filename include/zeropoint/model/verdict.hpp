@@ -152,6 +152,13 @@ template <fixed_string Name, class Net> struct layer_has_no_algorithm {
         "layer, or stays in float32 (see layer_has_no_algorithm<Name, Model>): leave the option out");
 };
 
+template <fixed_string Name, class Net> struct layer_takes_no_integer_weights {
+    static_assert(sizeof(Net) == 0,
+                  "a dynamic or weight_only of this qconfig names a layer that has no such form (see "
+                  "layer_takes_no_integer_weights<Name, Model>): dynamic takes linear layers, LSTM, GRU and "
+                  "convolutions of one group, weight_only linear layers; of a model with stubs those between them");
+};
+
 template <fixed_string Name, class Net> struct no_layer_named {
     static_assert(sizeof(Net) == 0,
                   "this model has no layer of that name (see no_layer_named<Name, Model>): check the spelling; names "

@@ -18,6 +18,9 @@
 namespace zp {
 inline namespace v0 {
 
+/// Whether a quantizer of weights has scales for groups of inputs: that of a weight_only_policy.
+template <class Quantizer> concept quantizes_groups = requires { Quantizer::group_size; };
+
 /// Of weights outputs x inputs with one bias an output: symmetric int8 codes, outputs x groups scales, and the bias as it is.
 /// Quantizer has `dtype`, `rule` and `group_size`, 0 for all inputs of an output; the last group may have fewer. Raises
 /// calibration_error, with the layer's name `where`, where weights are not finite.

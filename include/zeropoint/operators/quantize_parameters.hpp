@@ -25,9 +25,6 @@ struct own_weight_quantizer {
     using observer_type = per_channel_min_max_observer;
 };
 
-/// Whether a quantizer is of weights alone, with scales for groups of inputs: that of a weight_only_policy.
-template <class Quantizer> concept quantizes_groups = requires { Quantizer::group_size; };
-
 /// How the filters of a node are quantized.
 struct filter_quantization {
     float x_scale = 1;

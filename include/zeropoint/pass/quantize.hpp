@@ -191,9 +191,10 @@ template <class Rewriter> constexpr node quantize_node(Rewriter& to, int i, node
 
 /// The nodes of the int8 network: quantize and dequantize where a float island meets codes and at both ends, requantize where
 /// an input of a concat keeps a scale of its own, tables fused into the layer in front of them, and with `merges_sums` adds
-/// into the layer that makes the later one of their operands.
-template <int M, int N, class Describe>
-constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, bool merges_sums,
+/// into the layer that makes the later one of their operands. `make_weights(nodes, node)` may give a node that stays float, and
+/// reads others of `nodes`, integer weights.
+template <int M, int N, class Describe, class MakeWeights>
+constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, MakeWeights make_weights, bool merges_sums,
                                   const boundary_operators& between) {
     quantizing_rewriter<M, N, Describe> to(g, describe, between);
     for (int i = 0; i != g.size; ++i) {
@@ -210,6 +211,7 @@ constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, bool mer
             (is_float ? to.as_float : to.as_codes)[i] = to.append(n);
         } else if (n.op->is_input || n.flags.keep_float) {
             for (int k = 0; k != n.input_count; ++k) n.inputs[k] = static_cast<short>(to.floats(n.inputs[k]));
+            if (!n.op->is_input) make_weights(to.result.nodes, n);
             to.as_float[i] = to.append(n);
         } else if (!merge_function(to, i, n) && !(merges_sums && merge_sum(to, i, n))) {
             n = quantize_node(to, i, n);

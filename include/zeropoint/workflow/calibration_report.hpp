@@ -30,6 +30,8 @@ struct activation_report {
     int channels = 0;
     int constant_channels = 0;  // the same value in every input; dead channels are among them
     int dead_channels = 0;      // zero in every input
+    std::string
+        computed;  // "dynamic", "weight-only" or "float32" where the qconfig lets the layer give floats; else empty
 };
 
 /// A value on a grid that was chosen for other values, as those of a concat, or in front of a pool.
@@ -134,6 +136,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             seen.dead_channels = static_cast<int>(watched.statistics.dead_channels().size());
             seen.constant_channels =
                 seen.dead_channels + static_cast<int>(watched.statistics.constant_channels().size());
+            if (n.flags.keep_float) seen.computed = stage::entries::products_of(stage::loose.nodes[i]);
             detail::add_warnings(seen, all.warnings);
             all.activations.push_back(std::move(seen));
         });
@@ -154,6 +157,7 @@ inline std::string to_string(const calibration_report& all) {
                       double{a.range.scale}, double{a.quantized_max}, a.range.zero_point, 100 * a.clipped_share,
                       a.dead_channels, a.channels);
         text += line;
+        if (!a.computed.empty()) text.insert(text.size() - 1, "  " + a.computed);
     }
     for (const std::string& warning : all.warnings) text += "warning: " + warning + "\n";
     return text;

@@ -146,10 +146,18 @@ private:
                 return quantize_table(v, array, values, n.is_float() ? qparams{} : range(n.out.qparams_id), where);
             else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
         };
+        const auto quantize_by = [&]<class Quantizer>(std::type_identity<Quantizer>) {
+            return quantize_parameters<Quantizer, arch>(v, from, floats, how, where, notes_.raised_weight_scales,
+                                                        table);
+        };
+        using policies = typename target_stage::policies;
+        if constexpr (!std::is_void_v<typename policies::dynamic>)
+            if (n.is_dynamic()) return quantize_by(std::type_identity<typename policies::dynamic::weight_quantizer>{});
+        if constexpr (!std::is_void_v<typename policies::weight_only>)
+            if (n.is_weight_only())
+                return quantize_by(std::type_identity<typename policies::weight_only::weight_quantizer>{});
         const auto one = [&]<class Entry>(std::type_identity<Entry>, int entry) {
-            if (entry == n.config)
-                result = quantize_parameters<typename Entry::weight, arch>(v, from, floats, how, where,
-                                                                           notes_.raised_weight_scales, table);
+            if (entry == n.config) result = quantize_by(std::type_identity<typename Entry::weight>{});
         };
         [&]<std::size_t... I>(std::index_sequence<I...>) {
             (one(std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}, static_cast<int>(I)),

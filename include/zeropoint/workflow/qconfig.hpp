@@ -10,6 +10,7 @@
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
 #include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/operators/integer_weights.hpp>
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
@@ -75,9 +76,11 @@ struct qconfig_option {
     static constexpr bool quantizes = true;    // says how what it selects is quantized
     static constexpr bool is_default = false;  // says something about every layer
     static constexpr algorithm_policy policy{};
+    using integer_weights = void;  // the policy by which what stays in float32 gets integer weights
     static constexpr bool selects_name(const char*) { return false; }
     static constexpr bool selects_type(const operator_kind&) { return false; }
-    static constexpr const char* name = "";  // a layer that must exist
+    static constexpr bool takes(const node&) { return true; }  // of the type that it selects
+    static constexpr const char* name = "";                    // a layer that must exist
 };
 struct qconfig_tag {};
 
@@ -148,6 +151,34 @@ template <fixed_string Name> struct keep_float : qconfig_option {
 template <const operator_kind& Kind> struct keep_float_type : qconfig_option {
     static constexpr bool floats = true;
     static constexpr bool selects_type(const operator_kind& kind) { return &kind == &Kind; }
+};
+/// This layer gets and gives floats, as under keep_float, and has int8 weights: it quantizes its inputs in each call. Policy is a
+/// zp::dynamic_policy<...>, the same for all dynamic layers of a model: a linear layer, LSTM, GRU or convolution.
+template <fixed_string Name, class Policy> struct dynamic : keep_float<Name> {
+    static_assert(quantizes_inputs<Policy>,
+                  "dynamic<\"name\", Policy>: the second argument must be a zp::dynamic_policy<...>");
+    using integer_weights = Policy;
+};
+/// All layers of this type that have such a form; others are quantized as the qconfig says.
+template <const operator_kind& Kind, class Policy> struct dynamic_type : keep_float_type<Kind> {
+    static_assert(quantizes_inputs<Policy>,
+                  "dynamic_type<op, Policy>: the second argument must be a zp::dynamic_policy<...>");
+    using integer_weights = Policy;
+    static constexpr bool takes(const node& n) { return operators::why_no_integer_weights<Policy>(n) == nullptr; }
+};
+/// This layer gets and gives floats, and its weights alone are integers: they are multiplied as floats. Policy is a
+/// zp::weight_only_policy<...>, the same for all such layers of a model: linear layers.
+template <fixed_string Name, class Policy> struct weight_only : keep_float<Name> {
+    static_assert(weights_alone<Policy>,
+                  "weight_only<\"name\", Policy>: the second argument must be a zp::weight_only_policy<...>");
+    using integer_weights = Policy;
+};
+/// All layers of this type that have such a form; others are quantized as the qconfig says.
+template <const operator_kind& Kind, class Policy> struct weight_only_type : keep_float_type<Kind> {
+    static_assert(weights_alone<Policy>,
+                  "weight_only_type<op, Policy>: the second argument must be a zp::weight_only_policy<...>");
+    using integer_weights = Policy;
+    static constexpr bool takes(const node& n) { return operators::why_no_integer_weights<Policy>(n) == nullptr; }
 };
 /// How the algorithm of convolutions and linear layers is chosen: zp::balanced, zp::fastest, zp::smallest, or one by name,
 /// such as zp::algorithm<zp::conv2d_algorithm::implicit_gemm>. On its own for the whole model, inside of for_layer or
@@ -221,6 +252,8 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(
         (std::is_base_of_v<qconfig_option, Options> && ...),
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
+        "dynamic<\"name\", Policy>, dynamic_type<op, Policy>, weight_only<\"name\", Policy>, weight_only_type<op, "
+        "Policy>, "
         "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
         "separate_sums, correct_biases, table_bits<bits> or embedding_bits<bits>");
     static_assert(!quantizes_per_channel<Activation>,
@@ -252,6 +285,23 @@ template <class Default, class First, class... Rest> struct requantization_of<De
     using own = typename own_requantization<First>::type;
     using type = std::conditional_t<std::is_void_v<own>, typename requantization_of<Default, Rest...>::type, own>;
 };
+// The policy of the options that are of weights alone, or of those that are not; void without such.
+template <bool WeightsAlone, class Option> struct own_policy { using type = void; };
+template <bool WeightsAlone, class Option>
+    requires(!std::is_void_v<typename Option::integer_weights>)
+struct own_policy<WeightsAlone, Option> {
+    using policy = typename Option::integer_weights;
+    using type = std::conditional_t<weights_alone<policy> == WeightsAlone, policy, void>;
+};
+template <bool WeightsAlone, class... Options> struct policy_of_options { using type = void; };
+template <bool WeightsAlone, class First, class... Rest> struct policy_of_options<WeightsAlone, First, Rest...> {
+    using own = typename own_policy<WeightsAlone, First>::type;
+    using others = typename policy_of_options<WeightsAlone, Rest...>::type;
+    static_assert(std::is_void_v<own> || std::is_void_v<others> || std::is_same_v<own, others>,
+                  "qconfig<Activation, Weight, Options...>: all dynamic layers of a model have one policy, and all "
+                  "weight_only layers have one: give these options the same one");
+    using type = std::conditional_t<std::is_void_v<own>, others, own>;
+};
 // The entry of an option: its qconfig, or the whole model's for those that have none.
 template <class Option, class Default> struct entry_of { using type = Default; };
 template <fixed_string Name, class C, class Default>
@@ -275,20 +325,48 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         requantization::adds_residuals && !(std::is_same_v<Options, separate_sums> || ...);
     /// Whether biases are corrected by what calibration sees.
     static constexpr bool corrects_biases = (std::is_same_v<Options, correct_biases> || ...);
-    static constexpr int float_entry = -1;
-    /// Which entry applies to a node: -1 for float32, 0 for the qconfig itself, i for its i-th option.
-    static constexpr int choose(const node& n) {
+    /// The policies of layers between floats: see stage_policies.
+    using dynamic = typename policy_of_options<false, Options...>::type;
+    using weight_only = typename policy_of_options<true, Options...>::type;
+    /// Which option, from 1, says how a node is quantized; 0: none does. A name goes before a type.
+    static constexpr int option_of(const node& n) {
         int chosen = 0, i = 0;
-        ((++i, chosen == 0 && n.name[0] != 0 && Options::quantizes && Options::selects_name(n.name)
-                   ? chosen = Options::floats ? -1 : i
-                   : 0),
+        ((++i, chosen == 0 && n.name[0] != 0 && Options::quantizes && Options::selects_name(n.name) ? chosen = i : 0),
          ...);
         i = 0;
-        ((++i, chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind)
-                   ? chosen = Options::floats ? -1 : i
-                   : 0),
+        ((++i, chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind) && Options::takes(n) ? chosen = i
+                                                                                                            : 0),
          ...);
-        return chosen >= 0 && has_int16(chosen) && !n.op->has_int16 ? -1 : chosen;
+        return chosen;
+    }
+    /// Which entry applies to a node: -1 for float32, 0 for the qconfig itself, i for its i-th option.
+    static constexpr int choose(const node& n) {
+        constexpr bool floats[] = {false, Options::floats...};
+        const int chosen = option_of(n);
+        return floats[chosen] || (has_int16(chosen) && !n.op->has_int16) ? -1 : chosen;
+    }
+    /// Whether an option gives what it selects integer weights between floats.
+    static constexpr std::array<bool, sizeof...(Options) + 1> gives_weights{
+        false, !std::is_void_v<typename Options::integer_weights>...};
+    static constexpr std::array<bool, sizeof...(Options) + 1> gives_weights_alone{
+        false, !std::is_void_v<typename own_policy<true, Options>::type>...};
+    /// How a node that stays in float32 is computed, for people.
+    static constexpr const char* products_of(const node& n) {
+        const auto option = static_cast<std::size_t>(option_of(n));
+        if (!gives_weights[option] || n.flags.outside_stubs) return "float32";
+        return gives_weights_alone[option] ? "weight-only" : "dynamic";
+    }
+    /// Gives it the integer weights that an option says, if it can have them.
+    template <class Arch> static constexpr void make_integer_weights(const node* nodes, node& n) {
+        const auto option = static_cast<std::size_t>(option_of(n));
+        if (!gives_weights[option] || n.flags.outside_stubs) return;
+        const auto make = [&]<class Policy>(std::type_identity<Policy>) {
+            if constexpr (!std::is_void_v<Policy>)
+                if (operators::why_no_integer_weights<Policy>(n) == nullptr)
+                    operators::make_integer_weights<Policy, Arch>(nodes, n);
+        };
+        if (gives_weights_alone[option]) make(std::type_identity<weight_only>{});
+        else make(std::type_identity<dynamic>{});
     }
     /// Entries of a dynamic_qconfig have no quantizer for activations.
     template <class Entry> static constexpr bool is_int16() {

@@ -11,8 +11,7 @@
 
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
-#include <zeropoint/operators/matrix_dynamic.hpp>
-#include <zeropoint/operators/matrix_weight_only.hpp>
+#include <zeropoint/operators/integer_weights.hpp>
 #include <zeropoint/operators/quantize_table.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/pass/contract.hpp>
@@ -56,7 +55,8 @@ struct dynamic_qconfig {
         "dynamic_qconfig<Policy, CostRule, Options...>: CostRule must have `static constexpr const char* "
         "why_float(const zp::node_view&)`, as zp::default_cost_rule has");
     static_assert((... && (std::is_base_of_v<qconfig_option, Options> &&
-                           (Options::floats || embedding_bits_in<Options> != 0))),
+                           ((Options::floats && std::is_void_v<typename Options::integer_weights>) ||
+                            embedding_bits_in<Options> != 0))),
                   "dynamic_qconfig<Policy, CostRule, Options...>: options are zp::keep_float<\"name\">, "
                   "zp::keep_float_type<op> and zp::embedding_bits<bits>");
     using policy = Policy;
@@ -68,23 +68,14 @@ struct dynamic_qconfig {
 template <class Config> constexpr const char* why_float(const node_view& v) {
     using entries = detail::entries_of<Config, typename Config::options>;
     const node& n = v.n;
-    constexpr bool weights_alone = quantizes_groups<typename Config::policy::weight_quantizer>;
     const bool has_table = reads_no_values(n) && n.op->keeps_codes;
-    if (!n.op->has_dynamic && !has_table) return "";
+    const char* no_form = operators::why_no_integer_weights<typename Config::policy>(n);
+    if (!has_table && no_form != nullptr && *no_form == 0) return no_form;
     if (n.flags.outside_stubs) return "stays float32: outside of the stubs";
     if (entries::choose(n) < 0) return "stays float32: as the qconfig says";
     if (has_table && !codes_embeddings<typename Config::options>)
         return "stays float32: no zp::embedding_bits in the qconfig";
-    const int most_columns = n.op->most_dynamic_columns;
-    if (most_columns != 0 && v.y_shape().width > most_columns) return "stays float32: int32 sums could overflow";
-    if constexpr (weights_alone) {
-        if (!n.op->has_weight_only && !has_table) return "stays float32: there is no form with integer weights alone";
-    } else if (n.op->multiplies) {
-        if (operators::groups_of_filters(v) != 1) return "stays float32: groups have no dynamic form";
-        // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
-        constexpr int most = kernel::largest_dynamic_depth(Config::policy::has_affine_weights);
-        if (n.weights.count / n.weights.channels > most) return "stays float32: int32 sums could overflow";
-    }
+    if (!has_table && no_form != nullptr) return no_form;
     return Config::cost_rule::why_float(v);
 }
 
@@ -93,12 +84,12 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
     using config = Config;
     using architecture = Arch;
     using policy = typename Config::policy;
-    static constexpr bool weights_alone = quantizes_groups<typename policy::weight_quantizer>;
-    using policies = stage_policies<void, std::conditional_t<weights_alone, void, policy>,
-                                    std::conditional_t<weights_alone, policy, void>>;
+    static constexpr bool has_floats = weights_alone<policy>;
+    using policies = stage_policies<void, std::conditional_t<has_floats, void, policy>,
+                                    std::conditional_t<has_floats, policy, void>>;
     using entries = detail::entries_of<Config, typename Config::options>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch, entries>) != 0);
-    static constexpr const char* arithmetic = weights_alone        ? "weight only"
+    static constexpr const char* arithmetic = has_floats           ? "weight only"
                                               : policy::is_per_row ? "dynamic per row"
                                                                    : "dynamic per tensor";
     static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
@@ -112,8 +103,7 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
             n.from.self = static_cast<short>(i);
             if (!is_quantized) continue;
             if (reads_no_values(n)) make_coded_table(n, embedding_bits_of<Config>);
-            else if constexpr (weights_alone) operators::make_weight_only<policy>(n);
-            else operators::make_dynamic<policy, Arch>(g.nodes, n);
+            else operators::make_integer_weights<policy, Arch>(g.nodes, n);
         }
         return g;
     }();
@@ -125,7 +115,7 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
                 if (inner[i] && entries::choose(g.nodes[i]) < 0) return false;
             whole.from.self = static_cast<short>(last);
             if (why_float({g.nodes, whole}) != nullptr) return false;
-            if constexpr (!weights_alone) operators::make_dynamic<policy, Arch>(g.nodes, whole);
+            operators::make_integer_weights<policy, Arch>(g.nodes, whole);
             return true;
         }));
     static constexpr auto loose = shrink<wide.size>(wide);

@@ -129,6 +129,53 @@ template <class Net, class Config, class Rows> struct algorithms_of_qconfig {
     static_assert(check() != 0);
 };
 
+/// An option that gives layers integer weights between floats must do so for one at least.
+template <class Net, class Config, class Rows> struct integer_weights_of_qconfig {
+    using entries = qconfig_entries<Config>;
+    static constexpr int pointless = [] {
+        if (Rows::table.error.broken != rule::none) return -1;
+        for (int i = 1; i != entries::count; ++i) {
+            const char* name = entries::names[static_cast<std::size_t>(i)];
+            const bool is_misspelt = name[0] != 0 && node_named(Rows::table, name) < 0;
+            bool given = is_misspelt || !entries::gives_weights[static_cast<std::size_t>(i)];
+            for (int k = 0; k != Rows::table.size && !given; ++k) {
+                const node& n = Rows::table.nodes[k];
+                given = (n.is_dynamic() || n.is_weight_only()) && entries::option_of(n) == i;
+            }
+            if (!given) return i;
+        }
+        return -1;
+    }();
+    static constexpr auto check() {
+        if constexpr (pointless >= 0) {
+            constexpr std::string_view name = entries::names[static_cast<std::size_t>(pointless)];
+            static_assert(name.size() != 0,
+                          "a dynamic_type or weight_only_type of this qconfig selects no layer that has such a form: "
+                          "dynamic_type takes linear layers, LSTM, GRU and convolutions of one group, "
+                          "weight_only_type linear layers; layers that are named elsewhere are not selected by type");
+            if constexpr (name.size() != 0)
+                return sizeof(layer_takes_no_integer_weights<exact<name.size()>(name.data()), Net>);
+            else return std::size_t{1};
+        } else {
+            return std::size_t{1};
+        }
+    }
+    static_assert(check() != 0);
+};
+
+/// What tells the arithmetic of int8 nodes, and of dynamic ones beside them, in the signature of files.
+template <class Requantization, class Dynamic>
+inline constexpr auto arithmetic_of = [] {
+    std::array<char, 80> text{};
+    std::size_t size = 0;
+    const auto add = [&](std::string_view part) {
+        for (const char letter : part) text[size++] = letter;
+    };
+    add(Requantization::name);
+    if constexpr (!std::is_void_v<Dynamic>) add(Dynamic::is_per_row ? ", dynamic per row" : ", dynamic per tensor");
+    return text;
+}();
+
 inline constexpr boundary_operators boundaries{&operators::quantize_info, &operators::dequantize_info,
                                                &operators::requantize_info, &operators::boundary_rules};
 
@@ -138,20 +185,23 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     using config = Config;
     using architecture = Arch;
     using requantization = typename qconfig_entries<Config>::requantization;
-    using policies = stage_policies<requantization, void>;
+    using policies = stage_policies<requantization, typename qconfig_entries<Config>::dynamic,
+                                    typename qconfig_entries<Config>::weight_only>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
     static constexpr auto prepared =
         assign_qparams(fused_nodes<Net, Arch>::loose, [](const node& n) { return qconfig_entries<Config>::choose(n); });
-    static constexpr auto wide =
-        choose_algorithms<Arch>(quantize_nodes<most_quantized_nodes(prepared)>(
-                                    prepared, rule_of_entry<Config>, qconfig_entries<Config>::merges_sums, boundaries),
-                                [](const node& n) { return qconfig_entries<Config>::algorithm_of(n); });
+    static constexpr auto wide = choose_algorithms<Arch>(
+        quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
+                                                       qconfig_entries<Config>::template make_integer_weights<Arch>,
+                                                       qconfig_entries<Config>::merges_sums, boundaries),
+        [](const node& n) { return qconfig_entries<Config>::algorithm_of(n); });
     static constexpr auto loose = shrink<wide.size>(wide);
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };
-    static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0);
-    static constexpr const char* arithmetic = requantization::name;  // for the signature of files
+    static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0 &&
+                  sizeof(integer_weights_of_qconfig<Net, Config, rows>) != 0);
+    static constexpr const char* arithmetic = arithmetic_of<requantization, typename policies::dynamic>.data();
 };
 
 template <class Net, class Arch = default_architecture> using fused_stage = stage<fused_nodes<Net, Arch>>;
