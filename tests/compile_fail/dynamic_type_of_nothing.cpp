@@ -1,4 +1,4 @@
-// expect: selects no layer that has such a form: dynamic_type takes linear layers
+// expect: selects no layer that has such a form: dynamic_type takes linear and recurrent layers
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>

@@ -1,4 +1,4 @@
-// expect: names a layer that has no such form .see layer_takes_no_integer_weights<Name, Model>.: dynamic takes linear layers, LSTM, GRU and convolutions of one group, weight_only linear layers
+// expect: names a layer that has no such form .see layer_takes_no_integer_weights<Name, Model>.: dynamic takes linear and recurrent layers and convolutions of one group, weight_only linear and recurrent layers
 #include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>

@@ -139,6 +139,8 @@ TEST_CASE("mixed qconfig: an LSTM with a projection between int8 layers") {
     const std::string table = check<sequences, recurrence, dynamic_policy<>>("rnn", converted<sequences, mixed>(),
                                                                              converted<sequences, config<>>());
     CHECK(table.find("dynamic lstm") != table.npos);
+    check<sequences, recurrence, four_bits>("rnn", converted<sequences, config<zp::weight_only<"rnn", four_bits>>>(),
+                                            converted<sequences, config<>>());
 }
 
 TEST_CASE("mixed qconfig: what options select") {

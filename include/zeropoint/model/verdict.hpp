@@ -155,8 +155,9 @@ template <fixed_string Name, class Net> struct layer_has_no_algorithm {
 template <fixed_string Name, class Net> struct layer_takes_no_integer_weights {
     static_assert(sizeof(Net) == 0,
                   "a dynamic or weight_only of this qconfig names a layer that has no such form (see "
-                  "layer_takes_no_integer_weights<Name, Model>): dynamic takes linear layers, LSTM, GRU and "
-                  "convolutions of one group, weight_only linear layers; of a model with stubs those between them");
+                  "layer_takes_no_integer_weights<Name, Model>): dynamic takes linear and recurrent layers and "
+                  "convolutions of one group, weight_only linear and recurrent layers; of a model with stubs those "
+                  "between them");
 };
 
 template <fixed_string Name, class Net> struct no_layer_named {

@@ -153,7 +153,7 @@ template <const operator_kind& Kind> struct keep_float_type : qconfig_option {
     static constexpr bool selects_type(const operator_kind& kind) { return &kind == &Kind; }
 };
 /// This layer gets and gives floats, as under keep_float, and has int8 weights: it quantizes its inputs in each call. Policy is a
-/// zp::dynamic_policy<...>, the same for all dynamic layers of a model: a linear layer, LSTM, GRU or convolution.
+/// zp::dynamic_policy<...>, the same for all dynamic layers of a model: a linear or recurrent layer, or a convolution.
 template <fixed_string Name, class Policy> struct dynamic : keep_float<Name> {
     static_assert(quantizes_inputs<Policy>,
                   "dynamic<\"name\", Policy>: the second argument must be a zp::dynamic_policy<...>");
@@ -167,7 +167,7 @@ template <const operator_kind& Kind, class Policy> struct dynamic_type : keep_fl
     static constexpr bool takes(const node& n) { return operators::why_no_integer_weights<Policy>(n) == nullptr; }
 };
 /// This layer gets and gives floats, and its weights alone are integers: they are multiplied as floats. Policy is a
-/// zp::weight_only_policy<...>, the same for all such layers of a model: linear layers.
+/// zp::weight_only_policy<...>, the same for all such layers of a model: a linear or recurrent layer.
 template <fixed_string Name, class Policy> struct weight_only : keep_float<Name> {
     static_assert(weights_alone<Policy>,
                   "weight_only<\"name\", Policy>: the second argument must be a zp::weight_only_policy<...>");

@@ -151,8 +151,8 @@ template <class Net, class Config, class Rows> struct integer_weights_of_qconfig
             constexpr std::string_view name = entries::names[static_cast<std::size_t>(pointless)];
             static_assert(name.size() != 0,
                           "a dynamic_type or weight_only_type of this qconfig selects no layer that has such a form: "
-                          "dynamic_type takes linear layers, LSTM, GRU and convolutions of one group, "
-                          "weight_only_type linear layers; layers that are named elsewhere are not selected by type");
+                          "dynamic_type takes linear and recurrent layers and convolutions of one group, "
+                          "weight_only_type linear and recurrent layers; what is named elsewhere is not selected");
             if constexpr (name.size() != 0)
                 return sizeof(layer_takes_no_integer_weights<exact<name.size()>(name.data()), Net>);
             else return std::size_t{1};
