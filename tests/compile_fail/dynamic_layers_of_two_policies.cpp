@@ -1,22 +1,18 @@
 // expect: all dynamic layers of a model have one policy, and all weight_only layers have one: give these options the same one
-#include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
-#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 2}>, zp::flatten,
                        zp::linear<"hidden", 16>, zp::linear<"scores", 4>> {};
 #ifdef ZEROPOINT_MUST_FAIL
-struct config
-    : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                  zp::dynamic<"hidden", zp::dynamic_policy<>>, zp::dynamic<"scores", zp::dynamic_policy<zp::qint8>>> {};
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                            zp::dynamic<"hidden">, zp::dynamic<"scores", zp::dynamic_policy<zp::qint8>>> {};
 #else
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            zp::dynamic<"hidden", zp::dynamic_policy<>>, zp::dynamic<"scores", zp::dynamic_policy<>>> {
-};
+                            zp::dynamic<"hidden">, zp::dynamic<"scores">> {};
 #endif
 
 zp::quantized<net, config> model;

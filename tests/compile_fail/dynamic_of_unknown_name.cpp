@@ -1,8 +1,6 @@
 // expect: this model has no layer of that name .see no_layer_named<Name, Model>.: check the spelling
-#include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
-#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 2}>, zp::flatten,
@@ -10,11 +8,11 @@ struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv", zp::conv{.out_chan
 #ifdef ZEROPOINT_MUST_FAIL
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            zp::dynamic<"hiden", zp::dynamic_policy<>>> {};
+                            zp::dynamic<"hiden">> {};
 #else
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            zp::dynamic<"hidden", zp::dynamic_policy<>>> {};
+                            zp::dynamic<"hidden">> {};
 #endif
 
 zp::quantized<net, config> model;

@@ -1,8 +1,6 @@
 // expect: names a layer that has no such form .see layer_takes_no_integer_weights<Name, Model>.: dynamic takes linear and recurrent layers and convolutions of one group, weight_only linear and recurrent layers
-#include <zeropoint/layer/dynamic_linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
-#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 2}>, zp::flatten,
@@ -10,11 +8,11 @@ struct net : zp::model<zp::input<4, 4, 3>, zp::conv2d<"conv", zp::conv{.out_chan
 #ifdef ZEROPOINT_MUST_FAIL
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            zp::weight_only<"conv", zp::weight_only_policy<>>> {};
+                            zp::weight_only<"conv">> {};
 #else
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            zp::weight_only<"hidden", zp::weight_only_policy<>>> {};
+                            zp::weight_only<"hidden">> {};
 #endif
 
 zp::quantized<net, config> model;

@@ -26,7 +26,7 @@ struct topics : zp::model<zp::indices<24>,  // words
 // [qconfigs]
 struct speech_qconfig : zp::qconfig<
     my_qconfig::activation, my_qconfig::weight,
-    zp::dynamic<"rnn", zp::dynamic_policy<>>> {};                         // int8 weights, ranges as they come
+    zp::dynamic<"rnn">> {};                                               // int8 weights, ranges as they come
 struct topics_qconfig : zp::qconfig<
     my_qconfig::activation, my_qconfig::weight,
     zp::embedding_bits<4>,                                                // tables of 4 bits

@@ -10,7 +10,9 @@
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
 #include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/integer_weights.hpp>
+#include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
@@ -154,13 +156,13 @@ template <const operator_kind& Kind> struct keep_float_type : qconfig_option {
 };
 /// This layer gets and gives floats, as under keep_float, and has int8 weights: it quantizes its inputs in each call. Policy is a
 /// zp::dynamic_policy<...>, the same for all dynamic layers of a model: a linear or recurrent layer, or a convolution.
-template <fixed_string Name, class Policy> struct dynamic : keep_float<Name> {
+template <fixed_string Name, class Policy = dynamic_policy<>> struct dynamic : keep_float<Name> {
     static_assert(quantizes_inputs<Policy>,
                   "dynamic<\"name\", Policy>: the second argument must be a zp::dynamic_policy<...>");
     using integer_weights = Policy;
 };
 /// All layers of this type that have such a form; others are quantized as the qconfig says.
-template <const operator_kind& Kind, class Policy> struct dynamic_type : keep_float_type<Kind> {
+template <const operator_kind& Kind, class Policy = dynamic_policy<>> struct dynamic_type : keep_float_type<Kind> {
     static_assert(quantizes_inputs<Policy>,
                   "dynamic_type<op, Policy>: the second argument must be a zp::dynamic_policy<...>");
     using integer_weights = Policy;
@@ -168,13 +170,14 @@ template <const operator_kind& Kind, class Policy> struct dynamic_type : keep_fl
 };
 /// This layer gets and gives floats, and its weights alone are integers: they are multiplied as floats. Policy is a
 /// zp::weight_only_policy<...>, the same for all such layers of a model: a linear or recurrent layer.
-template <fixed_string Name, class Policy> struct weight_only : keep_float<Name> {
+template <fixed_string Name, class Policy = weight_only_policy<>> struct weight_only : keep_float<Name> {
     static_assert(weights_alone<Policy>,
                   "weight_only<\"name\", Policy>: the second argument must be a zp::weight_only_policy<...>");
     using integer_weights = Policy;
 };
 /// All layers of this type that have such a form; others are quantized as the qconfig says.
-template <const operator_kind& Kind, class Policy> struct weight_only_type : keep_float_type<Kind> {
+template <const operator_kind& Kind, class Policy = weight_only_policy<>>
+struct weight_only_type : keep_float_type<Kind> {
     static_assert(weights_alone<Policy>,
                   "weight_only_type<op, Policy>: the second argument must be a zp::weight_only_policy<...>");
     using integer_weights = Policy;
