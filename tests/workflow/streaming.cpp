@@ -50,8 +50,8 @@ struct net
           zp::concat<
               causal<2, zp::conv1d<"grouped", conv{.out_channels = 12, .kernel = 2, .dilation = 2, .groups = 4}>>,
               zp::sequential<zp::linear<"each", 36>, zp::sigmoid>>,
-          zp::layer_norm<"layer_norm">, zp::lstm<"lstm", 33>, zp::gru<"gru", 32>, zp::linear<"scores", 5>,
-          zp::softmax> {};
+          zp::layer_norm<"layer_norm">, zp::lstm<"lstm", 33>, zp::gru<"gru", 32>, zp::linear<"scores", 5>, zp::sort<>,
+          zp::l2_normalization, zp::softmax> {};
 
 /// Made up, but for weights of recurrent rows so small that a last bit does not grow from step to step.
 zp::float_model<net> trained_network() {

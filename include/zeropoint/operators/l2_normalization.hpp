@@ -17,6 +17,7 @@ namespace operators {
 struct l2_normalization {
     static constexpr const char* kind = "l2_normalization";
     static constexpr float output_min = -1, output_max = 1;
+    static constexpr stream_rule stream = stream_rule::pointwise;
 
     static constexpr shape output_shape(shape x) { return x; }
     static const char* problem(const preparation& p) {

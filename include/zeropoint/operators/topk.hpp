@@ -20,6 +20,7 @@ template <int K, bool Largest> struct topk {
     static constexpr int options[] = {K, Largest};
     static constexpr qparams_source range = qparams_source::of_input;
     static constexpr bool picks_values = true;
+    static constexpr stream_rule stream = stream_rule::pointwise;
 
     static constexpr bool accepts(shape x) { return x.channels >= K; }
     static constexpr shape output_shape(shape x) { return {x.height, x.width, K == 0 ? x.channels : K}; }
