@@ -12,7 +12,9 @@
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/operators/lstm.hpp>
+#include <zeropoint/operators/l2_normalization.hpp>
 #include <zeropoint/operators/softmax.hpp>
+#include <zeropoint/operators/topk.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
