@@ -149,7 +149,7 @@ TEST_CASE("docs: streaming SVDF") {
     layer::state state;                             // zeros
     layer::workspace memory;
     std::uint8_t codes[10] = {}, scores[16];
-    spot.run(codes, scores, state, memory);  // one step
+    spot.run(codes, state, scores, memory);  // one step
     // [/svdf]
     CHECK(spot.output_qparams() == y);
     CHECK(std::any_of(scores, scores + 16, [](std::uint8_t code) { return code > 0; }));

@@ -262,7 +262,7 @@ void compare_with_definition(std::uint64_t seed, zp::qparams x_range, zp::qparam
     int above = 0;
     for (int step = 0; step != 3 * Memory; ++step) {
         for (auto& value : x.values()) value = static_cast<code>(next.integer(DType::quant_min, DType::quant_max));
-        layer(x, y, state, memory);
+        layer(x, state, y, memory);
         CHECK(std::vector<int>(y.values().begin(), y.values().end()) == reference.step(x.data()));
         above += static_cast<int>(std::count_if(y.values().begin(), y.values().end(),
                                                 [&](int value) { return value > y_range.zero_point + 5; }));
@@ -301,8 +301,8 @@ TEST_CASE("svdf: signed codes are the unsigned ones less 128, several steps in a
         shifted[i] = static_cast<std::int8_t>(x[i] - 128);
     }
     for (int round = 0; round != 2; ++round) {  // the second goes on
-        for (int step = 0; step != steps; ++step) a.run(x + step * 9, y + step * 5, of_a, memory_a);
-        b.run(shifted, z, of_b, memory_b);
+        for (int step = 0; step != steps; ++step) a.run(x + step * 9, of_a, y + step * 5, memory_a);
+        b.run(shifted, of_b, z, memory_b);
         int most = 0;
         for (int i = 0; i != steps * 5; ++i) {
             CHECK(y[i] - 128 == z[i]);

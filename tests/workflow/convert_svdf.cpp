@@ -10,6 +10,7 @@
 
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
+#include <zeropoint/layer/alone.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
@@ -124,7 +125,7 @@ void compare_with_row_alone(const Network& model, float state_scale) {
     for (const auto& values : made_up::inputs<bound_net>(3, 5)) {
         zp::quantize<DType>(values, x_range, x.values());
         const auto state = std::make_unique<typename alone::state>();
-        layer(x, y, *state, *memory_of_call);
+        layer(x, *state, y, *memory_of_call);
         std::vector<float> expected(y.values().size());
         for (std::size_t i = 0; i != expected.size(); ++i) expected[i] = zp::dequantize(y.values()[i], y_range);
         CHECK(run(model, values) == expected);
@@ -163,6 +164,18 @@ TEST_CASE("convert svdf: floats are the formula, whole and step by step") {
         const auto expected = p.outputs(x);
         for (const auto& y : {run(model, x), run(fused, x), run_steps(model, x), run_steps(fused, x)})
             for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - expected[i]) < 1e-5f);
+        // On its own, some steps at a time.
+        using row = zp::sequential<zp::svdf<"", units, rank, memory>, zp::relu>;
+        using alone = zp::alone<row, features, zp::float_policy, zp::default_architecture, 8>;
+        const alone layer(p.feature, p.time, p.bias);
+        alone::state state;
+        alone::workspace of_call;
+        std::vector<float> y(expected.size());
+        for (std::size_t first = 0, count = 1; first != length;
+             first += count, count = std::min(length - first, 8 - count % 8))
+            layer(std::span(x).subspan(first * features, count * features), state,
+                  std::span(y).subspan(first * units, count * units), of_call);
+        for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - expected[i]) < 1e-5f);
     }
 }
 

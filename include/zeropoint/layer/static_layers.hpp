@@ -60,7 +60,7 @@ struct fused_policy {
 ///
 ///     using layer = zp::static_layer<zp::svdf<"spot", 64, 1, 8>, zp::shape{1, 1, 40}, zp::op::relu>;
 ///     const layer spot({feature, time, bias}, x.quantization, y.quantization);
-///     spot(x, y, state, memory);                                          // layer::state state, zeros at first
+///     spot(x, state, y, memory);                                          // layer::state state, zeros at first
 template <class Layer, shape Input, const operator_kind& Activation = op::none, class Policy = fused_policy<>,
           class Arch = default_architecture>
 class static_layer {
@@ -200,18 +200,19 @@ public:
         run(x.data(), y.data(), memory);
     }
     /// The same of a row that has a state.
-    void operator()(const tensor_view<typename Policy::input>& x, const mutable_tensor_view<typename Policy::output>& y,
-                    state& left, workspace& memory) const requires(state_bytes != 0) {
+    void operator()(const tensor_view<typename Policy::input>& x, state& kept,
+                    const mutable_tensor_view<typename Policy::output>& y, workspace& memory) const
+        requires(state_bytes != 0) {
         check(x, y);
-        run(x.data(), y.data(), left, memory);
+        run(x.data(), kept, y.data(), memory);
     }
     /// The same over plain pointers, unchecked.
     void run(const input_storage* x, output_storage* y, workspace& memory) const noexcept requires(state_bytes == 0) {
-        run(x, y, nullptr, memory);
+        run_form(x, nullptr, y, memory);
     }
-    void run(const input_storage* x, output_storage* y, state& left, workspace& memory) const noexcept
+    void run(const input_storage* x, state& kept, output_storage* y, workspace& memory) const noexcept
         requires(state_bytes != 0) {
-        run(x, y, left.bytes, memory);
+        run_form(x, kept.bytes, y, memory);
     }
 
 private:
@@ -220,10 +221,10 @@ private:
         check_tensor(row.name, "input", Input, ranges_[0], x);
         check_tensor(row.name, "output", output_shape, ranges_[1], y);
     }
-    void run(const input_storage* x, output_storage* y, std::byte* left, workspace& memory) const noexcept {
+    void run_form(const input_storage* x, std::byte* kept, output_storage* y, workspace& memory) const noexcept {
         const context c{lowered.nodes, parameters_.data(), ranges_.data(), memory.bytes, x, reinterpret_cast<float*>(y),
-                        left};
-        form::run(row, c);
+                        kept};
+        detail::run_of<form>()(row, c);
     }
 
     aligned_buffer parameters_;
