@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -19,6 +20,7 @@
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/prepare.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -164,6 +166,21 @@ TEST_CASE("mixed qconfig: what options select") {
     CHECK(nodes.nodes[zp::node_named(nodes, "b")].is_dynamic());
     CHECK(nodes.nodes[zp::node_named(nodes, "c")].is_float());
     CHECK_FALSE(nodes.nodes[zp::node_named(nodes, "c")].is_dynamic());
+}
+
+TEST_CASE("mixed qconfig: step by step") {
+    struct steps : zp::model<zp::input<1, 12, 10>, zp::linear<"first", 16>, zp::relu, zp::lstm<"rnn", 32>,
+                             zp::linear<"second", 24>, zp::linear<"scores", 12>> {};
+    using mixed = config<zp::dynamic<"rnn">, zp::weight_only<"second", four_bits>>;
+    const auto model = converted<steps, mixed>();
+    const auto x = made_up::inputs<steps>(1, 5)[0];
+    std::vector<float> whole(12 * 12), step(12);
+    model(x, whole);
+    zp::streaming<zp::quantized<steps, mixed>> stream(model);
+    for (std::size_t i = 0; i != 12; ++i) {
+        stream(std::span(x).subspan(i * 10, 10), step);
+        CHECK(std::ranges::equal(step, std::span(whole).subspan(i * 12, 12)));
+    }
 }
 
 TEST_CASE("mixed qconfig: the calibration report says what gives floats") {

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
+#include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -110,6 +113,29 @@ template <class Net, class Policy> int check() {
     return found;
 }
 
+/// A layer of golden vectors by its group: PyTorch's codes and scales, and what they give in float64.
+template <int Inputs, int Outputs, int Rows, class Policy>
+void check_golden(const zp_test::golden_file& file, const std::string& group) {
+    struct net : zp::model<zp::input<1, Rows, Inputs>, zp::linear<"a", Outputs>> {};
+    zp::float_model<net> trained;
+    std::ranges::copy(file.values<float>(group + "/weight"), zp_test::array_of(trained, trained.rows()[1], 0).begin());
+    std::ranges::copy(file.values<float>(group + "/bias"), zp_test::array_of(trained, trained.rows()[1], 1).begin());
+    const auto model = zp::quantize_dynamic<every<Policy>>(trained);
+    const zp::quantized_weights weights =
+        std::remove_cvref_t<decltype(model)>::stage::unpacks[1](
+            {zp_test::view_of(model.rows(), model.rows()[1]), nullptr, const_cast<std::byte*>(model.parameters())})
+            .matrices.front();
+    const auto codes = file.values<std::int8_t>(group + "/codes");
+    const auto own = std::as_bytes(std::span(codes));
+    CHECK(std::ranges::equal(weights.codes, own));
+    CHECK(weights.scales == file.values<float>(group + "/weight_scale"));
+    const auto expected = file.values<float>(group + "/y");
+    std::vector<float> y(expected.size());
+    model(file.values<float>(group + "/x"), y);
+    for (std::size_t i = 0; i != y.size(); ++i)
+        CHECK(std::abs(y[i] - expected[i]) <= 4e-6f * (10 + std::abs(expected[i])));
+}
+
 /// How near the float model's outputs a quantized one's are, in decibels.
 template <class Net, class Policy> double sqnr() {
     const auto trained = made_up::network<Net>(5);
@@ -137,6 +163,15 @@ TEST_CASE("weight-only: nodes equal their definition, and files hold them") {
     CHECK(check<images, weight_only_policy<zp::qint8_narrow, 8>>() == 6);
     CHECK(check<sequences, weight_only_policy<>>() == 4);
     CHECK(check<sequences, weight_only_policy<qint4, 8>>() == 4);
+}
+
+TEST_CASE("weight-only: PyTorch's codes and scales") {
+    const zp_test::golden_file file("operators_weight_only");
+    check_golden<40, 5, 3, weight_only_policy<>>(file, "linear_8/0");
+    check_golden<64, 18, 5, weight_only_policy<qint8, 32>>(file, "linear_8/1");
+    check_golden<40, 5, 3, weight_only_policy<qint4, 8>>(file, "linear_4/0");
+    check_golden<64, 18, 5, weight_only_policy<qint4, 32>>(file, "linear_4/1");
+    CHECK(zp_test::unread_tensors("operators_weight_only").empty());
 }
 
 TEST_CASE("weight-only: near the float model") {
