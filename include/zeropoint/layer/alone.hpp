@@ -20,8 +20,7 @@
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/input.hpp>
-#include <zeropoint/operators/matrix_dynamic.hpp>
-#include <zeropoint/operators/matrix_weight_only.hpp>
+#include <zeropoint/operators/integer_weights.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/pass/contract.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
@@ -50,22 +49,16 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
     using net = rows_model<Layers, Inputs, MostRows>;
     using architecture = Arch;
     static constexpr bool is_float = std::is_same_v<Policy, float_policy>;
-    static constexpr bool weights_alone = [] {
-        if constexpr (is_float) return false;
-        else return quantizes_groups<typename Policy::weight_quantizer>;
-    }();
     using policies =
-        std::conditional_t<weights_alone, stage_policies<void, void, Policy>, stage_policies<void, Policy>>;
+        std::conditional_t<weights_alone<Policy>, stage_policies<void, void, Policy>, stage_policies<void, Policy>>;
     static_assert(sizeof(verdict<source<net>>) != 0);
     /// What parameters are read for.
     static constexpr auto floats = fuse_nodes(source<net>::table);
 
     static constexpr void choose_products(const node* nodes, node& n) {
-        if constexpr (weights_alone) {
-            if (n.op->has_weight_only) operators::make_weight_only<Policy>(n);
-        } else if constexpr (!is_float) {
-            if (n.op->has_dynamic) operators::make_dynamic<Policy, Arch>(nodes, n);
-        }
+        if constexpr (!is_float)
+            if (weights_alone<Policy> ? n.op->has_weight_only : n.op->has_dynamic)
+                operators::make_integer_weights<Policy, Arch>(nodes, n);
     }
     static constexpr auto wide = [] {
         auto g = floats;
@@ -98,14 +91,9 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
     }();
     /// Whether sums in int32 can overflow.
     static constexpr bool overflows = [] {
-        if constexpr (!is_float && !weights_alone)
-            for (int i = 0; i != loose.size; ++i) {
-                const node& n = loose.nodes[i];
-                const bool is_deep = n.op->multiplies && n.weights.count / n.weights.channels >
-                                                             kernel::largest_dynamic_depth(Policy::has_affine_weights);
-                const int most = n.op->most_dynamic_columns;
-                if (n.is_dynamic() && (is_deep || (most != 0 && MostRows > most))) return true;
-            }
+        if constexpr (!is_float)
+            for (const node& n : loose)
+                if (n.is_dynamic() && operators::why_no_integer_weights<Policy>(n) != nullptr) return true;
         return false;
     }();
     /// Of a node with so many rows, or fewer.
