@@ -12,18 +12,18 @@ inline namespace v0 {
 namespace operators {
 
 /// What tells the forms of nodes with filters apart. Members that make no difference to a form have their defaults, so that it
-/// is one form.
+/// is one form; the rarest are the last, which symbols leave out.
 struct matrix_key {
     scalar_type input = scalar_type::float32, weights = scalar_type::float32, products = scalar_type::float32,
                 output = scalar_type::float32;
     filter_kernels family = filter_kernels::conv2d;
     conv2d_algorithm algorithm = conv2d_algorithm::automatic;
-    bool is_connected = false;
     bool residual = false;
-    int weight_only_bits = 0;                        // of a code, of weights alone
+    bool int16_panels = false, fine_table = false;  // of what is small:
+    kernel::linear_extents small{};                 // extents that code is generated for; rows = 0 elsewhere
+    bool is_connected = false;
     float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
-    bool int16_panels = false, fine_table = false;   // of what is small:
-    kernel::linear_extents small{};                  // extents that code is generated for; rows = 0 elsewhere
+    int weight_only_bits = 0;                        // of a code, of weights alone
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {
