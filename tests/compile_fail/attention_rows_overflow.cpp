@@ -1,4 +1,4 @@
-// expect: in int8 attention of more than 66311 rows
+// expect: this layer gives more than 2147483647 values .see error_in_layer<rule, Layer, input shape, output shape>., as attention over so many rows does
 #include <zeropoint/layer/transformer_encoder.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -338,6 +338,9 @@ TEST_CASE("builder: what looks at height and width refuses a volume, what sees p
     CHECK(broken_by(volume, [](auto& b, int x) { b.max_pool2d(x, "", {}); }) == rule::image_expected);
     CHECK(broken_by(volume, [](auto& b, int x) { b.adaptive_avg_pool2d(x, "", 1); }) == rule::image_expected);
     CHECK(broken_by({4, 4, 8, 0}, [](auto&, int) {}) == rule::empty_output);
+    CHECK(broken_by({1, 46341, 46341}, [](auto&, int) {}) == rule::value_too_large);
+    CHECK(broken_by({65536, 65536, 65536, 65536}, [](auto&, int) {}) == rule::value_too_large);
+    CHECK(broken_by({1, 65536, 32767}, [](auto&, int) {}) == rule::none);
 
     workbench bench;
     const int x = bench.b.input(volume);

@@ -1,6 +1,7 @@
 // The extents of one activation.
 #pragma once
 
+#include <limits>
 #include <string>
 
 namespace zp {
@@ -14,6 +15,14 @@ struct shape {
     constexpr int size() const { return pixels() * channels; }
     /// Of all planes.
     constexpr int pixels() const { return depth * height * width; }
+    /// Whether it has more values than an int counts.
+    constexpr bool is_too_large() const {
+        constexpr long long most = std::numeric_limits<int>::max();
+        long long values = 1;
+        for (const int extent : {height, width, channels, depth})
+            if (values <= most) values *= extent;
+        return values > most;
+    }
     constexpr bool is_volume() const { return depth != 1; }
     /// The planes one below the other: to what does not tell rows apart, the same values.
     constexpr shape as_image() const { return {depth * height, width, channels}; }

@@ -79,6 +79,12 @@ public:
         }
         if (y.height <= 0 || y.width <= 0 || y.depth <= 0)
             fail(rule::empty_output, n.input_count == 0 ? y : nodes[n.inputs[0]].out.extents, y);
+        if (y.is_too_large()) {
+            fail(rule::value_too_large, n.input_count == 0 ? y : nodes[n.inputs[0]].out.extents, y);
+            node small = n;
+            small.out.extents = {};
+            return append(small);
+        }
         if (size == capacity_) {
             fail(rule::too_many_nodes);
             return size - 1;

@@ -150,7 +150,6 @@ struct operator_info {
     bool is_connected = false;     // over whole vectors, as a linear layer
     bool has_dynamic = false;      // a form with int8 weights over floats, which it quantizes
     bool has_weight_only = false;  // a form with int8 weights over floats, which are multiplied as floats
-    int most_dynamic_columns = 0;  // of a sequence, beyond which sums of that form could overflow int32; 0: any
     // The block of an int8 node has codes in place of its floats: matrices as int8, symmetric with a scale a row whatever the
     // qconfig says of weights, tables in the output's codes.
     bool keeps_codes = false;

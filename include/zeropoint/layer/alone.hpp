@@ -189,8 +189,7 @@ class alone {
     static_assert(
         !stage::is_valid || !nodes_type::overflows,
         "alone<Layers, Inputs, Policy, ...>: an int32 accumulator can overflow with more than 65793 inputs, with more "
-        "than 33025 where weights are affine, and in int8 attention of more than 66311 rows: split the inputs and add "
-        "the outputs, or take a policy with zp::attention_products::float32");
+        "than 33025 where weights are affine: split the inputs, and add the outputs");
     static constexpr bool has_state = stage::table.state_bytes != 0;
 
 public:

@@ -34,6 +34,9 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(Broken != rule::empty_output,
                   "the window of this layer is larger than its padded input (see error_in_layer<rule, Layer, input "
                   "shape, output shape>): take a smaller kernel, or more padding");
+    static_assert(Broken != rule::value_too_large,
+                  "this layer gives more than 2147483647 values (see error_in_layer<rule, Layer, input shape, output "
+                  "shape>), as attention over so many rows does: take smaller inputs, or fewer rows");
     static_assert(Broken != rule::linear_needs_flatten,
                   "this linear layer is given an image, not a vector or a sequence of vectors (see "
                   "error_in_layer<rule, Layer, input shape, "

@@ -30,7 +30,6 @@ inline constexpr operator_info attention_info = [] {
     info.name = op::attention.name;
     info.option_names = attention_options;
     info.has_dynamic = info.any_length = true;
-    info.most_dynamic_columns = kernel::largest_attention;
     return info;
 }();
 inline constexpr operator_rules attention_rules = [] {

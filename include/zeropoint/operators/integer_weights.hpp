@@ -26,8 +26,6 @@ template <class Policy> constexpr const char* why_no_integer_weights(const node&
         return n.op->has_weight_only ? nullptr : "stays float32: there is no form with integer weights alone";
     } else {
         if (!n.op->has_dynamic) return "stays float32: there is no dynamic form";
-        const bool is_long = n.op->most_dynamic_columns != 0 && n.out.extents.width > n.op->most_dynamic_columns;
-        if (is_long) return "stays float32: int32 sums could overflow";
         if (!n.op->multiplies) return nullptr;
         if (groups_of_filters({&n, n}) != 1) return "stays float32: groups have no dynamic form";
         // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
