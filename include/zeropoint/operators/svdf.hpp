@@ -6,8 +6,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <iterator>
 #include <limits>
+#include <new>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -46,6 +47,7 @@ constexpr svdf_layer svdf_layer_of(const operator_info& info) {
     const std::span<const int> o = info.options;
     return {{o[0], o[1], o[2]}, o[3] != 0, o[4] != 0};
 }
+
 template <svdf_layer Layer> struct svdf {
     static constexpr const char* kind = "svdf";
     static constexpr auto options = options_of_svdf(Layer);
@@ -150,28 +152,19 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
     using first_type = typename policy::first_type;
     using second_type = typename policy::second_type;
 
-    /// Where the parts lie in the block, in bytes. Some floats are for files. Weights over features, whose size depends on the
-    /// input, are the last.
-    struct places {
-        std::size_t state_first = 0, state_second, weights, bias, y_first, y_second, scales, time, float_bias,
-                    state_scale, feature;
-        constexpr places()
-            : state_second(state_first + part(4, filters)),
-              weights(state_second + (policy::has_second ? part(4, filters) : 0)),
-              bias(weights + part(2, weights_over_time)),
-              y_first(bias + part(4, Layer.units)),
-              y_second(y_first + part(4, Layer.units)),
-              scales(y_second + (policy::has_second ? part(4, Layer.units) : 0)),
-              time(scales + part(4, filters)),
-              float_bias(time + part(4, weights_over_time)),
-              state_scale(float_bias + part(4, Layer.units)),
-              feature(state_scale + part(4, 1)) {}
+    /// What lies at the beginning of the block; behind it are the weights over features, whose size depends on the input.
+    struct alignas(buffer_alignment) numbers {
+        first_type state_first[filters], y_first[Layer.units];
+        second_type state_second[policy::has_second ? filters : 1], y_second[policy::has_second ? Layer.units : 1];
+        std::int32_t bias[Layer.units];
+        std::int16_t time[weights_over_time];
+        float feature_scales[filters], float_time[weights_over_time], float_bias[Layer.units],
+            state_scale;  // for files
     };
-    static constexpr places at{};
     static constexpr integer_product_kernel<Arch> product_of(const shape& x) { return {x.channels, filters}; }
 
     static constexpr int parameter_bytes(const node_view& v) {
-        return static_cast<int>(at.feature + align_up(product_of(v.x_shape()).packed_bytes()));
+        return static_cast<int>(sizeof(numbers) + align_up(product_of(v.x_shape()).packed_bytes()));
     }
     /// The sums of some steps, and behind them what the product of as many rows needs, or of fewer.
     static constexpr int scratch_bytes(const node_view& v) {
@@ -184,6 +177,7 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
     static refusal pack(const preparation& p, const node_parameters& from) {
         const quantized_weights& feature = from.matrices[0];
         const std::vector<float>&time = from.vectors[0], &bias = from.vectors[1];
+        auto& to = *new (p.block) numbers;
         const float x = p.x_qparams().scale, y = p.y_qparams().scale,
                     state = Layer.has_state_scale ? from.vectors[2][0] : bound_of_state(p, feature);
         if (!(state > 0 && std::isfinite(state)))
@@ -191,12 +185,10 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
                 "state_scale must be finite and above 0: take the largest magnitude of what the filters give, over "
                 "32767"};
         product_of(p.x_shape())
-            .pack(reinterpret_cast<const std::int8_t*>(feature.codes.data()), codes_of(p), p.block + at.feature);
+            .pack(reinterpret_cast<const std::int8_t*>(feature.codes.data()), codes_of(p), p.block + sizeof to);
         for (std::size_t f = 0; f != filters; ++f)
-            if (!put_multiplier({x, feature.scales[f], state}, p.block, at.state_first, at.state_second, f))
+            if (!prepare({x, feature.scales[f], state}, to.state_first, to.state_second, f))
                 return too_far_apart(x, state);
-        auto* codes = reinterpret_cast<std::int16_t*>(p.block + at.weights);
-        auto* integer_bias = reinterpret_cast<std::int32_t*>(p.block + at.bias);
         constexpr double largest = kernel::largest_svdf_weight(Layer);
         for (std::size_t u = 0; u != Layer.units; ++u) {
             const auto for_each = [&](auto visit) {
@@ -211,60 +203,48 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
             const float scale = fit_weight_scale_to_bias(bias[u], state, wanted).weight_scale;
             for_each([&](std::size_t i) {
                 const double code = double{time[i]} / double{scale};
-                codes[i] = static_cast<std::int16_t>(round_half_even(std::clamp(code, -largest, largest)));
+                to.time[i] = static_cast<std::int16_t>(round_half_even(std::clamp(code, -largest, largest)));
             });
-            integer_bias[u] = quantize_bias(bias[u], state, scale);
-            if (!put_multiplier({state, scale, y}, p.block, at.y_first, at.y_second, u)) return too_far_apart(state, y);
+            to.bias[u] = quantize_bias(bias[u], state, scale);
+            if (!prepare({state, scale, y}, to.y_first, to.y_second, u)) return too_far_apart(state, y);
         }
-        const auto put = [&](std::size_t to, const float* values, std::size_t count) {
-            std::memcpy(p.block + to, values, sizeof(float) * count);
-        };
-        put(at.scales, feature.scales.data(), feature.scales.size());
-        put(at.time, time.data(), time.size());
-        put(at.float_bias, bias.data(), bias.size());
-        put(at.state_scale, &state, 1);
+        std::copy(feature.scales.begin(), feature.scales.end(), to.feature_scales);
+        std::copy(time.begin(), time.end(), to.float_time);
+        std::copy(bias.begin(), bias.end(), to.float_bias);
+        to.state_scale = state;
         return {};
     }
     static node_parameters unpack(const preparation& p) {
-        const auto floats = [&](std::size_t begin, int count) {
-            const auto* values = reinterpret_cast<const float*>(p.block + begin);
-            return std::vector<float>(values, values + count);
-        };
+        const auto& all = *reinterpret_cast<const numbers*>(p.block);
+        const auto floats = [](const auto& values) { return std::vector<float>(std::begin(values), std::end(values)); };
         node_parameters to;
         quantized_weights& feature = to.matrices.emplace_back();
         feature.codes.resize(static_cast<std::size_t>(filters * p.x_shape().channels));
         product_of(p.x_shape())
-            .unpack(p.block + at.feature, codes_of(p), reinterpret_cast<std::int8_t*>(feature.codes.data()));
-        feature.scales = floats(at.scales, filters);
-        to.vectors = {floats(at.time, weights_over_time), floats(at.float_bias, Layer.units)};
-        if (Layer.has_state_scale) to.vectors.push_back(floats(at.state_scale, 1));
+            .unpack(p.block + sizeof all, codes_of(p), reinterpret_cast<std::int8_t*>(feature.codes.data()));
+        feature.scales = floats(all.feature_scales);
+        to.vectors = {floats(all.float_time), floats(all.float_bias)};
+        if (Layer.has_state_scale) to.vectors.push_back({all.state_scale});
         return to;
     }
 
     static void run(const node& n, const context& c) noexcept {
         const value_type& in = c.nodes[n.inputs[0]].out;
         const kernel::activation_codes codes{c.range_in(n).zero_point, in.quant_min, in.quant_max};
-        const auto* block = c.block<std::byte>(n);
-        const auto multipliers = [&](std::size_t first, std::size_t second, const kernel::output_codes& to) {
-            return policy::epilogue(reinterpret_cast<const first_type*>(block + first),
-                                    reinterpret_cast<const second_type*>(block + second), to);
-        };
-        const auto to_state = multipliers(at.state_first, at.state_second, kernel::svdf_state_codes);
-        const auto to_output = multipliers(at.y_first, at.y_second, clamped_codes(n, c.range(n)));
+        const auto& all = *c.block<numbers>(n);
+        const auto* feature = c.block<std::byte>(n, sizeof all);
+        const auto to_state = policy::epilogue(all.state_first, all.state_second, kernel::svdf_state_codes);
+        const auto to_output = policy::epilogue(all.y_first, all.y_second, clamped_codes(n, c.range(n)));
         auto* sums = c.scratch<std::int32_t>(n);
         std::byte* scratch = c.scratch<std::byte>(n) + part(4, base::together(in.extents) * filters);
         base::template run<std::int16_t, Code>(
-            n, c,
-            [&](const Code* x, int rows) {
-                product_of(in.extents).run(x, rows, codes, block + at.feature, sums, scratch);
-            },
+            n, c, [&](const Code* x, int rows) { product_of(in.extents).run(x, rows, codes, feature, sums, scratch); },
             [&](int row, std::int16_t* state) {
                 kernel::svdf_remember<Arch>(sums + row * filters, filters, to_state, state);
             },
             [&](int row, const std::int16_t* states, int oldest, Code* y) {
-                kernel::svdf_recall<Arch>(
-                    Layer, states, oldest, reinterpret_cast<const std::int16_t*>(block + at.weights),
-                    reinterpret_cast<const std::int32_t*>(block + at.bias), to_output, sums + row * filters, y);
+                kernel::svdf_recall<Arch>(Layer, states, oldest, all.time, all.bias, to_output, sums + row * filters,
+                                          y);
             });
     }
 
@@ -293,14 +273,10 @@ private:
         return largest == 0 ? 1.0f : std::max(static_cast<float>(largest / 32767), smallest_scale);
     }
     /// False where the ratio of scales is none that a policy has.
-    static bool put_multiplier(const channel_scales& s, std::byte* block, std::size_t first_begin,
-                               std::size_t second_begin, std::size_t c) {
+    static bool prepare(const channel_scales& s, first_type* first, second_type* second, std::size_t c) {
         if (!(double{s.input} * double{s.weight} < 2147483648.0 * double{s.output})) return false;
-        first_type first{};
-        second_type second{};
-        policy::prepare(s, 0.0f, first, second);
-        std::memcpy(block + first_begin + 4 * c, &first, 4);
-        if constexpr (policy::has_second) std::memcpy(block + second_begin + 4 * c, &second, 4);
+        second_type unused{};
+        policy::prepare(s, 0.0f, first[c], policy::has_second ? second[c] : unused);
         return true;
     }
     static refusal too_far_apart(double found, double beside) {
