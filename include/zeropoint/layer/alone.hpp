@@ -14,7 +14,7 @@
 
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/kernel/machine.hpp>
-#include <zeropoint/layer/linear_arguments.hpp>
+#include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>
 #include <zeropoint/model/verdict.hpp>

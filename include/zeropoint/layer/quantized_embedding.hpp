@@ -12,7 +12,7 @@
 #include <zeropoint/kernel/embedding.hpp>
 #include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
-#include <zeropoint/layer/static_checks.hpp>
+#include <zeropoint/layer/argument_checks.hpp>
 
 namespace zp {
 inline namespace v0 {

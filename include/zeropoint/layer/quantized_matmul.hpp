@@ -8,7 +8,7 @@
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/matmul.hpp>
-#include <zeropoint/layer/static_checks.hpp>
+#include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 #include <zeropoint/scheme/tensor.hpp>
 

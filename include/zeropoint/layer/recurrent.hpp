@@ -57,8 +57,8 @@ public:
     /// for other counts.
     explicit ordered_linear(std::span<const float> weights, std::span<const float> bias = {})
         : parameters_(parameter_bytes) {
-        detail::check_count("ordered_linear", "weights", std::size_t{Inputs} * Outputs, weights.size());
-        if (!bias.empty()) detail::check_count("ordered_linear", "bias", Outputs, bias.size());
+        check_count("ordered_linear", "weights", std::size_t{Inputs} * Outputs, weights.size());
+        if (!bias.empty()) check_count("ordered_linear", "bias", Outputs, bias.size());
         auto* transposed = reinterpret_cast<float*>(parameters_.data());
         for (std::size_t c = 0; c != Outputs; ++c)
             for (std::size_t k = 0; k != Inputs; ++k) transposed[k * Outputs + c] = weights[c * Inputs + k];

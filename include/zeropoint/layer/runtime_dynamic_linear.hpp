@@ -10,7 +10,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/layer/linear_arguments.hpp>
+#include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
 

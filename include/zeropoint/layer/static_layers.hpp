@@ -10,7 +10,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/layer/static_checks.hpp>
+#include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/conv2d.hpp>

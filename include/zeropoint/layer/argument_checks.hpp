@@ -1,4 +1,4 @@
-// Errors of layers that are used on their own: tensors and parameters that are not those a layer was made for.
+// Errors of layers that are used on their own: arguments and parameters that are not those a layer was made for.
 #pragma once
 
 #include <cmath>
@@ -21,6 +21,21 @@ inline void check_count(std::string_view layer, const char* what, std::size_t ex
         raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
                            std::to_string(found));
 }
+
+namespace detail {
+
+/// The rows of `inputs` values in x, for which y must have room.
+inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
+                   std::size_t most) {
+    const std::size_t rows = x / inputs;
+    if (rows * inputs != x || rows == 0 || rows > most)
+        raise<shape_error>(std::string(layer) + ": expected 1 to " + std::to_string(most) + " rows of " +
+                           std::to_string(inputs) + " values, found " + std::to_string(x) + " values");
+    check_count(layer, "outputs", rows * outputs, y);
+    return static_cast<int>(rows);
+}
+
+}  // namespace detail
 
 /// A calibration_error where a parameter is not finite.
 inline void check_finite(std::string_view layer, const char* what, std::span<const float> values) {
