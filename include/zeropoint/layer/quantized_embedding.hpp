@@ -34,7 +34,7 @@ protected:
     template <class Index> void check_indices(const char* layer, std::span<const Index> indices) const {
         static_assert(std::is_same_v<Index, std::int32_t> || std::is_same_v<Index, std::int64_t>,
                       "quantized_embedding: indices must be std::int32_t or std::int64_t");
-        zp::check_indices(layer, indices.data(), 0, static_cast<int>(indices.size()), rows());
+        zp::check_indices(layer, indices.data(), 0, static_cast<std::ptrdiff_t>(indices.size()), rows());
     }
 
 private:

@@ -51,8 +51,9 @@ constexpr embedding_layer embedding_layer_of(const operator_info& info) {
 }
 
 /// Raises value_error, with the layer's name, for the first of `count` indices from number `first` on that is no row.
-template <class Index> void check_indices(const char* layer, const Index* indices, int first, int count, int rows) {
-    for (int i = first; i != first + count; ++i)
+template <class Index>
+void check_indices(const char* layer, const Index* indices, std::ptrdiff_t first, std::ptrdiff_t count, int rows) {
+    for (std::ptrdiff_t i = first; i != first + count; ++i)
         if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], rows))
             raise<value_error>(std::string(layer) + ": index " + std::to_string(indices[i]) + " at position " +
                                std::to_string(i) + " is outside of the table's " + std::to_string(rows) + " rows");
