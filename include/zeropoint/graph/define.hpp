@@ -124,6 +124,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::is_view; }) info.is_view = Operator::is_view;
     if constexpr (requires { Operator::is_identity; }) info.is_identity = Operator::is_identity;
     if constexpr (requires { Operator::takes_volumes; }) info.takes_volumes = Operator::takes_volumes;
+    if constexpr (requires { Operator::any_length; }) info.any_length = Operator::any_length;
     if constexpr (requires { Operator::state_values; }) info.state_values = Operator::state_values;
     if constexpr (requires { Operator::has_dynamic; }) info.has_dynamic = Operator::has_dynamic;
     if constexpr (requires { Operator::has_weight_only; }) info.has_weight_only = Operator::has_weight_only;
@@ -264,7 +265,9 @@ inline constexpr operator_kind custom{"custom"};
 /// - `scratch_bytes(const node_view&)`; y_type().storage tells the float form from that of codes.
 /// - `states(const node_view&)`: a zp::state_list of what a step leaves to the next; with `stream = zp::stream_rule::stateful`.
 /// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
-/// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `takes` (of fusion), `derive`: see operator_info.
+/// - `contract(const node* nodes, int i, node& whole)`: where nodes that end in this one are one operator together: see operator_rules.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `any_length`, `takes` (of fusion), `derive`:
+///   see operator_info.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
     static_assert(describes_operator<Operator>,
