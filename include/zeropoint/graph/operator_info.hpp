@@ -107,7 +107,8 @@ struct state_list {
     constexpr int offset_of(int i) const {
         std::size_t offset = 0;
         for (int k = 0; k != i; ++k)
-            offset += align_up(static_cast<std::size_t>(arrays[k].size * size_of(arrays[k].storage)));
+            offset += align_up(static_cast<std::size_t>(arrays[k].size) *
+                               static_cast<std::size_t>(size_of(arrays[k].storage)));
         return static_cast<int>(offset);
     }
     constexpr int bytes() const { return offset_of(count); }
