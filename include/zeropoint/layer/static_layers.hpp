@@ -82,8 +82,8 @@ class static_layer {
             g.error = b.error;
             g.size = b.size;
             node &x = g.nodes[0], &y = g.nodes[1];
-            const auto set = [](value_type& value, auto dtype, short id) {
-                using type = decltype(dtype);
+            const auto set = [](value_type& value, auto codes, short id) {
+                using type = decltype(codes);
                 value.storage = scalar_type_of<typename type::storage>;
                 value.quant_min = type::quant_min;
                 value.quant_max = type::quant_max;
@@ -111,6 +111,10 @@ class static_layer {
     static_assert(stage::loose.size == 2 && stage::loose.nodes[1].op->has_codes,
                   "static_layer<Layer, Input, ...>: Layer must be one row that has an int8 form, such as "
                   "zp::conv2d<\"name\", options>; more rows are a zp::model");
+    static_assert(
+        &Activation == &op::none || (stage::loose.nodes[1].op->takes & bounds) != 0,
+        "static_layer<Layer, Input, Activation, ...>: this row cannot clamp what it writes: Activation must be "
+        "zp::op::none");
     using form = form_at<stage, 1>;
     static constexpr bool multiplies = stage::loose.nodes[1].op->multiplies;
     static constexpr bool fits = stage::loose.error.broken == rule::none && Input.size() > 0;
