@@ -49,19 +49,19 @@ template <int Inputs, int Outputs, int Rows, class Policy> void add_linear(const
     });
 }
 
-template <class Cell, int Inputs, int Hidden, class Policy> void add_step(const char* name) {
-    constexpr std::size_t sums = Cell::gates * Hidden;
-    add(name, double{sums} * (Inputs + Hidden), [] {
-        using layer_type = zp::recurrent<Cell, Inputs, Hidden, Policy>;
-        const auto weight_ih = floats(sums * Inputs, 1), weight_hh = floats(sums * Hidden, 2), bias = floats(sums, 3);
+template <class Layer, int Hidden, int Gates> void add_step(const char* name) {
+    constexpr std::size_t sums = Gates * Hidden, inputs = Layer::inputs;
+    add(name, double{sums} * (inputs + Hidden), [] {
+        using layer_type = Layer;
+        const auto weight_ih = floats(sums * inputs, 1), weight_hh = floats(sums * Hidden, 2), bias = floats(sums, 3);
         struct buffers {
             typename layer_type::workspace scratch;
             typename layer_type::state state;
             float y[Hidden];
         };
-        return [layer = std::make_shared<layer_type>(zp::recurrent_parameters{weight_ih, weight_hh, bias, bias, {}}),
+        return [layer = std::make_shared<layer_type>(weight_ih, weight_hh, bias, bias),
                 memory = std::make_shared<buffers>(),
-                x = floats(Inputs, 4)] { layer->run(x.data(), 1, memory->state, memory->y, memory->scratch); };
+                x = floats(inputs, 4)] { layer->run(x.data(), 1, memory->state, memory->y, memory->scratch); };
     });
 }
 
@@ -89,10 +89,10 @@ template <class Policy> void add_encoder(const char* name) {
     add_linear<1024, 1024, 1, zp::weight_only_policy<>>("linear/1x1024x1024/weight_only_8");
     add_linear<1024, 1024, 1, zp::weight_only_policy<zp::qint4, 32>>("linear/1x1024x1024/weight_only_4");
     add_linear<1024, 1024, 1, zp::float_policy>("linear/1x1024x1024/float");
-    add_step<zp::lstm_cell, 256, 256, int8>("lstm_step/256/int8");
-    add_step<zp::lstm_cell, 256, 256, seven_bits>("lstm_step/256/7bit_activations");
-    add_step<zp::gru_cell, 64, 64, int8>("gru_step/64/int8");
-    add_step<zp::gru_cell, 64, 64, zp::float_policy>("gru_step/64/float");
+    add_step<zp::dynamic_lstm<256, 256, int8>, 256, 4>("lstm_step/256/int8");
+    add_step<zp::dynamic_lstm<256, 256, seven_bits>, 256, 4>("lstm_step/256/7bit_activations");
+    add_step<zp::dynamic_gru<64, 64, int8>, 64, 3>("gru_step/64/int8");
+    add_step<zp::float_gru<64, 64>, 64, 3>("gru_step/64/float");
     add_encoder<int8>("encoder_layer/64x384/int8");
     add_encoder<zp::float_policy>("encoder_layer/64x384/float");
     return true;

@@ -2,11 +2,9 @@
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/layer/quantized_matmul.hpp>
-#include <zeropoint/layer/recurrent_stack.hpp>
-#include <zeropoint/layer/static_recurrent.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
-#include <zeropoint/layer/wide_static_recurrent.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>

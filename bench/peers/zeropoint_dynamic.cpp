@@ -28,17 +28,18 @@ template <int Inputs, int Outputs, class Policy> struct linear final : layer {
 };
 
 /// Each call is the first step of a sequence.
-template <class Cell, int Inputs, int Hidden, class Policy> struct step final : layer {
-    using layer_type = zp::recurrent<Cell, Inputs, Hidden, Policy>;
-    static constexpr std::size_t sums = Cell::gates * Hidden;
+template <class Layer, std::size_t Hidden, std::size_t Gates> struct step final : layer {
+    using layer_type = Layer;
+    static constexpr std::size_t sums = Gates * Hidden;
     layer_type one;
     typename layer_type::workspace memory;
     typename layer_type::state start;
 
     explicit step(const float* const* p)
-        : one({{p[0], sums * Inputs}, {p[1], sums * Hidden}, {p[2], sums}, {p[3], sums}, {}}) {
-        std::copy_n(p[4], Hidden, start.h.begin());
-        if constexpr (Cell::gates == 4) std::copy_n(p[5], Hidden, start.c.begin());
+        : one(std::span(p[0], sums * Layer::inputs), std::span(p[1], sums * Hidden), std::span(p[2], sums),
+              std::span(p[3], sums)) {
+        std::copy_n(p[4], Hidden, start.values("h").begin());
+        if constexpr (Gates == 4) std::copy_n(p[5], Hidden, start.values("c").begin());
     }
     void run(const float* x, float* y, int repeats) override {
         for (int i = 0; i != repeats; ++i) {
@@ -50,8 +51,8 @@ template <class Cell, int Inputs, int Hidden, class Policy> struct step final : 
 
 template <class Policy> layer* make(int index, const float* const* p) {
     if (index == 0) return new linear<1024, 1024, Policy>(p);
-    if (index == 1) return new step<zp::lstm_cell, 256, 256, Policy>(p);
-    return new step<zp::gru_cell, 64, 64, Policy>(p);
+    if (index == 1) return new step<zp::dynamic_lstm<256, 256, Policy>, 256, 4>(p);
+    return new step<zp::dynamic_gru<64, 64, Policy>, 64, 3>(p);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/io/state_dict.hpp>
 #include <zeropoint/layer/linear.hpp>
-#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
@@ -95,7 +95,8 @@ TEST_CASE("docs: recurrent layers") {
     const auto frames = made_up::values(7 * 10, 5);
     // [stack]
     zp::state_dict parameters(file, "rnn.");  // rnn.weight_ih_l0, ..., rnn.bias_hh_l1
-    using layers = zp::recurrent_stack<zp::gru_cell, 10, 16, 2, false, 100, zp::dynamic_policy<>>;
+    constexpr zp::recurrent_options two{.layers = 2};
+    using layers = zp::dynamic_gru<10, 16, zp::dynamic_policy<>, zp::default_architecture, 100, two>;
     const layers gru(parameters);
     const auto memory = std::make_unique<layers::workspace>();  // for up to 100 steps a call
     layers::state state;                                        // zeros

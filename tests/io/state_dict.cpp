@@ -8,13 +8,13 @@
 
 #include <zeropoint/io/safetensors.hpp>
 #include <zeropoint/io/state_dict.hpp>
-#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 
 #include "../support/made_up.hpp"
 
 namespace {
 
-using stack = zp::recurrent_stack<zp::gru_cell, 4, 3, 1, false, 1, zp::float_policy>;
+using stack = zp::float_gru<4, 3>;
 
 /// A GRU of 4 inputs and 3 outputs under "rnn.", but for the tensor `wrong`, which has `shape` or is left out.
 zp::safetensors_file file_of(const std::string& wrong = "", const zp::file_shape& shape = {}) {
@@ -49,16 +49,14 @@ TEST_CASE("state_dict: a GRU out of a file is that of the spans") {
     zp::state_dict parameters(file, "rnn.");
     const stack layers(parameters);
     parameters.expect_nothing_else();
-    const zp::float_gru<4, 3> layer(
-        {made_up::values(36, 36), made_up::values(27, 27), made_up::values(9, 9), made_up::values(9, 9)});
+    const stack layer(made_up::values(36, 36), made_up::values(27, 27), made_up::values(9, 9), made_up::values(9, 9));
     const auto x = made_up::values(4, 5);
     std::vector<float> y(3), expected(3);
     const auto memory = std::make_unique<stack::workspace>();
     stack::state state;
     layers(x, state, y, *memory);
-    zp::float_gru<4, 3>::state other;
-    zp::float_gru<4, 3>::workspace scratch;
-    layer(x, other, expected, scratch);
+    stack::state other;
+    layer(x, other, expected, *memory);
     CHECK(y == expected);
 }
 
@@ -72,7 +70,7 @@ TEST_CASE("state_dict: what is not there, not of the shape, or nobody's") {
     CHECK(shape.find("[9, 4]") != std::string::npos);
     CHECK(shape.find("[9, 5]") != std::string::npos);
     CHECK(error_of(file_of("bias_hh_l0")) ==
-          "recurrent: expected bias_ih_l0 and bias_hh_l0, or neither, found only bias_ih_l0");
+          "alone: expected all biases of a layer or none, found bias_ih_l0 and no bias_hh_l0");
     const auto file = file_of();
     zp::state_dict parameters(file, "rnn.");
     parameters("bias_ih_l0", 9);

@@ -1,5 +1,5 @@
 // Attention, encoders and Elman cells in float against golden vectors made by PyTorch (scripts/golden/operators_attention.py).
-#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 
 #include <doctest/doctest.h>
@@ -42,8 +42,9 @@ template <class Layer> void compare(const Layer& layer, const std::string& group
     check_near(y, group);
 }
 
-template <class Cell> void compare_rnn(const std::string& group) {
-    using stack = zp::recurrent_stack<Cell, model, hidden, 1, true, 5, zp::float_policy>;
+template <zp::rnn_nonlinearity Nonlinearity> void compare_rnn(const std::string& group) {
+    constexpr zp::recurrent_options options{.bidirectional = true, .nonlinearity = Nonlinearity};
+    using stack = zp::float_rnn<model, hidden, zp::default_architecture, 5, options>;
     zp::state_dict parameters = golden().parameters(group + "/");
     const stack layer(parameters);
     const auto memory = std::make_unique<typename stack::workspace>();
@@ -71,6 +72,6 @@ TEST_CASE("attention parity: encoders are near PyTorch's") {
 }
 
 TEST_CASE("attention parity: Elman cells are near PyTorch's") {
-    compare_rnn<zp::rnn_tanh_cell>("rnn_tanh/0");
-    compare_rnn<zp::rnn_relu_cell>("rnn_relu/0");
+    compare_rnn<zp::rnn_nonlinearity::tanh>("rnn_tanh/0");
+    compare_rnn<zp::rnn_nonlinearity::relu>("rnn_relu/0");
 }

@@ -3,7 +3,7 @@
 #include <zeropoint/kernel/dynamic_linear.hpp>
 #include <zeropoint/kernel/gates.hpp>
 #include <zeropoint/kernel/weight_only_product.hpp>
-#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 #include <doctest/doctest.h>
@@ -111,11 +111,13 @@ double largest_difference(const std::vector<float>& a, const std::vector<float>&
 /// What float layers may differ by: PyTorch's libm and its order of sums.
 constexpr double tolerance = 4e-6;
 
-template <class Cell, int Inputs, int Hidden, int Layers, bool Bidirectional>
+template <template <int, int, class, int, zp::recurrent_options> class Layer, int Inputs, int Hidden, int Layers,
+          bool Bidirectional, int Projection = 0>
 void compare_float(const std::string& group) {
     CAPTURE(group);
     constexpr int steps = 5;
-    using stack = zp::recurrent_stack<Cell, Inputs, Hidden, Layers, Bidirectional, steps, zp::float_policy>;
+    constexpr zp::recurrent_options options{.layers = Layers, .bidirectional = Bidirectional, .projection = Projection};
+    using stack = Layer<Inputs, Hidden, zp::default_architecture, steps, options>;
     zp::state_dict parameters = golden().parameters(group + "/");
     const stack layers(parameters);
     const auto x = values<float>(group + "/x"), expected = values<float>(group + "/y");
@@ -281,9 +283,9 @@ TEST_CASE("dynamic parity: LSTM and GRU over sequences") {
 }
 
 TEST_CASE("dynamic parity: float LSTM and GRU, two layers, both directions, a projection") {
-    compare_float<zp::lstm_cell, 5, 7, 1, false>("float_lstm/0");
-    compare_float<zp::lstm_cell, 4, 6, 2, true>("float_lstm/1");
-    compare_float<zp::projected_lstm_cell<3>, 6, 8, 1, false>("float_lstm/2");
-    compare_float<zp::gru_cell, 5, 7, 1, false>("float_gru/0");
-    compare_float<zp::gru_cell, 4, 6, 2, true>("float_gru/1");
+    compare_float<zp::float_lstm, 5, 7, 1, false>("float_lstm/0");
+    compare_float<zp::float_lstm, 4, 6, 2, true>("float_lstm/1");
+    compare_float<zp::float_lstm, 6, 8, 1, false, 3>("float_lstm/2");
+    compare_float<zp::float_gru, 5, 7, 1, false>("float_gru/0");
+    compare_float<zp::float_gru, 4, 6, 2, true>("float_gru/1");
 }

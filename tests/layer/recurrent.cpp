@@ -25,7 +25,10 @@ struct parameters {
           bias_ih(made_up::values(gates * hidden, 3, -0.3f, 0.3f)),
           bias_hh(made_up::values(gates * hidden, 4, -0.3f, 0.3f)),
           weight_hr(made_up::values(projection * hidden, 5, -0.3f, 0.3f)) {}
-    operator zp::recurrent_parameters() const { return {weight_ih, weight_hh, bias_ih, bias_hh, weight_hr}; }
+    template <class Layer> Layer make() const {
+        if (weight_hr.empty()) return Layer(weight_ih, weight_hh, bias_ih, bias_hh);
+        return Layer(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr);
+    }
 };
 
 /// weight * x + bias in double.
@@ -77,16 +80,18 @@ double sqnr(const std::vector<double>& expected, const std::vector<float>& y) {
     return 10 * std::log10(signal / error);
 }
 
-template <class Cell, class Policy> void compare(char kind, double least_sqnr) {
+template <template <int, int, class, class, int, zp::recurrent_options> class Layer, class Policy,
+          zp::recurrent_options Options = zp::recurrent_options{}>
+void compare(char kind, double least_sqnr) {
     constexpr int inputs = 19, hidden = 24, steps = 12;
-    using whole = zp::recurrent<Cell, inputs, hidden, Policy, zp::default_architecture, steps>;
-    using streaming = zp::recurrent<Cell, inputs, hidden, Policy>;
+    using whole = Layer<inputs, hidden, Policy, zp::default_architecture, steps, Options>;
+    using streaming = Layer<inputs, hidden, Policy, zp::default_architecture, 1, Options>;
     constexpr std::size_t outputs = whole::outputs;
-    const parameters p(Cell::gates, inputs, hidden, Cell::projection);
+    const parameters p(kind == 'l' ? 4 : kind == 'g' ? 3 : 1, inputs, hidden, Options.projection);
     const auto x = made_up::values(steps * inputs, 5, -2, 2);
     std::vector<float> y(steps * outputs), cut(steps * outputs), streamed(steps * outputs);
 
-    const whole layer(p);
+    const auto layer = p.template make<whole>();
     const auto memory = std::make_unique<typename whole::workspace>();
     typename whole::state state;
     layer(x, state, y, *memory);
@@ -96,67 +101,63 @@ template <class Cell, class Policy> void compare(char kind, double least_sqnr) {
     layer(std::span(x).first(5 * inputs), other, std::span(cut).first(5 * outputs), *memory);
     layer(std::span(x).subspan(5 * inputs), other, std::span(cut).subspan(5 * outputs), *memory);
     CHECK(cut == y);
+    CHECK(other.bytes == state.bytes);
 
-    const streaming one(p);
+    const auto one = p.template make<streaming>();
     const auto small = std::make_unique<typename streaming::workspace>();
     typename streaming::state stream;
     for (std::size_t step = 0; step != steps; ++step)
         one(std::span(x).subspan(step * inputs, inputs), stream, std::span(streamed).subspan(step * outputs, outputs),
             *small);
     CHECK(streamed == y);
-    CHECK(stream.h == state.h);
+    CHECK(stream.bytes == state.bytes);
+    const std::span<float> h = state.values("h");
+    CHECK(std::equal(h.begin(), h.end(), y.end() - static_cast<std::ptrdiff_t>(outputs), y.end()));
 }
 
 using int8 = zp::dynamic_policy<>;
+constexpr zp::recurrent_options projected{.projection = 9}, relu{.nonlinearity = zp::rnn_nonlinearity::relu};
 
 }  // namespace
 
 TEST_CASE("recurrent: dynamic int8 near the float layer, the same whole, cut and streamed") {
-    compare<zp::lstm_cell, int8>('l', 35);
-    compare<zp::gru_cell, int8>('g', 35);
-    compare<zp::projected_lstm_cell<9>, int8>('l', 33);
+    compare<zp::dynamic_lstm, int8>('l', 35);
+    compare<zp::dynamic_gru, int8>('g', 35);
+    compare<zp::dynamic_lstm, int8, projected>('l', 33);
 }
 
 TEST_CASE("recurrent: float, near PyTorch's formulas") {
-    compare<zp::lstm_cell, zp::float_policy>('l', 120);
-    compare<zp::gru_cell, zp::float_policy>('g', 120);
-    compare<zp::projected_lstm_cell<9>, zp::float_policy>('l', 120);
-    compare<zp::rnn_tanh_cell, zp::float_policy>('t', 120);
-    compare<zp::rnn_relu_cell, zp::float_policy>('r', 120);
+    compare<zp::dynamic_lstm, zp::float_policy>('l', 120);
+    compare<zp::dynamic_gru, zp::float_policy>('g', 120);
+    compare<zp::dynamic_lstm, zp::float_policy, projected>('l', 120);
+    compare<zp::dynamic_rnn, zp::float_policy>('t', 120);
+    compare<zp::dynamic_rnn, zp::float_policy, relu>('r', 120);
 }
 
 TEST_CASE("recurrent: weights of 8 and 4 bits") {
-    compare<zp::gru_cell, zp::weight_only_policy<>>('g', 38);
-    compare<zp::lstm_cell, zp::weight_only_policy<zp::qint4, 8>>('l', 18);
+    compare<zp::dynamic_gru, zp::weight_only_policy<>>('g', 38);
+    compare<zp::dynamic_lstm, zp::weight_only_policy<zp::qint4, 8>>('l', 18);
 }
 
 TEST_CASE("recurrent: what does not fit is refused") {
     const parameters p(3, 5, 4);
-    const zp::dynamic_gru<5, 4> layer(p);
+    const auto layer = p.make<zp::dynamic_gru<5, 4>>();
     zp::dynamic_gru<5, 4>::workspace memory;
     zp::dynamic_gru<5, 4>::state state;
     std::vector<float> x(10), y(4);
-    std::string message;
-    try {
-        layer(x, state, y, memory);
-    } catch (const zp::shape_error& error) { message = error.what(); }
-    CHECK(message == "recurrent: expected 1 to 1 steps of 5 values and as many of 4 to write, found 10 and 4");
+    CHECK_THROWS_WITH_AS(layer(x, state, y, memory), doctest::Contains("gru: expected"), zp::shape_error);
     static_assert(noexcept(layer.run(nullptr, 1, state, nullptr, memory)));
 
-    const auto error_of = [](const zp::recurrent_parameters& wrong) {
+    const auto error_of = [](const auto&... tensors) {
         try {
-            zp::float_gru<5, 4> refused(wrong);
+            zp::float_gru<5, 4> refused(tensors...);
         } catch (const zp::shape_error& error) { return std::string(error.what()); }
         return std::string("no error");
     };
-    zp::recurrent_parameters wrong = p;
-    wrong.weight_ih = wrong.weight_ih.first(59);
-    CHECK(error_of(wrong) == "recurrent: expected 60 values of weight_ih, found 59");
-    wrong = p;
-    wrong.bias_hh = {};
-    CHECK(error_of(wrong) == "recurrent: expected 12 values of bias_hh, found 0");
-    wrong.bias_ih = {};
-    CHECK(error_of(wrong) == "no error");
-    wrong.weight_hr = p.weight_hh;
-    CHECK(error_of(wrong) == "recurrent: expected 0 values of weight_hr, found 48");
+    CHECK(error_of(std::span(p.weight_ih).first(59), p.weight_hh, p.bias_ih, p.bias_hh) ==
+          "alone: expected 60 values of weight_ih_l0, found 59");
+    CHECK(error_of(p.weight_ih, p.weight_hh, p.bias_ih) ==
+          "alone: expected all biases of a layer or none, found bias_ih_l0 and no bias_hh_l0");
+    CHECK(error_of(p.weight_ih, p.weight_hh) == "no error");
+    CHECK_THROWS_AS(state.values("c"), zp::value_error);
 }

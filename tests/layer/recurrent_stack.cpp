@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/layer/recurrent_stack.hpp>
+#include <zeropoint/layer/recurrent.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/recurrent_reference.hpp"
 
 namespace {
 
@@ -32,66 +33,53 @@ struct made_up_parameters {
     }
 };
 
-/// One layer of one direction by the single-layer class, row by row; reversed by reversing the rows.
-template <class Cell, class Policy, int Width>
-std::vector<float> single(std::vector<float> x, made_up_parameters& parameters, int number, bool reversed) {
-    using layer_type = zp::recurrent<Cell, Width, hidden, Policy>;
-    const layer_type layer(zp::recurrent_parameters_of<layer_type, Cell>(parameters, number, reversed));
-    const auto memory = std::make_unique<typename layer_type::workspace>();
-    typename layer_type::state state;
-    constexpr std::size_t outputs = layer_type::outputs;
-    std::vector<float> y(steps * outputs);
-    for (std::size_t i = 0; i != steps; ++i) {
-        const std::size_t row = reversed ? steps - 1 - i : i;
-        layer(std::span(x).subspan(row * Width, Width), state, std::span(y).subspan(row * outputs, outputs), *memory);
-    }
-    return y;
-}
-std::vector<float> side_by_side(const std::vector<float>& a, const std::vector<float>& b) {
-    std::vector<float> y;
-    const auto width = static_cast<std::ptrdiff_t>(a.size() / steps);
-    for (std::ptrdiff_t row = 0; row != steps; ++row) {
-        y.insert(y.end(), a.begin() + row * width, a.begin() + (row + 1) * width);
-        y.insert(y.end(), b.begin() + row * width, b.begin() + (row + 1) * width);
-    }
-    return y;
+constexpr zp::recurrent_options with(int projection) {
+    return {.layers = layers, .bidirectional = true, .projection = projection};
 }
 
-template <class Cell, class Policy> void compare() {
-    using stack = zp::recurrent_stack<Cell, inputs, hidden, layers, true, steps, Policy>;
-    constexpr int outputs = stack::outputs / 2;
+template <class Stack, class Policy> void compare(zp::recurrent_cell cell, int projection = 0) {
+    const zp::recurrent_layer described{cell, hidden, with(projection)};
+    constexpr std::ptrdiff_t outputs = Stack::outputs / 2;
     made_up_parameters tensors;
-    const stack layer(tensors);
-    CHECK(tensors.tensors.size() == (Cell::projection != 0 ? 20 : 16));
+    const Stack layer(tensors);
+    CHECK(tensors.tensors.size() == (projection != 0 ? 20 : 16));
     CHECK(tensors.tensors.count("weight_hh_l1_reverse") == 1);
 
     const auto x = made_up::values(steps * inputs, 77);
-    const auto between = side_by_side(single<Cell, Policy, inputs>(x, tensors, 0, false),
-                                      single<Cell, Policy, inputs>(x, tensors, 0, true));
-    const auto forward = single<Cell, Policy, 2 * outputs>(between, tensors, 1, false),
-               backward = single<Cell, Policy, 2 * outputs>(between, tensors, 1, true);
-    const auto memory = std::make_unique<typename stack::workspace>();
-    typename stack::state state;
-    std::vector<float> y(steps * stack::outputs);
+    const auto expected = recurrent_reference::floats<Policy>(described, inputs, tensors, x);
+    const auto memory = std::make_unique<typename Stack::workspace>();
+    typename Stack::state state;
+    std::vector<float> y(steps * Stack::outputs);
     layer(x, state, y, *memory);
-    CHECK(y == side_by_side(forward, backward));
+    CHECK(y == expected);
     // h_n: the last step of a forward layer, the first row of a reversed one.
-    CHECK(std::equal(state[2].h.begin(), state[2].h.end(), forward.end() - outputs));
-    CHECK(std::equal(state[3].h.begin(), state[3].h.end(), backward.begin()));
+    const std::span<float> h = state.values("h");
+    REQUIRE(h.size() == 4 * outputs);
+    CHECK(std::equal(h.begin() + 2 * outputs, h.begin() + 3 * outputs, expected.end() - 2 * outputs));
+    CHECK(std::equal(h.begin() + 3 * outputs, h.end(), expected.begin() + outputs));
+    // Of fewer steps than there is memory for.
+    typename Stack::state other;
+    std::vector<float> shorter(2 * Stack::outputs);
+    layer(std::span(x).first(2 * inputs), other, shorter, *memory);
+    CHECK(shorter ==
+          recurrent_reference::floats<Policy>(described, inputs, tensors, {x.begin(), x.begin() + 2 * inputs}));
     CHECK_THROWS_AS(layer({x.data(), inputs + 1}, state, y, *memory), zp::shape_error);
 }
 
 }  // namespace
 
-TEST_CASE("recurrent_stack: two layers, both directions") {
-    compare<zp::gru_cell, zp::dynamic_policy<>>();
-    compare<zp::lstm_cell, zp::float_policy>();
-    compare<zp::projected_lstm_cell<3>, zp::float_policy>();
-    compare<zp::rnn_tanh_cell, zp::float_policy>();
+TEST_CASE("recurrent stacks: two layers, both directions") {
+    using zp::default_architecture, zp::dynamic_policy, zp::float_policy, zp::recurrent_cell;
+    compare<zp::dynamic_gru<inputs, hidden, dynamic_policy<>, default_architecture, steps, with(0)>, dynamic_policy<>>(
+        recurrent_cell::gru);
+    compare<zp::float_lstm<inputs, hidden, default_architecture, steps, with(0)>, float_policy>(recurrent_cell::lstm);
+    compare<zp::float_lstm<inputs, hidden, default_architecture, steps, with(3)>, float_policy>(recurrent_cell::lstm,
+                                                                                                3);
+    compare<zp::float_rnn<inputs, hidden, default_architecture, steps, with(0)>, float_policy>(recurrent_cell::rnn);
 }
 
-TEST_CASE("recurrent_stack: biases may be absent, but not one of two") {
-    using stack = zp::recurrent_stack<zp::gru_cell, inputs, hidden, 1, false, steps, zp::float_policy>;
+TEST_CASE("recurrent stacks: biases may be absent, but not one of two") {
+    using stack = zp::float_gru<inputs, hidden, zp::default_architecture, steps>;
     made_up_parameters tensors;
     tensors.has_bias = false;
     const stack layer(tensors);
@@ -103,5 +91,5 @@ TEST_CASE("recurrent_stack: biases may be absent, but not one of two") {
             return tensors(name, rows, columns, optional);
         });
     } catch (const zp::shape_error& error) { message = error.what(); }
-    CHECK(message == "recurrent: expected bias_ih_l0 and bias_hh_l0, or neither, found only bias_hh_l0");
+    CHECK(message == "alone: expected all biases of a layer or none, found bias_hh_l0 and no bias_ih_l0");
 }

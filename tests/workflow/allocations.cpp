@@ -168,7 +168,7 @@ TEST_CASE("allocations: a network is one allocation, that of its parameters") {
 TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an encoder") {
     const auto weights = made_up::values(3 * 16 * 8, 1), hidden_weights = made_up::values(3 * 16 * 16, 2);
     using gru = zp::dynamic_gru<8, 16>;
-    const gru layer({weights, hidden_weights, {}, {}, {}});
+    const gru layer(weights, hidden_weights);
     static gru::workspace scratch;
     gru::state state;
     std::vector<float> x(8, 0.5f), y(16);

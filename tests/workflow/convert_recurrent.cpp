@@ -1,4 +1,4 @@
-// LSTM, GRU and RNN as rows of a model: float as PyTorch's, dynamic and static int8 as the layers by themselves.
+// LSTM, GRU and RNN as rows of a model: float as PyTorch's, all forms bit for bit as plain loops over products and gates.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -13,10 +13,6 @@
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/state_dict.hpp>
 #include <zeropoint/operators/lstm.hpp>
-#include <zeropoint/layer/recurrent_stack.hpp>
-#include <zeropoint/layer/static_recurrent.hpp>
-#include <zeropoint/layer/wide_static_recurrent.hpp>
-#include <zeropoint/layer/linear.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
@@ -24,6 +20,7 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/recurrent_reference.hpp"
 
 namespace {
 
@@ -62,7 +59,7 @@ template <class Network> std::vector<float> run(const Network& model, const std:
     return y;
 }
 
-/// The parameters of a network as recurrent_stack asks for them.
+/// The parameters of a network by name.
 class parameters_of {
 public:
     template <class Network>
@@ -85,63 +82,25 @@ double signal_to_noise(const std::vector<float>& exact, const std::vector<float>
     return 10 * std::log10(signal / noise);
 }
 
-/// Equal to the stand-alone stack under a policy, bit for bit.
-template <class Stack, class Network, class Net>
-void compare_with_stack(const Network& model, const zp::float_model<Net>& source) {
-    const Stack stack{parameters_of(source)};
-    const auto memory = std::make_unique<typename Stack::workspace>();
-    for (const auto& x : made_up::inputs<Net>(2, 5, -2, 2)) {
-        typename Stack::state state;
-        std::vector<float> expected(static_cast<std::size_t>(Network::output_shape.size()));
-        stack(x, state, expected, *memory);
-        CHECK(run(model, x) == expected);
-    }
+/// The layer of a network of one, and how many features it reads.
+template <class Network> zp::recurrent_layer layer_of() {
+    for (const zp::node& row : Network::rows())
+        if (row.op->state_values != 0) return zp::recurrent_layer_of(*row.op);
+    return {};
+}
+
+/// Equal to the reference under a policy, bit for bit, and the same out of a file.
+template <class Policy, class Network, class Net>
+void compare_with_reference(const Network& model, const zp::float_model<Net>& source) {
+    parameters_of find(source);
+    for (const auto& x : made_up::inputs<Net>(2, 5, -2, 2))
+        CHECK(run(model, x) ==
+              recurrent_reference::floats<Policy>(layer_of<Network>(), Network::input_shape.channels, find, x));
     const auto bytes = zp::to_bytes(model);
     CHECK(zp::to_bytes(zp::load<Network>(bytes, "saved")) == bytes);
 }
 
-/// One layer and direction by static_recurrent, over codes.
-template <class Cell, int Inputs, int Hidden>
-void run_static(parameters_of& find, int layer, bool reversed, zp::qparams x_range, const std::vector<std::uint8_t>& x,
-                std::vector<std::int8_t>& y, std::size_t width) {
-    using layer_type = zp::static_recurrent<Cell, Inputs, Hidden>;
-    using names = zp::recurrent<Cell, Inputs, Hidden, zp::float_policy>;
-    const layer_type cell(zp::recurrent_parameters_of<names, Cell>(find, layer, reversed), x_range);
-    typename layer_type::state state;
-    const auto memory = std::make_unique<typename layer_type::workspace>();
-    const std::size_t steps = x.size() / Inputs;
-    for (std::size_t i = 0; i != steps; ++i) {
-        const std::size_t t = reversed ? steps - 1 - i : i;
-        cell.run(x.data() + t * Inputs, state, *memory);
-        std::copy(state.h.begin(), state.h.end(),
-                  y.begin() + static_cast<std::ptrdiff_t>(t * width + (reversed ? Hidden : 0)));
-    }
-}
-/// Codes of a state as codes of quint8, around 128.
-std::vector<std::uint8_t> next_input(const std::vector<std::int8_t>& y) {
-    std::vector<std::uint8_t> codes;
-    for (const int code : y) codes.push_back(static_cast<std::uint8_t>(code + 128));
-    return codes;
-}
-constexpr zp::qparams between{0x1p-7f, 128};
-
-std::vector<std::int8_t> expected_codes(const lstm_net&, parameters_of& find, zp::qparams range,
-                                        const std::vector<std::uint8_t>& x) {
-    std::vector<std::int8_t> first(37 * 80), second(37 * 80);
-    for (const bool reversed : {false, true}) run_static<zp::lstm_cell, 5, 40>(find, 0, reversed, range, x, first, 80);
-    for (const bool reversed : {false, true})
-        run_static<zp::lstm_cell, 80, 40>(find, 1, reversed, between, next_input(first), second, 80);
-    return second;
-}
-std::vector<std::int8_t> expected_codes(const gru_net&, parameters_of& find, zp::qparams range,
-                                        const std::vector<std::uint8_t>& x) {
-    std::vector<std::int8_t> y(18 * 33);
-    run_static<zp::gru_cell, 9, 33>(find, 0, false, range, x, y, 33);
-    for (const int layer : {1, 2}) run_static<zp::gru_cell, 33, 33>(find, layer, false, between, next_input(y), y, 33);
-    return y;
-}
-
-template <class Net, class Config> void compare_with_static(int hidden) {
+template <class Net, class Config> void compare_with_bytes(int hidden) {
     const auto source = trained<Net>(hidden);
     parameters_of find(source);
     const auto calibration = made_up::inputs<Net>(8, 3, -2, 2);
@@ -155,13 +114,12 @@ template <class Net, class Config> void compare_with_static(int hidden) {
     CHECK(y_range.scale == 0x1p-7f);
     std::vector<float> exact, found;
     for (const auto& x : made_up::inputs<Net>(3, 5, -2, 2)) {
-        std::vector<std::uint8_t> codes;  // those of the row, as quint8
-        const int shift = row.out.quant_min;
+        std::vector<int> codes;
         for (const float value : x)
-            codes.push_back(static_cast<std::uint8_t>(
-                zp::quantize(value, range, int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max) - shift));
+            codes.push_back(zp::quantize(value, range, int8.rows()[1].out.quant_min, int8.rows()[1].out.quant_max));
         std::vector<float> expected;
-        for (const std::int8_t code : expected_codes(Net(), find, {range.scale, range.zero_point - shift}, codes))
+        for (const int code : recurrent_reference::integers<recurrent_reference::bytes>(
+                 layer_of<zp::float_model<Net>>(), zp::float_model<Net>::input_shape.channels, find, range, codes))
             expected.push_back(static_cast<float>(code) * 0x1p-7f);
         const auto y = run(int8, x);
         CHECK(y == expected);
@@ -172,42 +130,6 @@ template <class Net, class Config> void compare_with_static(int hidden) {
     }
     const double ratio = signal_to_noise(exact, found);
     CHECK(ratio > 30);
-}
-
-/// One layer and direction by wide_static_recurrent.
-template <class Cell, int Inputs, int Hidden>
-void run_wide(parameters_of& find, int layer, bool reversed, float x_scale, const std::vector<std::int16_t>& x,
-              std::vector<std::int16_t>& y, std::size_t width) {
-    using layer_type = zp::wide_static_recurrent<Cell, Inputs, Hidden>;
-    using names = zp::recurrent<Cell, Inputs, Hidden, zp::float_policy>;
-    const layer_type cell(zp::recurrent_parameters_of<names, Cell>(find, layer, reversed), x_scale);
-    typename layer_type::state state;
-    const auto memory = std::make_unique<typename layer_type::workspace>();
-    const std::size_t steps = x.size() / Inputs;
-    for (std::size_t i = 0; i != steps; ++i) {
-        const std::size_t t = reversed ? steps - 1 - i : i;
-        cell.run(x.data() + t * Inputs, state, *memory);
-        std::copy(state.h.begin(), state.h.end(),
-                  y.begin() + static_cast<std::ptrdiff_t>(t * width + (reversed ? Hidden : 0)));
-    }
-}
-std::vector<std::int16_t> expected_words(const lstm_net&, parameters_of& find, float scale,
-                                         const std::vector<std::int16_t>& x) {
-    std::vector<std::int16_t> first(37 * 80), second(37 * 80);
-    for (const bool reversed : {false, true}) run_wide<zp::lstm_cell, 5, 40>(find, 0, reversed, scale, x, first, 80);
-    for (const bool reversed : {false, true})
-        run_wide<zp::lstm_cell, 80, 40>(find, 1, reversed, 0x1p-15f, first, second, 80);
-    return second;
-}
-std::vector<std::int16_t> expected_words(const gru_net&, parameters_of& find, float scale,
-                                         const std::vector<std::int16_t>& x) {
-    std::vector<std::int16_t> y(18 * 33), next(18 * 33);
-    run_wide<zp::gru_cell, 9, 33>(find, 0, false, scale, x, y, 33);
-    for (const int layer : {1, 2}) {
-        run_wide<zp::gru_cell, 33, 33>(find, layer, false, 0x1p-15f, y, next, 33);
-        y = next;
-    }
-    return y;
 }
 
 /// Codes of a dtype of one's own, whose scale of [-1, 1] is not that of states.
@@ -233,11 +155,11 @@ template <class Net> void compare_with_wide(int hidden) {
     const zp::qparams range = model.ranges()[model.rows()[1].out.qparams_id];
     std::vector<float> exact, of_words, of_bytes;
     for (const auto& x : made_up::inputs<Net>(3, 5, -2, 2)) {
-        std::vector<std::int16_t> codes;
-        for (const float value : x)
-            codes.push_back(static_cast<std::int16_t>(zp::quantize(value, range, -32768, 32767)));
+        std::vector<int> codes;
+        for (const float value : x) codes.push_back(zp::quantize(value, range, -32768, 32767));
         std::vector<float> expected;
-        for (const std::int16_t code : expected_words(Net(), find, range.scale, codes))
+        for (const int code : recurrent_reference::integers<recurrent_reference::words>(
+                 layer_of<zp::float_model<Net>>(), zp::float_model<Net>::input_shape.channels, find, range, codes))
             expected.push_back(static_cast<float>(code) * 0x1p-15f);
         const auto y = run(model, x), narrow = run(bytes, x), floats = run(source, x);
         CHECK(y == expected);
@@ -304,42 +226,39 @@ struct mixed : zp::model<zp::input<1, 4, 3>, zp::lstm<"a", 64, recurrent_options
 
 }  // namespace
 
-TEST_CASE("recurrent rows: float and dynamic equal the stand-alone stack") {
-    using zp::dynamic_policy, zp::float_policy, zp::recurrent_stack;
+TEST_CASE("recurrent rows: float and dynamic equal the reference") {
+    using zp::dynamic_policy, zp::float_policy;
     using config = zp::dynamic_qconfig<dynamic_policy<>, zp::quantize_every_layer>;
     const auto lstm = trained<lstm_net>(40);
-    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, float_policy>>(lstm, lstm);
+    compare_with_reference<float_policy>(lstm, lstm);
     const auto dynamic = zp::quantize_dynamic<config>(lstm);
-    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, dynamic_policy<>>>(dynamic, lstm);
+    compare_with_reference<dynamic_policy<>>(dynamic, lstm);
     const auto projected = trained<golden_projection>(8);
-    compare_with_stack<recurrent_stack<zp::projected_lstm_cell<3>, 6, 8, 1, false, 5, dynamic_policy<>>>(
-        zp::quantize_dynamic<config>(projected), projected);
+    compare_with_reference<dynamic_policy<>>(zp::quantize_dynamic<config>(projected), projected);
     const auto rnn = trained<rnn_net<zp::rnn_nonlinearity::tanh>>(34);
-    compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, float_policy>>(rnn, rnn);
-    compare_with_stack<recurrent_stack<zp::rnn_tanh_cell, 7, 34, 2, false, 21, dynamic_policy<>>>(
-        zp::quantize_dynamic<config>(rnn), rnn);
+    compare_with_reference<float_policy>(rnn, rnn);
+    compare_with_reference<dynamic_policy<>>(zp::quantize_dynamic<config>(rnn), rnn);
     const auto relu = trained<rnn_net<zp::rnn_nonlinearity::relu>>(34);
-    compare_with_stack<recurrent_stack<zp::rnn_relu_cell, 7, 34, 2, false, 21, dynamic_policy<>>>(
-        zp::quantize_dynamic<config>(relu), relu);
+    compare_with_reference<dynamic_policy<>>(zp::quantize_dynamic<config>(relu), relu);
     const auto gru = trained<gru_net>(33);
-    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, float_policy>>(gru, gru);
+    compare_with_reference<float_policy>(gru, gru);
     using affine = dynamic_policy<zp::qint8, zp::per_tensor_affine, zp::quint8, zp::per_channel_affine>;
     using affine_rows = dynamic_policy<zp::qint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
     const auto affine_gru = zp::quantize_dynamic<zp::dynamic_qconfig<affine, zp::quantize_every_layer>>(gru);
-    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, affine_rows>>(affine_gru, gru);
+    compare_with_reference<affine_rows>(affine_gru, gru);
 }
 
-TEST_CASE("recurrent rows: weights of 8 and 4 bits alone equal the stand-alone stack") {
-    using zp::recurrent_stack, zp::weight_only_policy;
+TEST_CASE("recurrent rows: weights of 8 and 4 bits alone equal the reference") {
+    using zp::weight_only_policy;
     using four_bits = weight_only_policy<zp::qint4, 8>;
     const auto lstm = trained<lstm_net>(40);
     const auto lstm_of_8 = zp::quantize_dynamic<zp::dynamic_qconfig<weight_only_policy<>>>(lstm);
     CHECK(zp::table_of(lstm_of_8).rows[1].operation == "weight-only lstm of 8 bits");
-    compare_with_stack<recurrent_stack<zp::lstm_cell, 5, 40, 2, true, 37, weight_only_policy<>>>(lstm_of_8, lstm);
+    compare_with_reference<weight_only_policy<>>(lstm_of_8, lstm);
     const auto gru = trained<gru_net>(33);
     const auto gru_of_4 = zp::quantize_dynamic<zp::dynamic_qconfig<four_bits, zp::quantize_every_layer>>(gru);
     CHECK(zp::table_of(gru_of_4).rows[1].operation == "weight-only gru of 4 bits");
-    compare_with_stack<recurrent_stack<zp::gru_cell, 9, 33, 3, false, 18, four_bits>>(gru_of_4, gru);
+    compare_with_reference<four_bits>(gru_of_4, gru);
     using affine_rows = zp::dynamic_policy<zp::qint8, zp::per_row_affine, zp::quint8, zp::per_channel_affine>;
     CHECK_THROWS_AS(
         (zp::load<zp::dynamically_quantized<gru_net, zp::dynamic_qconfig<affine_rows, zp::quantize_every_layer>>>(
@@ -347,12 +266,12 @@ TEST_CASE("recurrent rows: weights of 8 and 4 bits alone equal the stand-alone s
         zp::file_error);
 }
 
-TEST_CASE("recurrent rows: int8 equals static_recurrent, and is near float") {
-    compare_with_static<lstm_net, config>(40);
-    compare_with_static<gru_net, signed_config>(33);
+TEST_CASE("recurrent rows: int8 equals the reference, and is near float") {
+    compare_with_bytes<lstm_net, config>(40);
+    compare_with_bytes<gru_net, signed_config>(33);
 }
 
-TEST_CASE("recurrent rows: 16 bits equal wide_static_recurrent, and are nearer to float") {
+TEST_CASE("recurrent rows: 16 bits equal the reference, and are nearer to float") {
     compare_with_wide<lstm_net>(40);
     compare_with_wide<gru_net>(33);
     const auto source = trained<gru_net>(33);
@@ -361,12 +280,12 @@ TEST_CASE("recurrent rows: 16 bits equal wide_static_recurrent, and are nearer t
     const zp::qparams range = model.ranges()[model.rows()[1].out.qparams_id],
                       y_range = model.ranges()[model.rows()[2].out.qparams_id];
     CHECK(y_range.scale == 2.0f / 60001);
-    std::vector<std::int16_t> codes;
-    for (const float value : calibration[0])
-        codes.push_back(static_cast<std::int16_t>(zp::quantize(value, range, -30000, 30000)));
+    std::vector<int> codes;
+    for (const float value : calibration[0]) codes.push_back(zp::quantize(value, range, -30000, 30000));
     parameters_of find(source);
     std::vector<float> expected;
-    for (const std::int16_t h : expected_words(gru_net(), find, range.scale, codes))
+    for (const int h : recurrent_reference::integers<recurrent_reference::words>(layer_of<zp::float_model<gru_net>>(),
+                                                                                 9, find, range, codes))
         expected.push_back(
             zp::dequantize(zp::quantize(static_cast<float>(h) * 0x1p-15f, y_range, -30000, 30000), y_range));
     CHECK(run(model, calibration[0]) == expected);

@@ -11,11 +11,11 @@
 namespace zp {
 inline namespace v0 {
 
-/// Reads parameters out of a file as recurrent_stack, multi_head_attention and transformer_encoder ask for them, and
+/// Reads parameters out of a file as layers on their own ask for them, and
 /// keeps them. `prefix` stands before every name: "encoder." makes "encoder.weight_ih_l0" of "weight_ih_l0".
 ///
 ///     zp::state_dict parameters(file, "encoder.");
-///     const zp::recurrent_stack<zp::lstm_cell, 40, 256, 2, true, 100, zp::dynamic_policy<>> layers(parameters);
+///     const zp::dynamic_lstm<40, 256> layer(parameters);
 ///     parameters.expect_nothing_else();
 class state_dict {
 public:

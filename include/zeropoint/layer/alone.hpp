@@ -123,6 +123,7 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
 class parameter_source {
 public:
     template <class Find> void read(const node& n, const parameter_list& list, Find& find, float* block) {
+        std::string lacking, found;
         for (int i = 0; i != list.count; ++i) {
             const parameter_array& array = list.arrays[i];
             float* values = block + list.offset_of(i);
@@ -136,6 +137,7 @@ public:
             const bool may_lack =
                 array.role == parameter_role::bias || std::string_view(array.name).starts_with("bias");
             const std::span<const float> whole = tensor(name, array, n.part.parts, may_lack, find);
+            if (may_lack) (whole.empty() ? lacking : found) = name;
             if (whole.empty()) {
                 std::fill_n(values, array.size(), 0.0f);
                 continue;
@@ -143,6 +145,8 @@ public:
             const auto size = static_cast<std::size_t>(array.size());
             array_from_file(array, whole.subspan(static_cast<std::size_t>(n.part.part) * size, size).data(), values);
         }
+        if (!lacking.empty() && !found.empty())
+            raise<shape_error>("alone: expected all biases of a layer or none, found " + found + " and no " + lacking);
     }
 
 private:

@@ -100,20 +100,26 @@ template <class Policy, class Arch> struct weight_only_matrix {
     }
 };
 
-/// What tells the forms of such nodes apart: extents of products of one row that code is generated for.
+/// What tells the forms of such nodes apart: extents of products of one row that code is generated for, and of a step of one
+/// layer, whose plan costs as much as its gates, all of its extents.
 struct recurrent_key {
-    bool is_weight_only = false;
+    bool is_weight_only = false, is_step = false;
+    recurrent_geometry step{{}, {}};
     kernel::linear_extents input{}, state{}, projection{};
 };
 constexpr recurrent_key recurrent_key_of(const node_view& v) {
-    if (v.n.is_weight_only()) return {true};
     const recurrent_geometry g(v);
+    const bool is_step = g.steps == 1 && g.options.layers == 1 && !v.n.is_weight_only();
+    recurrent_key key{v.n.is_weight_only(), is_step, is_step ? g : recurrent_geometry{{}, {}}};
+    if (key.is_weight_only) return key;
     const auto small = [](int rows, int depth, int channels) {
         const kernel::linear_extents extents{rows, depth, channels};
-        return rows == 1 && extents.are_small() ? extents : kernel::linear_extents{};
+        return extents.are_small() ? extents : kernel::linear_extents{};
     };
-    return {false, small(g.options.layers == 1 ? g.steps : 0, g.inputs, g.sums()), small(1, g.outputs(), g.sums()),
-            small(g.options.projection != 0, g.hidden, g.outputs())};
+    if (is_step) key.input = small(1, g.inputs, g.sums());
+    key.state = small(1, g.outputs(), g.sums());
+    if (g.options.projection != 0) key.projection = small(1, g.hidden, g.outputs());
+    return key;
 }
 
 /// The matrices of one layer and direction, one behind the other.
@@ -136,7 +142,7 @@ template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_
 };
 
 /// Steps over a packed block, for run_recurrent().
-template <class Layout, class Arch> class coded_recurrent_cells : public recurrent_states<Arch> {
+template <recurrent_key Key, class Layout, class Arch> class coded_recurrent_cells : public recurrent_states<Arch> {
     using base = recurrent_states<Arch>;
 
 public:
@@ -147,31 +153,36 @@ public:
     void begin(int layer, int direction) noexcept {
         if (layer == 1) at_ = Layout(base::g_, layer);  // as all behind it
         block_ = next_;
-        next_ += at_.bytes;
+        next_ += at().bytes;
         base::begin_state(layer, direction);
     }
     void from_input(const float* x, int rows) const noexcept {
-        at_.from_input.run(x, rows, block_, base::from_input(), product_);
+        at().from_input.run(x, rows, block_, base::from_input(), product_);
     }
     void step(int row) const noexcept {
-        at_.from_state.run(base::state(), 1, block_ + at_.state, base::from_state(), product_);
+        at().from_state.run(base::state(), 1, block_ + at().state, base::from_state(), product_);
         base::finish_step(row);
         if (base::is_projected())
-            at_.projection.run(base::unprojected(), 1, block_ + at_.projected, base::state(), product_);
+            at().projection.run(base::unprojected(), 1, block_ + at().projected, base::state(), product_);
     }
     static constexpr std::size_t float_bytes(const recurrent_geometry& g) {
         return sizeof(float) * static_cast<std::size_t>(recurrent_floats(g).size);
     }
 
 private:
+    static constexpr Layout of_step{Key.step, 0};
+    const Layout& at() const noexcept {
+        if constexpr (Key.is_step) return of_step;
+        else return at_;
+    }
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
     std::byte* product_;
-    Layout at_{base::g_, 0};
+    Layout at_ = Key.is_step ? of_step : Layout(base::g_, 0);
 };
 
 template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_form {
     using layout = coded_recurrent_layout<Key, Arch, Policies>;
-    using cells = coded_recurrent_cells<layout, Arch>;
+    using cells = coded_recurrent_cells<Key, layout, Arch>;
 
     static constexpr int parameter_bytes(const node_view& v) {
         const recurrent_geometry g(v);
@@ -191,6 +202,7 @@ template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_
         }
         return static_cast<int>(cells::float_bytes(g) + most);
     }
+    static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
     static refusal pack(const preparation& p, const node_parameters& from) {
         const quantized_weights* matrix = from.matrices.data();
         const std::vector<float>* vector = from.vectors.data();
@@ -210,9 +222,14 @@ template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_
         return all;
     }
     static void run(const node& n, const context& c) noexcept {
-        const recurrent_geometry g(c.view(n));
-        cells steps(g, c.block<std::byte>(n), c.begin_state(n), c.scratch<std::byte>(n));
-        run_recurrent(g, steps, c.in<float>(n), c.out<float>(n), steps.between());
+        const auto with = [&](const recurrent_geometry& g) __attribute__((always_inline)) {
+            cells steps(g, c.block<std::byte>(n), c.begin_state(n), c.scratch<std::byte>(n));
+            if constexpr (Key.is_step) run_recurrent_step(g, steps, c.in<float>(n), c.out<float>(n));
+            else run_recurrent(g, steps, c.in<float>(n), c.out<float>(n), steps.between());
+        };
+        static constexpr recurrent_geometry of_step = Key.step;
+        if constexpr (Key.is_step) with(of_step);
+        else with(recurrent_geometry(c.view(n)));
     }
 
 private:

@@ -109,9 +109,6 @@ struct gate_factors {
             h_bias.push_back(round_half_even(bias(h_biases, c)));
         }
     }
-    kernel::gate_arguments arguments() const noexcept {
-        return {x_multiplier.data(), h_multiplier.data(), x_bias.data(), h_bias.data(), shift};
-    }
 };
 
 }  // namespace v0

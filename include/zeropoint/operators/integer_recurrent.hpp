@@ -57,7 +57,8 @@ template <class Codes> struct integer_recurrent_header {
     kernel::activation_codes x;  ///< of the input
     qparams y;                   ///< of the output, and the codes that it may have:
     std::int32_t least, most;
-    std::uint8_t output[256];  ///< from codes of a state to those, of 8 bits, in the order of the storage type
+    std::uint8_t
+        output[256];  ///< from codes of a state to those, of 8 bits, in the order of the storage type of the input
     typename Codes::tables tables;
 
     std::int32_t code_of(int h) const {
@@ -127,7 +128,7 @@ const char* pack_integer_recurrent(const recurrent_geometry& g, const preparatio
     header.least = p.y_type().quant_min;
     header.most = p.y_type().quant_max;
     for (int h = -128; h != 128 && !is_int16; ++h) {
-        const int place = p.y_type().storage == scalar_type::uint8 ? h & 255 : h + 128;
+        const int place = p.x_type().storage == scalar_type::uint8 ? h & 255 : h + 128;
         header.output[place] = static_cast<std::uint8_t>(header.code_of(h));
     }
     std::byte* block = p.prepared() + align_up(sizeof header);

@@ -35,8 +35,8 @@ struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.no
     static constexpr std::span<const int> options{all_options.data(), Cell == recurrent_cell::rnn ? 7u : 6u};
     static constexpr int state_values = recurrent.outputs();
     static constexpr bool has_dynamic = true, has_weight_only = true;
-    static constexpr bool goes_step_by_step =
-        Options.layers == 1 && !Options.bidirectional && Options.output == recurrent_output::all_steps;
+    static constexpr bool any_length = Options.output == recurrent_output::all_steps;
+    static constexpr bool goes_step_by_step = Options.layers == 1 && !Options.bidirectional && any_length;
     static constexpr stream_rule stream = goes_step_by_step ? stream_rule::stateful : stream_rule::whole;
 
     static constexpr bool accepts(shape x) {

@@ -17,6 +17,18 @@ inline namespace v0 {
 inline constexpr int most_steps_together = 16;
 constexpr int steps_together(const recurrent_geometry& g) { return std::min(g.steps, most_steps_together); }
 
+/// One step of one layer, without what sequences need: a call is short beside it.
+template <class X, class Value, class Cells>
+[[gnu::always_inline]] inline void run_recurrent_step(const recurrent_geometry& g, Cells& cells, const X* x,
+                                                      Value* y) noexcept {
+    for (int direction = 0; direction != g.directions(); ++direction) {
+        cells.begin(0, direction);
+        cells.from_input(x, 1);
+        cells.step(0);
+        std::copy_n(cells.h(), g.outputs(), y + direction * g.outputs());
+    }
+}
+
 /// All steps of all layers over x, steps x inputs; y gets steps x width values, or width. `cells` has begin(layer, direction),
 /// which goes to the state of that; from_input(x, rows), the products of some steps; step(row), which takes one of these; and
 /// h(), what that step gave. `between` has geometry::values_between() values.

@@ -1,4 +1,4 @@
-// Recurrent layers over 16-bit codes: within a few codes of exact arithmetic, and the same codes on every architecture.
+// LSTM and GRU over codes of 16 bits, on their own: within a few codes of exact arithmetic, and the same codes on every architecture.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/layer/wide_static_recurrent.hpp>
+#include <zeropoint/kernel/wide_gates.hpp>
+#include <zeropoint/layer/static_layers.hpp>
+#include <zeropoint/operators/lstm.hpp>
 
 #include "../kernel/arrays.hpp"
 #include "../support/made_up.hpp"
@@ -19,20 +21,24 @@ namespace {
 constexpr int inputs = 21, hidden = 32, steps = 40;
 constexpr float x_scale = 3.0f / 32767;
 
-template <class Cell> struct parameters {
-    static constexpr std::size_t sums = std::size_t{Cell::gates} * hidden;
+using policy = zp::fused_policy<zp::qint16, zp::qint8, zp::qint16>;
+template <class Layer, class Arch = zp::default_architecture>
+using alone = zp::static_layer<Layer, zp::shape{1, 1, inputs}, zp::op::none, policy, Arch>;
+constexpr zp::qparams state_range{0x1p-15f, 0};
+
+struct parameters {
+    std::size_t sums;
     std::vector<float> weight_ih = made_up::values(sums * inputs, 1, -0.5f, 0.5f),
                        weight_hh = made_up::values(sums * hidden, 2, -0.5f, 0.5f),
                        bias_ih = made_up::values(sums, 3, -0.3f, 0.3f), bias_hh = made_up::values(sums, 4, -0.3f, 0.3f);
-    zp::recurrent_parameters spans() const { return {weight_ih, weight_hh, bias_ih, bias_hh, {}}; }
 };
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 /// A layer of doubles, with the weights that 8 bits leave of the given ones.
-template <class Cell> class exact_layer {
+class exact_layer {
 public:
-    explicit exact_layer(const parameters<Cell>& p) : bias_ih_(p.bias_ih), bias_hh_(p.bias_hh), h(hidden), c(hidden) {
+    explicit exact_layer(const parameters& p) : bias_ih_(p.bias_ih), bias_hh_(p.bias_hh), h(hidden), c(hidden) {
         weights(p.weight_ih, inputs, ih_);
         weights(p.weight_hh, hidden, hh_);
     }
@@ -46,7 +52,7 @@ public:
         const std::vector<double> a = products(ih_, bias_ih_, x), b = products(hh_, bias_hh_, h.data());
         for (std::size_t i = 0; i != hidden; ++i) {
             const auto sum = [&](std::size_t gate) { return a[gate * hidden + i] + b[gate * hidden + i]; };
-            if constexpr (Cell::gates == 4) {
+            if (bias_ih_.size() == 4 * hidden) {
                 c[i] = sigmoid(sum(1)) * c[i] + sigmoid(sum(0)) * std::tanh(sum(2));
                 h[i] = sigmoid(sum(3)) * std::tanh(c[i]);
             } else {
@@ -60,7 +66,7 @@ private:
     static void weights(const std::vector<float>& from, std::size_t depth, std::vector<double>& to) {
         std::vector<std::string> raised;
         const zp::quantized_weights quantized =
-            zp::quantize_filters<zp::dynamic_policy<>::weight_quantizer, zp::default_architecture>(
+            zp::quantize_filters<zp::own_weight_quantizer, zp::default_architecture>(
                 from, std::vector<float>(from.size() / depth), 1.0f, true, "", raised);
         for (std::size_t i = 0; i != from.size(); ++i)
             to.push_back(static_cast<std::int8_t>(quantized.codes[i]) * double{quantized.scales[i / depth]});
@@ -72,31 +78,32 @@ public:
     std::vector<double> h, c;
 };
 
-template <class Cell> void compare() {
-    const parameters<Cell> p;
+template <class Layer> void compare(std::size_t gates) {
+    const parameters p{gates * hidden};
     std::vector<std::int16_t> codes;
     for (const float value : made_up::values(inputs * steps, 5, -3, 3))
         codes.push_back(static_cast<std::int16_t>(std::lround(value / x_scale)));
     codes[3] = -32768;
     std::vector<std::int16_t> first;
     arrays::for_each_architecture([&]<class Arch>() {
-        using layer_type = zp::wide_static_recurrent<Cell, inputs, hidden, Arch>;
-        const layer_type layer(p.spans(), x_scale);
+        using layer_type = alone<Layer, Arch>;
+        const layer_type layer({p.weight_ih, p.weight_hh, p.bias_ih, p.bias_hh}, {x_scale, 0}, state_range);
         const auto memory = std::make_unique<typename layer_type::workspace>();
         typename layer_type::state state;
-        exact_layer<Cell> exact(p);
+        exact_layer exact(p);
         std::vector<std::int16_t> all;
         double furthest = 0;
         for (int step = 0; step != steps; ++step) {
-            layer.run(codes.data() + step * inputs, state, *memory);
-            all.insert(all.end(), state.h.begin(), state.h.end());
+            std::vector<std::int16_t> y(hidden);
+            layer.run(codes.data() + step * inputs, state, y.data(), *memory);
+            all.insert(all.end(), y.begin(), y.end());
             if (!first.empty()) continue;
             std::vector<double> x;
             for (int i = 0; i != inputs; ++i)
                 x.push_back(double{x_scale} * codes[static_cast<std::size_t>(step * inputs + i)]);
             exact.step(x.data());
             for (std::size_t i = 0; i != hidden; ++i)
-                furthest = std::max(furthest, std::abs(exact.h[i] * 32768 - state.h[i]));
+                furthest = std::max(furthest, std::abs(exact.h[i] * 32768 - y[i]));
         }
         if (first.empty()) {
             first = all;
@@ -110,10 +117,10 @@ template <class Cell> void compare() {
 
 }  // namespace
 
-TEST_CASE("wide_static_recurrent: LSTM") { compare<zp::lstm_cell>(); }
-TEST_CASE("wide_static_recurrent: GRU") { compare<zp::gru_cell>(); }
+TEST_CASE("wide recurrent: LSTM") { compare<zp::lstm<"layer", hidden>>(4); }
+TEST_CASE("wide recurrent: GRU") { compare<zp::gru<"layer", hidden>>(3); }
 
-TEST_CASE("wide_static_recurrent: gates far out, and tables") {
+TEST_CASE("wide recurrent: gates far out, and tables") {
     const zp::kernel::wide_gate_tables tables;
     double worst = 0;
     for (std::int64_t x = -2200000; x < 2200000; x += 197) {
@@ -140,19 +147,16 @@ TEST_CASE("wide_static_recurrent: gates far out, and tables") {
     CHECK(h <= -32767);
 }
 
-TEST_CASE("wide_static_recurrent: what does not fit is refused") {
-    using layer_type = zp::wide_static_recurrent<zp::gru_cell, inputs, hidden>;
-    const parameters<zp::gru_cell> p;
-    const auto error_of = [](const zp::recurrent_parameters& wrong, float scale) {
+TEST_CASE("wide recurrent: what does not fit is refused") {
+    const parameters p{3 * hidden};
+    const auto error_of = [&](float scale) {
         try {
-            layer_type refused(wrong, scale);
+            alone<zp::gru<"layer", hidden>> refused({p.weight_ih, p.weight_hh, p.bias_ih, p.bias_hh}, {scale, 0},
+                                                    state_range);
         } catch (const zp::error& error) { return std::string(error.what()); }
         return std::string("no error");
     };
-    auto wrong = p.spans();
-    CHECK(error_of(wrong, 1e-4f) == "no error");
-    CHECK(error_of(wrong, 0.0f) == "wide_static_recurrent: expected a scale above 0, found 0");
-    CHECK(error_of(wrong, 1e6f).find("wide_static_recurrent: expected scales of inputs times scales of weights") == 0);
-    wrong.weight_hh = wrong.weight_ih;
-    CHECK(error_of(wrong, 1e-4f) == "wide_static_recurrent: expected 3072 values of weight_hh, found 2016");
+    CHECK(error_of(1e-4f) == "no error");
+    CHECK(error_of(1e6f) ==
+          "layer: expected scales of inputs times scales of weights must be below 16: calibrate on real data");
 }
