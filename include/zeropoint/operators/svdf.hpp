@@ -158,7 +158,7 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
         second_type state_second[policy::has_second ? filters : 1], y_second[policy::has_second ? Layer.units : 1];
         std::int32_t bias[Layer.units];
         std::int16_t time[weights_over_time];
-        float feature_scales[filters], float_time[weights_over_time], float_bias[Layer.units],
+        float feature_scales[filters], largest_time[Layer.units], float_bias[Layer.units],
             state_scale;  // for files
     };
     static constexpr integer_product_kernel<Arch> product_of(const shape& x) { return {x.channels, filters}; }
@@ -189,27 +189,20 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
         for (std::size_t f = 0; f != filters; ++f)
             if (!prepare({x, feature.scales[f], state}, to.state_first, to.state_second, f))
                 return too_far_apart(x, state);
-        constexpr double largest = kernel::largest_svdf_weight(Layer);
         for (std::size_t u = 0; u != Layer.units; ++u) {
-            const auto for_each = [&](auto visit) {
-                for (std::size_t step = 0; step != Layer.memory; ++step)
-                    for (std::size_t f = u * Layer.rank; f != (u + 1) * Layer.rank; ++f) visit(step * filters + f);
-            };
-            double most = 0;
-            for_each([&](std::size_t i) { most = std::max(most, std::abs(double{time[i]})); });
-            const float wanted = most == 0 ? 1.0f : std::max(static_cast<float>(most / largest), smallest_scale);
+            float& largest = to.largest_time[u] = 0;
+            for_each_weight(u, [&](std::size_t i) { largest = std::max(largest, std::abs(time[i])); });
             if (!(std::abs(bias[u]) < double{std::numeric_limits<float>::max()} * state))
                 return too_far_apart(bias[u], state);
-            const float scale = fit_weight_scale_to_bias(bias[u], state, wanted).weight_scale;
-            for_each([&](std::size_t i) {
-                const double code = double{time[i]} / double{scale};
-                to.time[i] = static_cast<std::int16_t>(round_half_even(std::clamp(code, -largest, largest)));
+            const float scale = scale_of_time(largest, bias[u], state);
+            for_each_weight(u, [&](std::size_t i) {
+                const double code = std::clamp(double{time[i]} / double{scale}, -largest_code, largest_code);
+                to.time[i] = static_cast<std::int16_t>(round_half_even(code));
             });
             to.bias[u] = quantize_bias(bias[u], state, scale);
             if (!prepare({state, scale, y}, to.y_first, to.y_second, u)) return too_far_apart(state, y);
         }
         std::copy(feature.scales.begin(), feature.scales.end(), to.feature_scales);
-        std::copy(time.begin(), time.end(), to.float_time);
         std::copy(bias.begin(), bias.end(), to.float_bias);
         to.state_scale = state;
         return {};
@@ -223,7 +216,17 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
         product_of(p.x_shape())
             .unpack(p.block + sizeof all, codes_of(p), reinterpret_cast<std::int8_t*>(feature.codes.data()));
         feature.scales = floats(all.feature_scales);
-        to.vectors = {floats(all.float_time), floats(all.float_bias)};
+        // Floats of which the same codes are made: the largest as it was, from which the scale follows.
+        std::vector<float> time(weights_over_time);
+        for (std::size_t u = 0; u != Layer.units; ++u) {
+            const float largest = all.largest_time[u],
+                        scale = scale_of_time(largest, all.float_bias[u], all.state_scale);
+            for_each_weight(u, [&](std::size_t i) {
+                const float code = all.time[i];
+                time[i] = std::abs(code) == largest_code ? std::copysign(largest, code) : code * scale;
+            });
+        }
+        to.vectors = {time, floats(all.float_bias)};
         if (Layer.has_state_scale) to.vectors.push_back({all.state_scale});
         return to;
     }
@@ -250,6 +253,18 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
 
 private:
     static constexpr float smallest_scale = 0x1p-100f;
+    static constexpr double largest_code = kernel::largest_svdf_weight(Layer);
+
+    /// visit(place) for each weight over time of a unit.
+    template <class Visit> static void for_each_weight(std::size_t unit, Visit visit) {
+        for (std::size_t step = 0; step != Layer.memory; ++step)
+            for (std::size_t f = unit * Layer.rank; f != (unit + 1) * Layer.rank; ++f) visit(step * filters + f);
+    }
+    static float scale_of_time(float largest, float bias, float state) {
+        const float wanted =
+            largest == 0 ? 1.0f : std::max(static_cast<float>(double{largest} / largest_code), smallest_scale);
+        return fit_weight_scale_to_bias(bias, state, wanted).weight_scale;
+    }
 
     static kernel::activation_codes codes_of(const preparation& p) {
         return {p.x_qparams().zero_point, p.x_type().quant_min, p.x_type().quant_max};
