@@ -156,7 +156,9 @@ struct operator_info {
     bool keeps_codes = false;
     bool table_gives_floats = false;  // an int8 node's table has a scale and an offset a row, and gives floats
     bool any_length = false;  // of a sequence: its output has as many columns as its input, whatever their number
-    int state_values = 0;     // of a recurrent operator: what a step gives, in one direction
+    bool takes_side_by_side =
+        false;             // its inputs may be the channels of one value, one behind the other: see merge_parts
+    int state_values = 0;  // of a recurrent operator: what a step gives, in one direction
     const scalar_function* function = nullptr;
     const channel_map_of* map = nullptr;
     const kernel::pad_sides* zeros = nullptr;

@@ -53,11 +53,14 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
         std::conditional_t<weights_alone<Policy>, stage_policies<void, void, Policy>, stage_policies<void, Policy>>;
     static_assert(sizeof(verdict<source<net>>) != 0);
     /// What parameters are read for.
-    static constexpr auto floats = fuse_nodes(source<net>::table);
+    static constexpr auto floats = merge_parts(
+        contract_nodes(fuse_nodes(source<net>::table), [](const auto&, int, node&, const auto&) { return true; }));
 
     static constexpr void choose_products(const node* nodes, node& n) {
         if constexpr (!is_float)
-            if (weights_alone<Policy> ? n.op->has_weight_only : n.op->has_dynamic)
+            if (n.weights.count == 0    ? has_int8_attention<Policy> && n.op->has_dynamic
+                : weights_alone<Policy> ? n.op->has_weight_only
+                                        : n.op->has_dynamic)
                 operators::make_integer_weights<Policy, Arch>(nodes, n);
     }
     static constexpr auto wide = [] {
@@ -67,11 +70,7 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
             g.nodes[i].from.self = static_cast<short>(i);
             choose_products(g.nodes, g.nodes[i]);
         }
-        g = merge_epilogues(contract_nodes(g, [](const auto& from, int last, node& whole, const auto&) {
-            whole.from.self = static_cast<short>(last);
-            if (has_int8_attention<Policy>) choose_products(from.nodes, whole);
-            return true;
-        }));
+        g = merge_epilogues(g);
         keep_states(g);
         return g;
     }();

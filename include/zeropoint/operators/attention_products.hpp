@@ -22,14 +22,14 @@ inline constexpr operator_kind attention{"attention"};
 }
 namespace operators {
 
-/// softmax(Q K^T / sqrt(depth)) V of every head, for queries, keys and values of 1 x length x heads * depth each.
+/// softmax(Q K^T / sqrt(depth)) V of every head, for queries, keys and values of 1 x length x heads * depth each, or side by side.
 inline constexpr const char* attention_options[] = {"heads"};
 inline constexpr operator_info attention_info = [] {
     operator_info info;
     info.kind = &op::attention;
     info.name = op::attention.name;
     info.option_names = attention_options;
-    info.has_dynamic = info.any_length = true;
+    info.has_dynamic = info.any_length = info.takes_side_by_side = true;
     return info;
 }();
 inline constexpr operator_rules attention_rules = [] {
@@ -49,6 +49,13 @@ struct attention_extents {
           depth(v.y_shape().channels / heads),
           model(v.y_shape().channels) {}
 };
+/// What it reads: three values, or one of three times the channels.
+inline kernel::attention_rows rows_of_attention(const node& n, const context& c) {
+    const auto* queries = c.in<float>(n, 0);
+    const std::ptrdiff_t model = n.out.extents.channels;
+    if (n.input_count == 3) return {queries, c.in<float>(n, 1), c.in<float>(n, 2), model};
+    return {queries, queries + model, queries + 2 * model, 3 * model};
+}
 
 /// In float, an order of sums that depends on no row beyond those there are.
 template <class Arch> struct float_attention {
@@ -59,13 +66,13 @@ template <class Arch> struct float_attention {
     static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
-        const float *queries = c.in<float>(n, 0), *keys = c.in<float>(n, 1), *values = c.in<float>(n, 2);
+        const kernel::attention_rows x = rows_of_attention(n, c);
         float* y = c.out<float>(n);
         auto* scratch = c.scratch<std::byte>(n);
         const float scale = 1.0f / std::sqrt(static_cast<float>(e.depth));
         for (int first = 0; first != e.model; first += e.depth)
-            kernel::attention_head<Arch>(queries + first, keys + first, values + first, e.model, e.rows, e.depth, scale,
-                                         reinterpret_cast<float*>(scratch),
+            kernel::attention_head<Arch>(x.queries + first, x.keys + first, x.values + first, x.pitch, e.rows, e.depth,
+                                         scale, reinterpret_cast<float*>(scratch),
                                          reinterpret_cast<float*>(scratch + keys_bytes(e)), y + first, e.model);
     }
 
@@ -85,8 +92,7 @@ template <class Arch> struct integer_attention {
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
         kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth),
-                                        {c.in<float>(n, 0), c.in<float>(n, 1), c.in<float>(n, 2), e.model},
-                                        c.out<float>(n), c.scratch<std::byte>(n));
+                                        rows_of_attention(n, c), c.out<float>(n), c.scratch<std::byte>(n));
     }
 };
 

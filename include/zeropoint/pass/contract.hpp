@@ -56,6 +56,42 @@ template <int N, class Takes> constexpr graph<N> contract_nodes(const graph<N>& 
     return to.result;
 }
 
+/// Linear nodes that are the parts of one tensor over one value become the node of that tensor, where their only reader takes their
+/// outputs side by side.
+template <int N> constexpr graph<N> merge_parts(const graph<N>& g) {
+    rewriter<N, N> to(g);
+    bool goes[N] = {}, is_merged[N] = {};
+    const auto are_parts = [&](const node& reader) {
+        const node& first = g.nodes[reader.inputs[0]];
+        if (!reader.op->takes_side_by_side || reader.input_count < 2 || first.part.parts != reader.input_count)
+            return false;
+        for (int k = 0; k != reader.input_count; ++k) {
+            const node& n = g.nodes[reader.inputs[k]];
+            if (n.part.name != first.part.name || n.part.part != k || to.uses[reader.inputs[k]] != 1 ||
+                !n.fused.is_empty() || n.inputs[0] != first.inputs[0] || n.weights.count != first.weights.count)
+                return false;
+        }
+        return true;
+    };
+    for (int i = 0; i != g.size; ++i)
+        if (are_parts(g.nodes[i]))
+            for (int k = 0; k != g.nodes[i].input_count; ++k) (k == 0 ? is_merged : goes)[g.nodes[i].inputs[k]] = true;
+    for (int i = 0; i != g.size; ++i) {
+        if (goes[i]) continue;
+        node n = to.take(i);
+        if (is_merged[i]) {
+            n.out.extents.channels *= n.part.parts;
+            n.weights.channels *= n.part.parts;
+            n.weights.count *= n.part.parts;
+            n.part = {n.part.name, 0, 1};
+        } else if (n.input_count > 1 && goes[g.nodes[i].inputs[1]]) {
+            n.input_count = 1;
+        }
+        to.moved[i] = to.append(n);
+    }
+    return to.result;
+}
+
 /// A function or the sum with a residual goes into the epilogue of the dynamic product of whole vectors in
 /// front of it.
 template <int N> constexpr graph<N> merge_epilogues(const graph<N>& g) {
