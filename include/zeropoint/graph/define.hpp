@@ -124,7 +124,6 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if constexpr (requires { Operator::is_view; }) info.is_view = Operator::is_view;
     if constexpr (requires { Operator::is_identity; }) info.is_identity = Operator::is_identity;
     if constexpr (requires { Operator::takes_volumes; }) info.takes_volumes = Operator::takes_volumes;
-    if constexpr (requires { Operator::any_length; }) info.any_length = Operator::any_length;
     if constexpr (requires { Operator::state_values; }) info.state_values = Operator::state_values;
     if constexpr (requires { Operator::any_length; }) info.any_length = Operator::any_length;
     if constexpr (requires { Operator::has_dynamic; }) info.has_dynamic = Operator::has_dynamic;

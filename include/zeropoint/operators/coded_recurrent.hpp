@@ -100,28 +100,6 @@ template <class Policy, class Arch> struct weight_only_matrix {
     }
 };
 
-/// What tells the forms of such nodes apart: extents of products of one row that code is generated for, and of a step of one
-/// layer, whose plan costs as much as its gates, all of its extents.
-struct recurrent_key {
-    bool is_weight_only = false, is_step = false;
-    recurrent_geometry step{{}, {}};
-    kernel::linear_extents input{}, state{}, projection{};
-};
-constexpr recurrent_key recurrent_key_of(const node_view& v) {
-    const recurrent_geometry g(v);
-    const bool is_step = g.steps == 1 && g.options.layers == 1 && !v.n.is_weight_only();
-    recurrent_key key{v.n.is_weight_only(), is_step, is_step ? g : recurrent_geometry{{}, {}}};
-    if (key.is_weight_only) return key;
-    const auto small = [](int rows, int depth, int channels) {
-        const kernel::linear_extents extents{rows, depth, channels};
-        return extents.are_small() ? extents : kernel::linear_extents{};
-    };
-    if (is_step) key.input = small(1, g.inputs, g.sums());
-    key.state = small(1, g.outputs(), g.sums());
-    if (g.options.projection != 0) key.projection = small(1, g.hidden, g.outputs());
-    return key;
-}
-
 /// The matrices of one layer and direction, one behind the other.
 template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_layout {
     template <kernel::linear_extents Small>
@@ -151,33 +129,28 @@ public:
         : base(g, states, reinterpret_cast<float*>(memory)), next_(block), product_(memory + float_bytes(g)) {}
 
     void begin(int layer, int direction) noexcept {
-        if (layer == 1) at_ = Layout(base::g_, layer);  // as all behind it
+        at_.begin(base::g_, layer);
         block_ = next_;
-        next_ += at().bytes;
+        next_ += at_->bytes;
         base::begin_state(layer, direction);
     }
     void from_input(const float* x, int rows) const noexcept {
-        at().from_input.run(x, rows, block_, base::from_input(), product_);
+        at_->from_input.run(x, rows, block_, base::from_input(), product_);
     }
     void step(int row) const noexcept {
-        at().from_state.run(base::state(), 1, block_ + at().state, base::from_state(), product_);
+        at_->from_state.run(base::state(), 1, block_ + at_->state, base::from_state(), product_);
         base::finish_step(row);
         if (base::is_projected())
-            at().projection.run(base::unprojected(), 1, block_ + at().projected, base::state(), product_);
+            at_->projection.run(base::unprojected(), 1, block_ + at_->projected, base::state(), product_);
     }
     static constexpr std::size_t float_bytes(const recurrent_geometry& g) {
         return sizeof(float) * static_cast<std::size_t>(recurrent_floats(g).size);
     }
 
 private:
-    static constexpr Layout of_step{Key.step, 0};
-    const Layout& at() const noexcept {
-        if constexpr (Key.is_step) return of_step;
-        else return at_;
-    }
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
     std::byte* product_;
-    Layout at_ = Key.is_step ? of_step : Layout(base::g_, 0);
+    layout_of_layer<Key, Layout> at_{base::g_};
 };
 
 template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_form {
@@ -222,14 +195,11 @@ template <recurrent_key Key, class Arch, class Policies> struct coded_recurrent_
         return all;
     }
     static void run(const node& n, const context& c) noexcept {
-        const auto with = [&](const recurrent_geometry& g) __attribute__((always_inline)) {
-            cells steps(g, c.block<std::byte>(n), c.begin_state(n), c.scratch<std::byte>(n));
-            if constexpr (Key.is_step) run_recurrent_step(g, steps, c.in<float>(n), c.out<float>(n));
-            else run_recurrent(g, steps, c.in<float>(n), c.out<float>(n), steps.between());
-        };
-        static constexpr recurrent_geometry of_step = Key.step;
-        if constexpr (Key.is_step) with(of_step);
-        else with(recurrent_geometry(c.view(n)));
+        with_geometry<Key>(
+            c.view(n), [&](const recurrent_geometry& g) __attribute__((always_inline)) {
+                cells steps(g, c.block<std::byte>(n), c.begin_state(n), c.scratch<std::byte>(n));
+                run_recurrent<Key>(g, steps, c.in<float>(n), c.out<float>(n), steps.between());
+            });
     }
 
 private:
@@ -247,16 +217,5 @@ private:
             }
     }
 };
-/// Nodes with matrices of integers over floats have that form, others the one that their operator brings.
-struct recurrent_forms {
-    static constexpr bool is_keyed = true;
-    static constexpr bool keyed(const node_view& v) { return v.n.is_dynamic() || v.n.is_weight_only(); }
-    static constexpr recurrent_key key(const node_view& v) { return recurrent_key_of(v); }
-    template <recurrent_key Key, class Arch, class Policies> using form = coded_recurrent_form<Key, Arch, Policies>;
-};
-template <> struct forms_of<op::lstm> : recurrent_forms {};
-template <> struct forms_of<op::gru> : recurrent_forms {};
-template <> struct forms_of<op::rnn> : recurrent_forms {};
-
 }  // namespace v0
 }  // namespace zp

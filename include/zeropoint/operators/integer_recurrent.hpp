@@ -120,7 +120,7 @@ private:
 /// Fills the block of a node over codes. Null, or a sentence where its scales cannot be.
 template <class Arch, class Codes>
 const char* pack_integer_recurrent(const recurrent_geometry& g, const preparation& p, const node_parameters& from) {
-    auto& header = *new (p.prepared()) integer_recurrent_header<Codes>;
+    auto& header = *new (p.block) integer_recurrent_header<Codes>;
     const bool is_int16 = p.x_type().storage == scalar_type::int16;
     header.x = {p.x_qparams().zero_point, p.x_type().quant_min, p.x_type().quant_max};
     if (is_int16) header.x = Codes::of_state;  // as all codes of 16 bits
@@ -131,7 +131,7 @@ const char* pack_integer_recurrent(const recurrent_geometry& g, const preparatio
         const int place = p.x_type().storage == scalar_type::uint8 ? h & 255 : h + 128;
         header.output[place] = static_cast<std::uint8_t>(header.code_of(h));
     }
-    std::byte* block = p.prepared() + align_up(sizeof header);
+    std::byte* block = p.block + align_up(sizeof header);
     std::size_t matrix = 0, vector = 0;
     for (int layer = 0; layer != g.options.layers; ++layer)
         for (int direction = 0; direction != g.directions(); ++direction, matrix += 2) {
@@ -196,7 +196,7 @@ node_parameters unpack_integer_recurrent(const recurrent_geometry& g, const std:
 }
 
 /// Steps in integers over a packed block, for run_recurrent().
-template <class Arch, class Codes> class integer_recurrent_cells {
+template <recurrent_key Key, class Arch, class Codes> class integer_recurrent_cells {
     using value = typename Codes::h;
     using sum = typename Codes::sum;
 
@@ -211,24 +211,24 @@ public:
           memory_(memory) {}
 
     void begin(int layer, int direction) noexcept {
-        if (layer == 1) at_ = integer_recurrent_layout<Arch>(g_, layer);  // as all behind it
+        at_.begin(g_, layer);
         x_codes_ = layer == 0 ? header_.x : Codes::of_state;
         block_ = next_;
-        next_ += at_.bytes;
-        std::memcpy(&gates_.shift, block_ + at_.shift, sizeof gates_.shift);
-        gates_.x_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_.x_multiplier);
-        gates_.h_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_.h_multiplier);
-        gates_.x_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.x_bias);
-        gates_.h_bias = reinterpret_cast<const std::int64_t*>(block_ + at_.h_bias);
+        next_ += at_->bytes;
+        std::memcpy(&gates_.shift, block_ + at_->shift, sizeof gates_.shift);
+        gates_.x_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_->x_multiplier);
+        gates_.h_multiplier = reinterpret_cast<const std::int32_t*>(block_ + at_->h_multiplier);
+        gates_.x_bias = reinterpret_cast<const std::int64_t*>(block_ + at_->x_bias);
+        gates_.h_bias = reinterpret_cast<const std::int64_t*>(block_ + at_->h_bias);
         state_ = {g_, states_, layer * g_.directions() + direction};
     }
     template <class Code> void from_input(const Code* x, int rows) const noexcept {
-        at_.from_input.run(x, rows, x_codes_, block_, sums(parts_.from_input), memory_ + parts_.product);
+        at_->from_input.run(x, rows, x_codes_, block_, sums(parts_.from_input), memory_ + parts_.product);
     }
     void step(int row) const noexcept {
         const sum* input = sums(parts_.from_input) + row * g_.sums();
-        at_.from_state.run(h(), 1, Codes::of_state, block_ + at_.state_panels, sums(parts_.from_state),
-                           memory_ + parts_.product);
+        at_->from_state.run(h(), 1, Codes::of_state, block_ + at_->state_panels, sums(parts_.from_state),
+                            memory_ + parts_.product);
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         const auto gates = g_.cell == recurrent_cell::lstm ? Codes::lstm : Codes::gru;
         gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide, state_.h);
@@ -245,25 +245,45 @@ private:
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
     std::byte *states_, *memory_;
     recurrent_state<value, typename Codes::wide> state_;
-    integer_recurrent_layout<Arch> at_{g_, 0};
+    layout_of_layer<Key, integer_recurrent_layout<Arch>> at_{g_};
     kernel::activation_codes x_codes_;
     typename Codes::arguments gates_{};
 };
 
-/// A whole node. T is the storage type of codes.
-template <class Arch, class T>
-[[gnu::noinline]] void run_integer_recurrent(const recurrent_geometry& g, const T* x, const std::byte* block, T* y,
-                                             std::byte* states, std::byte* memory) noexcept {
-    using codes = recurrent_codes<T>;
-    integer_recurrent_cells<Arch, codes> cells(g, block, states, memory);
-    run_recurrent(g, cells, x, reinterpret_cast<typename codes::h*>(y), cells.between());
-    const int rows = g.options.output == recurrent_output::all_steps ? g.steps : 1;
-    const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(g.width());
-    const auto& header = *reinterpret_cast<const integer_recurrent_header<codes>*>(block);
-    if constexpr (sizeof(T) == 1) kernel::lookup_table<Arch>(y, count, reinterpret_cast<const T*>(header.output), y);
-    else if (header.y != qparams{codes::units.state_scale, 0} || header.least > -32768 || header.most < 32767)
-        for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<T>(header.code_of(y[i]));
-}
+/// LSTM and GRU nodes over codes.
+template <recurrent_key Key, class Arch> struct integer_recurrent_form {
+    using value = storage_of<Key.storage>;
+    using codes = recurrent_codes<value>;
+    using header_type = integer_recurrent_header<codes>;
+
+    static constexpr int parameter_bytes(const node_view& v) {
+        return static_cast<int>(integer_recurrent_bytes<Arch, codes>(recurrent_geometry(v)));
+    }
+    static constexpr int scratch_bytes(const node_view& v) {
+        return static_cast<int>(integer_recurrent_scratch<Arch, codes>::whole(recurrent_geometry(v)));
+    }
+    static refusal pack(const preparation& p, const node_parameters& from) {
+        return {pack_integer_recurrent<Arch, codes>(recurrent_geometry(p.at), p, from)};
+    }
+    static node_parameters unpack(const preparation& p) {
+        return unpack_integer_recurrent<Arch, codes>(recurrent_geometry(p.at), p.block);
+    }
+    static void run(const node& n, const context& c) noexcept {
+        auto* y = c.out<value>(n);
+        with_geometry<Key>(
+            c.view(n), [&](const recurrent_geometry& g) __attribute__((always_inline)) {
+                integer_recurrent_cells<Key, Arch, codes> cells(g, c.block<std::byte>(n), c.begin_state(n),
+                                                                c.scratch<std::byte>(n));
+                run_recurrent<Key>(g, cells, c.in<value>(n), reinterpret_cast<typename codes::h*>(y), cells.between());
+            });
+        const auto count = static_cast<std::size_t>(n.out.extents.size());
+        const auto& header = *c.block<header_type>(n);
+        if constexpr (sizeof(value) == 1)
+            kernel::lookup_table<Arch>(y, count, reinterpret_cast<const value*>(header.output), y);
+        else if (header.y != qparams{codes::units.state_scale, 0} || header.least > -32768 || header.most < 32767)
+            for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<value>(header.code_of(y[i]));
+    }
+};
 
 }  // namespace v0
 }  // namespace zp

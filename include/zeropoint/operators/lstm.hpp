@@ -24,8 +24,9 @@ struct range_of_states {
 };
 
 template <recurrent_cell Cell, int Hidden, recurrent_options Options>
-struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.nonlinearity == rnn_nonlinearity::tanh,
-                                           range_of_states, any_range> {
+struct recurrent_operator
+    : std::conditional_t<Options.projection == 0 && Options.nonlinearity == rnn_nonlinearity::tanh, range_of_states,
+                         any_range> {
     static constexpr const operator_kind& of = Cell == recurrent_cell::lstm  ? op::lstm
                                                : Cell == recurrent_cell::gru ? op::gru
                                                                              : op::rnn;
@@ -35,6 +36,9 @@ struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.no
     static constexpr std::span<const int> options{all_options.data(), Cell == recurrent_cell::rnn ? 7u : 6u};
     static constexpr int state_values = recurrent.outputs();
     static constexpr bool has_dynamic = true, has_weight_only = true;
+    /// A projection has no form in integers: the scale of what it gives is not known before. Nor has an RNN.
+    static constexpr bool has_codes = Options.projection == 0 && Cell != recurrent_cell::rnn;
+    static constexpr bool keeps_codes = has_codes, takes_int16 = has_codes;
     static constexpr bool any_length = Options.output == recurrent_output::all_steps;
     static constexpr bool goes_step_by_step = Options.layers == 1 && !Options.bidirectional && any_length;
     static constexpr stream_rule stream = goes_step_by_step ? stream_rule::stateful : stream_rule::whole;
@@ -51,56 +55,7 @@ struct recurrent_base : std::conditional_t<Options.projection == 0 && Options.no
         return states_of_recurrent(recurrent, v.y_type().storage);
     }
     static constexpr std::int64_t macs(const node_view& v) { return recurrent_geometry(recurrent, v).macs(); }
-    template <class Arch> static constexpr int scratch_bytes(const node_view& v) {
-        const recurrent_geometry g(recurrent, v);
-        if (!v.n.is_float())
-            return with_codes(v, [&]<class Codes>(Codes) {
-                return static_cast<int>(integer_recurrent_scratch<Arch, Codes>::whole(g));
-            });
-        return static_cast<int>(sizeof(float)) * recurrent_floats(g).size;
-    }
-    /// do_it(byte_recurrent_codes or wide_recurrent_codes) of a node over codes.
-    template <class Do> static constexpr auto with_codes(const node_view& v, Do do_it) {
-        if (v.y_type().storage == scalar_type::int16) return do_it(wide_recurrent_codes());
-        return do_it(byte_recurrent_codes());
-    }
-    template <class Arch> static void forward(const operands<float>& o) noexcept {
-        const recurrent_geometry g(recurrent, o.at());
-        float_recurrent_cells<Arch> cells(g, o.parameters(), o.state(), o.template scratch<float>());
-        run_recurrent(g, cells, o.x(), o.y(), cells.between());
-    }
 };
-
-/// A projection has no form in integers: the scale of what it gives is not known before. Nor has an RNN.
-template <recurrent_cell Cell, int Hidden, recurrent_options Options>
-struct recurrent_operator : recurrent_base<Cell, Hidden, Options> {
-    using base = recurrent_base<Cell, Hidden, Options>;
-    using base::forward;
-
-    static constexpr bool keeps_codes = true, takes_int16 = true;
-
-    template <class Arch> static constexpr int prepared_bytes(const node_view& v) {
-        return base::with_codes(v, [&]<class Codes>(Codes) {
-            return static_cast<int>(integer_recurrent_bytes<Arch, Codes>({base::recurrent, v}));
-        });
-    }
-    template <class Arch> static const char* pack(const preparation& p, const node_parameters& from) {
-        return base::with_codes(p.at, [&]<class Codes>(Codes) {
-            return pack_integer_recurrent<Arch, Codes>({base::recurrent, p.at}, p, from);
-        });
-    }
-    template <class Arch> static node_parameters unpack(const preparation& p) {
-        return base::with_codes(p.at, [&]<class Codes>(Codes) {
-            return unpack_integer_recurrent<Arch, Codes>({base::recurrent, p.at}, p.prepared());
-        });
-    }
-    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        run_integer_recurrent<Arch>({base::recurrent, o.at()}, o.x(), o.prepared(), o.y(), o.state(), o.scratch());
-    }
-};
-template <recurrent_cell Cell, int Hidden, recurrent_options Options>
-    requires(Options.projection != 0 || Cell == recurrent_cell::rnn)
-struct recurrent_operator<Cell, Hidden, Options> : recurrent_base<Cell, Hidden, Options> {};
 
 template <fixed_string Name, class Operator> struct recurrent_node {
     static constexpr int nodes = 1;
@@ -123,6 +78,19 @@ constexpr bool arrays_fit(const recurrent_options& options) {
 }
 
 }  // namespace operators
+
+struct recurrent_forms {
+    static constexpr bool is_keyed = true;
+    static constexpr recurrent_key key(const node_view& v) { return recurrent_key_of(v); }
+    template <recurrent_key Key, class Arch, class Policies>
+    using form =
+        std::conditional_t<Key.is_dynamic || Key.is_weight_only, coded_recurrent_form<Key, Arch, Policies>,
+                           std::conditional_t<Key.storage == scalar_type::float32, float_recurrent_form<Key, Arch>,
+                                              integer_recurrent_form<Key, Arch>>>;
+};
+template <> struct forms_of<op::lstm> : recurrent_forms {};
+template <> struct forms_of<op::gru> : recurrent_forms {};
+template <> struct forms_of<op::rnn> : recurrent_forms {};
 
 /// PyTorch's LSTM over a sequence of 1 x steps x features, from a state of zeros: 1 x steps x Hidden, twice as many of two
 /// directions, `projection` in place of Hidden where there is one. `zp::lstm<"rnn", 64, zp::recurrent_options{.layers = 2}>`;

@@ -7,7 +7,9 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/graph/form.hpp>
 #include <zeropoint/kernel/ordered_product.hpp>
+#include <zeropoint/kernel/small_linear.hpp>
 #include <zeropoint/operators/recurrent_geometry.hpp>
 
 namespace zp {
@@ -16,6 +18,51 @@ inline namespace v0 {
 /// So many steps have their products with the input made together. Results do not depend on it.
 inline constexpr int most_steps_together = 16;
 constexpr int steps_together(const recurrent_geometry& g) { return std::min(g.steps, most_steps_together); }
+
+/// What tells the forms of recurrent nodes apart: what they compute with, of a step of one layer, whose plan would cost as much as
+/// its gates, all extents, and of dynamic ones the extents of products of one row that code is generated for.
+struct recurrent_key {
+    scalar_type storage = scalar_type::float32;
+    bool is_dynamic = false, is_weight_only = false, is_step = false;
+    recurrent_geometry step{{}, {}};
+    kernel::linear_extents input{}, state{}, projection{};
+};
+constexpr recurrent_key recurrent_key_of(const node_view& v) {
+    const recurrent_geometry g(v);
+    recurrent_key key{v.x_type().storage, v.n.is_dynamic(), v.n.is_weight_only()};
+    key.is_step = g.steps == 1 && g.options.layers == 1 && !key.is_weight_only;
+    if (key.is_step) key.step = g;
+    if (!key.is_dynamic) return key;
+    const auto small = [](int rows, int depth, int channels) {
+        const kernel::linear_extents extents{rows, depth, channels};
+        return extents.are_small() ? extents : kernel::linear_extents{};
+    };
+    if (key.is_step) key.input = small(1, g.inputs, g.sums());
+    key.state = small(1, g.outputs(), g.sums());
+    if (g.options.projection != 0) key.projection = small(1, g.hidden, g.outputs());
+    return key;
+}
+/// Where the parts of a layer lie: known when a step is compiled, else found where layers begin.
+template <recurrent_key Key, class Layout> class layout_of_layer {
+    static constexpr Layout of_step{Key.step, 0};
+    Layout found_;
+
+public:
+    explicit layout_of_layer(const recurrent_geometry& g) noexcept : found_(Key.is_step ? of_step : Layout(g, 0)) {}
+    void begin(const recurrent_geometry& g, int layer) noexcept {
+        if (layer == 1) found_ = Layout(g, layer);  // as all behind it
+    }
+    const Layout* operator->() const noexcept {
+        if constexpr (Key.is_step) return &of_step;
+        else return &found_;
+    }
+};
+/// do_it(geometry), of a step one that is known when it is compiled.
+template <recurrent_key Key, class Do> [[gnu::always_inline]] inline void with_geometry(const node_view& v, Do do_it) {
+    static constexpr recurrent_geometry of_step = Key.step;
+    if constexpr (Key.is_step) do_it(of_step);
+    else do_it(recurrent_geometry(v));
+}
 
 /// One step of one layer, without what sequences need: a call is short beside it.
 template <class X, class Value, class Cells>
@@ -57,6 +104,14 @@ void run_recurrent(const recurrent_geometry& g, Cells& cells, const X* x, Value*
             }
         }
     }
+}
+
+/// The one or the other.
+template <recurrent_key Key, class X, class Value, class Cells>
+[[gnu::always_inline]] inline void run_recurrent(const recurrent_geometry& g, Cells& cells, const X* x, Value* y,
+                                                 Value* between) noexcept {
+    if constexpr (Key.is_step) run_recurrent_step(g, cells, x, y);
+    else run_recurrent(g, cells, x, y, between);
 }
 
 /// The memory that float steps work in, in floats: the parts begin at multiples of 64 bytes.
@@ -158,6 +213,21 @@ private:
     int inputs_ = 0;
     const float *weight_ih_ = nullptr, *weight_hh_ = nullptr, *bias_ih_ = nullptr, *bias_hh_ = nullptr,
                 *weight_hr_ = nullptr;
+};
+
+/// Nodes over floats.
+template <recurrent_key Key, class Arch> struct float_recurrent_form : float_block {
+    static constexpr int scratch_bytes(const node_view& v) {
+        return static_cast<int>(sizeof(float)) * recurrent_floats(recurrent_geometry(v)).size;
+    }
+    static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
+    static void run(const node& n, const context& c) noexcept {
+        with_geometry<Key>(
+            c.view(n), [&](const recurrent_geometry& g) __attribute__((always_inline)) {
+                float_recurrent_cells<Arch> cells(g, c.block<float>(n), c.begin_state(n), c.scratch<float>(n));
+                run_recurrent<Key>(g, cells, c.in<float>(n), c.out<float>(n), cells.between());
+            });
+    }
 };
 
 }  // namespace v0
