@@ -13,6 +13,7 @@ TEST_CASE("golden vectors: the tests of this room have read every tensor of the 
     const std::set<std::string> elsewhere = {"digits_logits",
                                              "networks",
                                              "observers",
+                                             "operators_weight_only",
                                              "quantize",
                                              "safetensors_fixture",
                                              "shared_ranges",
