@@ -21,6 +21,7 @@
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -51,12 +52,7 @@ template <int Rows> void compare_with_model(const std::vector<std::byte>& bytes)
     CHECK(y == expected);
 }
 
-template <class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const zp::error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 }  // namespace
 

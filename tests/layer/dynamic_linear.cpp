@@ -14,6 +14,7 @@
 #include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -43,12 +44,7 @@ std::vector<float> expected_of(const std::vector<float>& x, const std::vector<fl
     return y;
 }
 
-template <class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const zp::error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 }  // namespace
 

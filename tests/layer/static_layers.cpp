@@ -12,6 +12,7 @@
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/operators/conv3d.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -67,12 +68,7 @@ using small = zp::quantized_conv2d<shape{5, 4, 4}, options, op::relu>;
 using small_signed =
     zp::quantized_conv2d<shape{5, 4, 4}, options, op::none, zp::fused_policy<zp::quint8, zp::qint8, zp::qint8>>;
 
-template <class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const zp::error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 }  // namespace
 

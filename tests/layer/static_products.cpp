@@ -14,6 +14,7 @@
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/layer/quantized_matmul.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/generator.hpp"
 
 namespace {
@@ -48,12 +49,7 @@ template <class DType> zp::tensor<DType> quantized(const std::vector<float>& val
     return tensor;
 }
 
-template <class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const zp::error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 constexpr zp::conv_transpose options{
     .out_channels = 6, .kernel = {4, 3}, .stride = {2, 3}, .padding = {1, 0}, .output_padding = {1, 2}, .groups = 2};

@@ -13,6 +13,7 @@
 #include <zeropoint/layer/linear.hpp>
 
 #include "../kernel/arrays.hpp"
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -87,12 +88,7 @@ template <class Layer> double sqnr(const std::vector<float>& weights, const std:
     return 10 * std::log10(signal / error);
 }
 
-template <class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const zp::error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 }  // namespace
 

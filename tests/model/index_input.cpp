@@ -13,6 +13,7 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -39,12 +40,7 @@ static_assert(is_noexcept<zp::unchecked_values<std::array<std::int64_t, 3>>, val
 static_assert(!is_noexcept<zp::unchecked_values<std::vector<int>>, values>);
 static_assert(!is_noexcept<zp::unchecked_values<tokens>, std::vector<float>>);
 
-template <class Error, class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 template <class Network> float* table_of(Network& model, int row) {
     return reinterpret_cast<float*>(model.parameters() +

@@ -13,6 +13,7 @@
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -45,12 +46,7 @@ std::vector<float> planes_of(const std::vector<float>& pixels) {
             for (std::size_t p = 0; p != 6; ++p) planes.push_back(pixels[image + p * 2 + c]);
     return planes;
 }
-template <class Error, class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 /// An observer as a user writes one: the mean of the largest magnitudes of each batch.
 struct mean_magnitude {

@@ -26,6 +26,7 @@
 #include <zeropoint/workflow/streaming.hpp>
 
 #include "../io/edited_file.hpp"
+#include "../support/errors.hpp"
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
@@ -80,12 +81,7 @@ template <class Network> const zp::node& row_of(const Network& model, const char
     return *std::find_if(model.rows().begin(), model.rows().end(),
                          [&](const zp::node& row) { return std::string_view(row.name) == name; });
 }
-template <class Error, class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 /// A network that was saved and loaded gives the same numbers.
 template <class Network> void check_files(const Network& model, const std::vector<sentence>& data) {

@@ -18,6 +18,7 @@
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
+#include "../support/errors.hpp"
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
 
@@ -88,12 +89,7 @@ void check_coded(const Network& model, const std::vector<float>& table) {
     }
     check_files(model);
 }
-template <class Error, class Call> std::string error_of(Call call) {
-    try {
-        call();
-    } catch (const Error& error) { return error.what(); }
-    return "no error";
-}
+using zp_test::error_of;
 
 template <embedding_bag_options Options> void check_bags() {
     const auto model = made_up::network<net<Options>>(7);
