@@ -168,7 +168,7 @@ private:
 }  // namespace detail
 
 /// Layers of a model over 1 to MostRows rows of Inputs floats, a row of outputs for each: what they are as rows of any model, with
-/// the number of rows a matter of the call. Policy is float_policy or a dynamic_policy.
+/// the number of rows a matter of the call. Policy is float_policy, a dynamic_policy or a weight_only_policy.
 ///
 ///     using layer = zp::alone<zp::linear<"", 64>, 256, zp::dynamic_policy<>, zp::default_architecture, 8>;
 ///     const layer linear(weights, bias);            // packs once
