@@ -9,7 +9,7 @@
 
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 
 // Libraries differ in the last bits of these functions, and codes are made of what they return. Like those of gates.hpp,

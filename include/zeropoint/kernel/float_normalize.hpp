@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/double_sum.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 

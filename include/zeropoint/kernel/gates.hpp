@@ -2,10 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <type_traits>
 
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/float_vectors.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 
 // A state is quantized again in the next step, so that a last bit can become a code, and codes the result. Functions here
@@ -15,25 +13,6 @@
 namespace zp {
 inline namespace v0 {
 namespace kernel {
-
-template <class Number> [[gnu::always_inline]] inline Number divide_numbers(const Number& a, const Number& b) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return a / b;
-    else return divide(a, b);
-}
-template <class Condition, class Number>
-[[gnu::always_inline]] inline Number choose_number(const Condition& condition, const Number& a,
-                                                   const Number& b) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return condition ? a : b;
-    else return xsimd::select(condition, a, b);
-}
-
-/// coefficients[0] + coefficients[1] * x + ..., each product and each sum rounded.
-template <class Number, int Count>
-[[gnu::always_inline]] inline Number polynomial(const Number& x, const float (&coefficients)[Count]) noexcept {
-    Number sum(coefficients[Count - 1]);
-    for (int i = Count - 2; i >= 0; --i) sum = rounded(Number(sum * x)) + Number(coefficients[i]);
-    return sum;
-}
 
 /// tanh(x) within 4e-7 of itself, odd, in [-1, 1]; NaN gives NaN. x * P(x^2) / Q(x^2), fitted to [0, 9] by least squares
 /// with weights that even out the relative error (2e-8 in exact arithmetic); tanh(9) is the last float below 1.
@@ -55,24 +34,6 @@ template <class Number> [[gnu::always_inline]] inline Number bounded_tanh(const 
 template <class Number> [[gnu::always_inline]] inline Number bounded_sigmoid(const Number& x) noexcept {
     const Number half(0.5f);
     return half * bounded_tanh(Number(half * x)) + half;
-}
-
-/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float.
-template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_number(std::size_t count, Body&& body) {
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
-    }
-    for (; i != count; ++i) body(i, float());
-}
-template <class Number> [[gnu::always_inline]] inline Number load_number(const float* from) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return *from;
-    else return Number::load_unaligned(from);
-}
-template <class Number> [[gnu::always_inline]] inline void store_number(const Number& value, float* to) noexcept {
-    if constexpr (std::is_same_v<Number, float>) *to = value;
-    else value.store_unaligned(to);
 }
 
 /// One step of an LSTM cell behind its products, a and b being 4 x count each, in PyTorch's order of gates i, f, g, o:

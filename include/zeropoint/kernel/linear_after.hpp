@@ -6,7 +6,7 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/float_functions.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/vector_group.hpp>
 
 // A sweep of its own over what a layer has written reads and writes all of it again; a layer's epilogue has each value in

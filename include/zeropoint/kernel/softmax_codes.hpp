@@ -12,7 +12,7 @@
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 #include <zeropoint/kernel/symmetric_codes.hpp>
 #include <zeropoint/kernel/unroll.hpp>

@@ -14,7 +14,7 @@
 #include <zeropoint/kernel/code_vectors.hpp>
 #include <zeropoint/kernel/dispatch.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/unroll.hpp>
 
 // Magnitudes are compared as integers: the bits of a positive float are in its order, those of infinity above all finite

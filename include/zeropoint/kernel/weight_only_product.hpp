@@ -10,7 +10,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/float_vectors.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/number.hpp>
 #include <zeropoint/kernel/ordered_product.hpp>
 #include <zeropoint/kernel/rounded.hpp>
 #include <zeropoint/kernel/unroll.hpp>
