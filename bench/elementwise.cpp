@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/kernel/add.hpp>
-#include <zeropoint/kernel/clamp.hpp>
-#include <zeropoint/kernel/concat.hpp>
-#include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/mul.hpp>
-#include <zeropoint/kernel/pooling.hpp>
-#include <zeropoint/kernel/quantize.hpp>
-#include <zeropoint/kernel/reduce.hpp>
+#include <zeropoint/kernel/dynamic/quantize.hpp>
+#include <zeropoint/kernel/elementwise/add.hpp>
+#include <zeropoint/kernel/elementwise/clamp.hpp>
+#include <zeropoint/kernel/elementwise/mul.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/movement/concat.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
+#include <zeropoint/kernel/reduction/float_statistics.hpp>
+#include <zeropoint/kernel/reduction/pooling.hpp>
 
 #include "support/measure.hpp"
 #include "support/operands.hpp"

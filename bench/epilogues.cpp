@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
 
 #include "support/convolution.hpp"
 

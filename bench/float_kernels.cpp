@@ -3,7 +3,7 @@
 #include <vector>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/float_conv2d.hpp>
+#include <zeropoint/kernel/float/float_conv2d.hpp>
 
 #include "support/convolution.hpp"
 

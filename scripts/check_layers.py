@@ -19,7 +19,7 @@ MAY_SEE = {
     "graph": BELOW_GRAPH,
     "operators": BELOW_OPERATORS,
     "pass": BELOW_OPERATORS,
-        "model": BELOW_MODEL,
+    "model": BELOW_MODEL,
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
@@ -27,6 +27,10 @@ MAY_SEE = {
     "io": {"core", "kernel", "scheme", "graph", "pass", "model"},
     "models": BELOW_WORKFLOW,
 }
+# The rooms of the kernels, lowest first: each sees those before it.
+KERNEL_ROOMS = ("machine", "vector", "arch", "geometry", "epilogue", "elementwise", "movement", "gemm", "winograd", "depthwise",
+                "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "reference")
+ARCHITECTURES = "kernel/arch/operations.hpp"  # the one door to the files of architectures
 EXTERNAL = {"xsimd": {"kernel"}}  # library: the rooms that may include it
 OUTSIDE_ROOMS = {"deploy.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
@@ -51,8 +55,16 @@ def errors_in_line(room: str, path: pathlib.PurePath, line: str) -> list[str]:
         return [f"a room must not include the umbrella <{name}>"]
     if parts[1] in MAY_SEE and parts[1] != room and parts[1] not in MAY_SEE[room]:
         return [f"'{room}' must not include '{parts[1]}'"]
-    if parts[1:3] == ["kernel", "arch"] and path.as_posix() != "kernel/dispatch.hpp" and path.parts[:2] != ("kernel", "arch"):
-        return ["only kernel/dispatch.hpp includes kernel/arch/"]
+    return errors_in_kernels(path, pathlib.PurePath(*parts[1:])) if parts[1] == "kernel" else []
+
+
+def errors_in_kernels(path: pathlib.PurePath, included: pathlib.PurePath) -> list[str]:
+    """The same of the rooms within kernel/."""
+    room, other = path.parts[1] if path.parts[0] == "kernel" else None, included.parts[1]
+    if other == "arch" and room != "arch" and included.as_posix() != ARCHITECTURES:
+        return [f"only {ARCHITECTURES} includes the files of architectures"]
+    if room in KERNEL_ROOMS and other in KERNEL_ROOMS and KERNEL_ROOMS.index(other) > KERNEL_ROOMS.index(room):
+        return [f"'kernel/{room}' must not include 'kernel/{other}'"]
     return []
 
 
@@ -71,6 +83,8 @@ def main() -> int:
         if room not in MAY_SEE:
             errors.append(f"{file}: '{room}' is no room: the rooms are {', '.join(MAY_SEE)}")
             continue
+        if room == "kernel" and path.parts[1] not in KERNEL_ROOMS:
+            errors.append(f"{file}: kernel/ has rooms, {', '.join(KERNEL_ROOMS)}, and no headers of its own")
         checked += 1
         for number, line in enumerate(lines, 1):
             errors += [f"{file}:{number}: {error}" for error in errors_in_line(room, path, line)]

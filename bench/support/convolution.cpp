@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string_view>
 
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/wide_requantize.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
+#include <zeropoint/kernel/epilogue/requantize_int16.hpp>
 
 namespace bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 #include "measure.hpp"
 #include "operands.hpp"

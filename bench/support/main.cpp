@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <benchmark/benchmark.h>
-#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 
 #include "peak.hpp"
 #include "table.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace bench {
 

@@ -9,10 +9,10 @@
 #include <iterator>
 #include <type_traits>
 
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/code_vectors.hpp>
-#include <zeropoint/kernel/dispatch.hpp>
-#include <zeropoint/kernel/unroll.hpp>
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 
 #include "digits_data.hpp"
 #include "outcome.hpp"

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>

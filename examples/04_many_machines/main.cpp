@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/kernel/machine/machine.hpp>
 
 #include "digit_reader.hpp"
 

@@ -1,5 +1,5 @@
 // The tile kernels of the architecture that this file is compiled for, for audit.py to read their instructions.
-#include <zeropoint/kernel/gemm.hpp>
+#include <zeropoint/kernel/gemm/gemm.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -61,7 +61,7 @@ def write_tests(folder: pathlib.Path) -> list[str]:
     for name in ROOMS:
         source = folder / f"{name}.cpp"
         rooms = REST if name == "rest" else (name,)
-        source.write_text(unity([file for room in rooms for file in sorted((ROOT / "tests" / room).glob("*.cpp"))]), encoding="utf-8")
+        source.write_text(unity([file for room in rooms for file in sorted((ROOT / "tests" / room).rglob("*.cpp"))]), encoding="utf-8")
         sources.append(str(source))
     return sources
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import changes  # noqa: E402
 
 HEADERS = pathlib.PurePath("include/zeropoint/kernel/arch")
-SHARED = ("contract.hpp", "vector_operations.hpp")  # of all architectures: a change there is no row's own
+SHARED = ("contract.hpp", "operations.hpp", "vector_operations.hpp")  # of all architectures: a change there is no row's own
 MOST_RUNS = 10  # that may be needed to test everything
 
 

@@ -6,7 +6,7 @@
 #include <span>
 
 // [declared]
-#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/kernel/machine/machine.hpp>
 
 struct sum_of_squares {
     template <class Arch> int operator()(Arch, std::span<const int> values) const;

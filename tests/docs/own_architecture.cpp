@@ -2,9 +2,9 @@
 #include <cstdint>
 
 #include <doctest/doctest.h>
-#include <zeropoint/kernel/conv2d.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
 
-#include "../kernel/convolution_problem.hpp"
+#include "../kernel/support/convolution_problem.hpp"
 
 struct my_tag : xsimd::default_arch {};
 // [operations]

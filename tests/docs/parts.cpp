@@ -8,8 +8,8 @@
 
 #include <doctest/doctest.h>
 #include <zeropoint/io/safetensors.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/quantize.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
+#include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/observe/exact_histogram_observer.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>

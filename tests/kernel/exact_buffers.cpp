@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "../support/guarded_memory.hpp"
-#include "convolution_kernels.hpp"
+#include "support/convolution_kernels.hpp"
 
 using namespace zp_test;
 

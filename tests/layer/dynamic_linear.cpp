@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/dynamic_reference.hpp>
+#include <zeropoint/kernel/reference/dynamic.hpp>
 #include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
 

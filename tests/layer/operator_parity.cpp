@@ -1,9 +1,9 @@
 // Operators on 8-bit codes against golden vectors made by PyTorch (scripts/golden/operators_*.py).
-#include <zeropoint/kernel/add.hpp>
-#include <zeropoint/kernel/concat.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/mul.hpp>
-#include <zeropoint/kernel/pooling.hpp>
+#include <zeropoint/kernel/elementwise/add.hpp>
+#include <zeropoint/kernel/elementwise/mul.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/movement/concat.hpp>
+#include <zeropoint/kernel/reduction/pooling.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
 // Operators on two arrays of codes, and means, against golden vectors (scripts/golden/operators_*.py).
-#include <zeropoint/kernel/axis_moments.hpp>
-#include <zeropoint/kernel/axis_sums.hpp>
-#include <zeropoint/kernel/extremum.hpp>
-#include <zeropoint/kernel/mul.hpp>
-#include <zeropoint/kernel/squared_difference.hpp>
-#include <zeropoint/kernel/sub.hpp>
+#include <zeropoint/kernel/elementwise/max_min.hpp>
+#include <zeropoint/kernel/elementwise/mul.hpp>
+#include <zeropoint/kernel/elementwise/squared_difference.hpp>
+#include <zeropoint/kernel/elementwise/sub.hpp>
+#include <zeropoint/kernel/reduction/axis_moments.hpp>
+#include <zeropoint/kernel/reduction/axis_sums.hpp>
 
 #include <doctest/doctest.h>
 

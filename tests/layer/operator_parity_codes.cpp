@@ -1,11 +1,11 @@
 // Functions of one code, conversions, and operators with a constant: LiteRT's, ONNX Runtime's and PyTorch's golden vectors
 // (scripts/golden/operators_litert.py, operators_onnxruntime.py, operators_elementwise.py, operators_unary.py).
-#include <zeropoint/kernel/add.hpp>
-#include <zeropoint/kernel/dynamic_quantize.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/pooling.hpp>
-#include <zeropoint/kernel/prelu.hpp>
-#include <zeropoint/kernel/quantize.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_quantize.hpp>
+#include <zeropoint/kernel/dynamic/quantize.hpp>
+#include <zeropoint/kernel/elementwise/add.hpp>
+#include <zeropoint/kernel/elementwise/prelu.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 

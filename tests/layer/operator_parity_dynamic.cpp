@@ -1,8 +1,8 @@
 // Dynamic and recurrent layers against golden vectors made by PyTorch (scripts/golden/operators_dynamic*.py),
 // and ONNX Runtime's dynamic layers (scripts/golden/operators_onnxruntime*.py).
-#include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/kernel/gates.hpp>
-#include <zeropoint/kernel/weight_only_product.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/dynamic/weight_only_product.hpp>
+#include <zeropoint/kernel/recurrent/gates.hpp>
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 

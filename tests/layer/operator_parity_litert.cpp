@@ -2,19 +2,19 @@
 // (scripts/golden/operators_litert_layers.py; its convolutions: operator_parity_requantized.cpp), and its comparisons
 // (operators_litert.py).
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/axis_extrema.hpp>
-#include <zeropoint/kernel/axis_sums.hpp>
-#include <zeropoint/kernel/compare.hpp>
-#include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/kernel/interpolate.hpp>
-#include <zeropoint/kernel/l2_normalize.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/matmul.hpp>
-#include <zeropoint/kernel/pad.hpp>
-#include <zeropoint/kernel/pooling.hpp>
-#include <zeropoint/kernel/prelu.hpp>
-#include <zeropoint/kernel/rearrange.hpp>
-#include <zeropoint/kernel/softmax.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/elementwise/compare.hpp>
+#include <zeropoint/kernel/elementwise/prelu.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/gemm/matmul.hpp>
+#include <zeropoint/kernel/movement/interpolate.hpp>
+#include <zeropoint/kernel/movement/pad.hpp>
+#include <zeropoint/kernel/movement/rearrange.hpp>
+#include <zeropoint/kernel/normalize/l2_normalize.hpp>
+#include <zeropoint/kernel/normalize/softmax.hpp>
+#include <zeropoint/kernel/reduction/axis_extrema.hpp>
+#include <zeropoint/kernel/reduction/axis_sums.hpp>
+#include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 

@@ -1,7 +1,7 @@
 // Softmax and normalizations of codes against golden vectors of PyTorch, LiteRT and ONNX Runtime (scripts/golden).
-#include <zeropoint/kernel/l2_normalize.hpp>
-#include <zeropoint/kernel/normalize.hpp>
-#include <zeropoint/kernel/softmax.hpp>
+#include <zeropoint/kernel/normalize/l2_normalize.hpp>
+#include <zeropoint/kernel/normalize/normalize.hpp>
+#include <zeropoint/kernel/normalize/softmax.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,11 +1,11 @@
 // 3-D and transposed convolutions, matrix products and embeddings against golden vectors of PyTorch, LiteRT and ONNX Runtime
 // (scripts/golden/operators_*.py).
 #include <zeropoint/io/half_float.hpp>
-#include <zeropoint/kernel/conv3d.hpp>
-#include <zeropoint/kernel/conv_transpose3d.hpp>
-#include <zeropoint/kernel/conv_transpose2d.hpp>
-#include <zeropoint/kernel/embedding.hpp>
-#include <zeropoint/kernel/matmul.hpp>
+#include <zeropoint/kernel/convolution/conv3d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose2d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
+#include <zeropoint/kernel/gemm/matmul.hpp>
+#include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/scheme/requantization.hpp>

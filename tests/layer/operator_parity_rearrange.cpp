@@ -1,10 +1,10 @@
 // Operators that move values, and resizing, against golden vectors made by PyTorch (scripts/golden/operators_rearrange.py
 // and operators_pooling.py).
-#include <zeropoint/kernel/argmax.hpp>
-#include <zeropoint/kernel/interpolate.hpp>
-#include <zeropoint/kernel/pad.hpp>
-#include <zeropoint/kernel/rearrange.hpp>
-#include <zeropoint/kernel/where.hpp>
+#include <zeropoint/kernel/elementwise/where.hpp>
+#include <zeropoint/kernel/movement/interpolate.hpp>
+#include <zeropoint/kernel/movement/pad.hpp>
+#include <zeropoint/kernel/movement/rearrange.hpp>
+#include <zeropoint/kernel/reduction/argmax.hpp>
 
 #include <doctest/doctest.h>
 

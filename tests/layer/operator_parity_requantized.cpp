@@ -2,10 +2,10 @@
 // PyTorch's float bias (scripts/golden/operators_litert*.py, operators_onnxruntime*.py, operators_convolution.py,
 // operators_dynamic_layers.py).
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/conv2d_kernels.hpp>
-#include <zeropoint/kernel/dynamic_conv2d.hpp>
-#include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/kernel/small_linear.hpp>
+#include <zeropoint/kernel/convolution/conv2d_kernels.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_conv2d.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 

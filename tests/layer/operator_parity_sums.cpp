@@ -1,5 +1,5 @@
 // A convolution with a residual in one rounding against PyTorch's fused conv2d_add and conv2d_add_relu (engine onednn).
-#include <zeropoint/kernel/layout.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/kernel/volume_pooling.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
+#include <zeropoint/kernel/reduction/volume_pooling.hpp>
 
 #include "../support/golden_file.hpp"
 

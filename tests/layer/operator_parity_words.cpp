@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/conv_transpose2d.hpp>
-#include <zeropoint/kernel/wide_elementwise.hpp>
-#include <zeropoint/kernel/wide_table.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose2d.hpp>
+#include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
+#include <zeropoint/kernel/epilogue/table_int16.hpp>
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/operators/requantization.hpp>
 

@@ -1,5 +1,5 @@
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
-#include <zeropoint/kernel/layout.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/scheme/bias.hpp>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/conv3d_reference.hpp>
+#include <zeropoint/kernel/reference/conv3d.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/operators/conv3d.hpp>
 

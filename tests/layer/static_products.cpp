@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/matmul_reference.hpp>
-#include <zeropoint/kernel/transposed_reference.hpp>
+#include <zeropoint/kernel/reference/conv_transpose2d.hpp>
+#include <zeropoint/kernel/reference/matmul.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>
 #include <zeropoint/layer/quantized_matmul.hpp>

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/attention_reference.hpp>
+#include <zeropoint/kernel/reference/attention.hpp>
 #include <zeropoint/layer/linear.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 

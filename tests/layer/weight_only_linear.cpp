@@ -12,7 +12,7 @@
 
 #include <zeropoint/layer/linear.hpp>
 
-#include "../kernel/arrays.hpp"
+#include "../support/arrays.hpp"
 #include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 

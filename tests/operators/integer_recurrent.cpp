@@ -13,7 +13,7 @@
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
-#include "../kernel/arrays.hpp"
+#include "../support/arrays.hpp"
 #include "../support/made_up.hpp"
 #include "../support/recurrent_reference.hpp"
 

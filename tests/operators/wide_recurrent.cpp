@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/wide_gates.hpp>
+#include <zeropoint/kernel/recurrent/gates_int16.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/operators/lstm.hpp>
 
-#include "../kernel/arrays.hpp"
+#include "../support/arrays.hpp"
 #include "../support/made_up.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/kernel/float_functions.hpp>
+#include <zeropoint/kernel/vector/float_functions.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/models/bert_encoder.hpp>
 #include <zeropoint/operators.hpp>

@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <vector>
 
-#include <zeropoint/kernel/gates.hpp>
-#include <zeropoint/kernel/integer_gates.hpp>
-#include <zeropoint/kernel/ordered_product.hpp>
-#include <zeropoint/kernel/weight_only_product.hpp>
-#include <zeropoint/kernel/wide_gates.hpp>
+#include <zeropoint/kernel/dynamic/weight_only_product.hpp>
+#include <zeropoint/kernel/float/reproducible_product.hpp>
+#include <zeropoint/kernel/recurrent/gates.hpp>
+#include <zeropoint/kernel/recurrent/gates_int16.hpp>
+#include <zeropoint/kernel/recurrent/integer_gates.hpp>
 #include <zeropoint/layer/alone.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
 #include <zeropoint/operators/recurrent_geometry.hpp>

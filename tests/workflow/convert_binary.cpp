@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/kernel/binary_reference.hpp>
-#include <zeropoint/kernel/elementwise_reference.hpp>
+#include <zeropoint/kernel/reference/binary.hpp>
+#include <zeropoint/kernel/reference/elementwise.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/operators/sum.hpp>

@@ -1,5 +1,5 @@
 // Comparisons of activations and with constants: every stage, row by row, and what they are for, conditions and masks.
-#include <zeropoint/kernel/compare_reference.hpp>
+#include <zeropoint/kernel/reference/compare.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>
 #include <zeropoint/operators/where.hpp>

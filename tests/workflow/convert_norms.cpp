@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/kernel/normalize_reference.hpp>
-#include <zeropoint/kernel/softmax_reference.hpp>
+#include <zeropoint/kernel/reference/normalize.hpp>
+#include <zeropoint/kernel/reference/softmax.hpp>
 #include <zeropoint/operators/unfused_batch_norm.hpp>
 #include <zeropoint/operators/group_norm.hpp>
 #include <zeropoint/operators/layer_norm.hpp>

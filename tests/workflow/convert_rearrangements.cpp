@@ -7,8 +7,8 @@
 #include <ratio>
 #include <vector>
 
-#include <zeropoint/kernel/interpolate_reference.hpp>
-#include <zeropoint/kernel/rearrange_reference.hpp>
+#include <zeropoint/kernel/reference/interpolate.hpp>
+#include <zeropoint/kernel/reference/rearrange.hpp>
 #include <zeropoint/operators/argmax.hpp>
 #include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/operators/full_like.hpp>

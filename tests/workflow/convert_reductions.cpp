@@ -1,5 +1,5 @@
 // Extrema, variances, lengths, and what sorts, repeats and requantizes, as layers: every stage, row by row.
-#include <zeropoint/kernel/reduction_reference.hpp>
+#include <zeropoint/kernel/reference/reduction.hpp>
 #include <zeropoint/operators/l2_normalization.hpp>
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/operators/reduce.hpp>

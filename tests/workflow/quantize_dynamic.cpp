@@ -10,10 +10,10 @@
 
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/kernel/conv3d_reference.hpp>
-#include <zeropoint/kernel/dynamic_reference.hpp>
-#include <zeropoint/kernel/transposed_reference.hpp>
-#include <zeropoint/kernel/transposed_volume_reference.hpp>
+#include <zeropoint/kernel/reference/conv3d.hpp>
+#include <zeropoint/kernel/reference/conv_transpose2d.hpp>
+#include <zeropoint/kernel/reference/conv_transpose3d.hpp>
+#include <zeropoint/kernel/reference/dynamic.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 

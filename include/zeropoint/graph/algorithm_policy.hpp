@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <zeropoint/kernel/geometry.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/graph/node.hpp>
-#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
 namespace zp {

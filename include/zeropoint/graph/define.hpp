@@ -9,7 +9,7 @@
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/operands.hpp>
 #include <zeropoint/graph/sequential.hpp>
-#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 
 namespace zp {
 inline namespace v0 {

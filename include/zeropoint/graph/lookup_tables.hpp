@@ -2,8 +2,8 @@
 #pragma once
 
 #include <zeropoint/graph/operator_info.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/wide_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/table_int16.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -15,7 +15,7 @@ constexpr int lut_size(const node_view& v) {
     const bool is_wide = v.x_type().storage == scalar_type::int16 || v.n.out.storage == scalar_type::int16;
     return is_wide ? 0 : kernel::lookup_table_size;
 }
-/// Nodes of its table over codes of 16 bits: see kernel/wide_table.hpp. Between two such ranges a multiplication is enough.
+/// Nodes of its table over codes of 16 bits: see kernel/epilogue/table_int16.hpp. Between two such ranges a multiplication is enough.
 constexpr int lut_node_count(const node_view& v) {
     const bool has_nodes = v.n.op->function != nullptr && !v.n.op->is_boundary && v.n.out.storage == scalar_type::int16;
     return has_nodes ? kernel::wide_table_nodes : 0;

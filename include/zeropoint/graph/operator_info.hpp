@@ -8,7 +8,7 @@
 
 #include <zeropoint/graph/node.hpp>
 #include <zeropoint/graph/parameters.hpp>
-#include <zeropoint/kernel/float_epilogue.hpp>
+#include <zeropoint/kernel/epilogue/float_epilogue.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 
 namespace zp {
@@ -189,7 +189,7 @@ struct operator_forms {
 struct tap_sums_rule {
     int (*taps)(const node_view&);  // of a filter
     int (*groups)(const node_view&);
-    /// sums[tap][channel] += the values of the input that each tap of the window meets: see kernel/tap_sums.hpp.
+    /// sums[tap][channel] += the values of the input that each tap of the window meets: see kernel/convolution/tap_input_sums.hpp.
     void (*add)(const node_view&, const float* x, double* sums);
 };
 

@@ -127,7 +127,7 @@ struct node_parameters {
     std::vector<quantized_weights> matrices;  // filters with their bias, matrices, tables, in the order of the list
     std::vector<std::vector<float>> vectors;  // all other arrays, in its order, as they lie inside
     std::vector<std::uint8_t> lut;  // of the function that a node is or has fused: 2^bits codes, from the lowest on
-    std::vector<std::int32_t> lut_nodes;  // the same over 16 bits: see kernel/wide_table.hpp
+    std::vector<std::int32_t> lut_nodes;  // the same over 16 bits: see kernel/epilogue/table_int16.hpp
 };
 
 }  // namespace v0

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <zeropoint/graph/node.hpp>
-#include <zeropoint/kernel/conv3d_geometry.hpp>
-#include <zeropoint/kernel/transposed_geometry.hpp>
-#include <zeropoint/kernel/transposed_volume_geometry.hpp>
+#include <zeropoint/kernel/geometry/conv3d.hpp>
+#include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
+#include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 
 namespace zp {
 inline namespace v0 {

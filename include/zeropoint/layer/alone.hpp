@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <zeropoint/graph/sequential.hpp>
-#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/kernel/machine/machine.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>

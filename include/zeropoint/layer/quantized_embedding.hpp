@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
 #include <zeropoint/layer/argument_checks.hpp>

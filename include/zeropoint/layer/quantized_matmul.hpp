@@ -6,8 +6,8 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/dtype.hpp>
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/matmul.hpp>
+#include <zeropoint/kernel/gemm/matmul.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 #include <zeropoint/scheme/tensor.hpp>

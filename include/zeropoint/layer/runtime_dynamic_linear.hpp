@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/architecture.hpp>
-#include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>

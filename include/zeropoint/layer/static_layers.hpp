@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/clamp.hpp>
@@ -67,7 +67,7 @@ class static_layer {
     static_assert(&Activation == &op::none || &Activation == &op::relu || &Activation == &op::relu6,
                   "static_layer<Layer, Input, Activation, ...>, quantized_conv2d and others: Activation must be "
                   "zp::op::none, zp::op::relu or zp::op::relu6; run others as a table behind the layer "
-                  "(kernel/lookup_table.hpp)");
+                  "(kernel/epilogue/lookup_table.hpp)");
     using input_storage = typename Policy::input::storage;
     using output_storage = typename Policy::output::storage;
 

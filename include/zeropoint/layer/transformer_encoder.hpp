@@ -12,7 +12,7 @@ namespace zp {
 inline namespace v0 {
 
 /// torch.nn.MultiheadAttention of queries, keys and values that are the same rows, 1 to MostRows of them: softmax runs over the
-/// rows that a call brings, so there is no padding and no mask. Its two products are of int8 codes (kernel/integer_attention.hpp)
+/// rows that a call brings, so there is no padding and no mask. Its two products are of int8 codes (kernel/attention/integer_attention.hpp)
 /// where the policy's `attention` is attention_products::int8, as dynamic_policy's is by default, else float. Made of
 /// in_proj_weight (3 * model x model: queries, keys, values), in_proj_bias, out_proj.weight (model x model) and out_proj.bias.
 template <int Model, int Heads, int MostRows, class Policy = dynamic_policy<>, class Arch = default_architecture>

@@ -1,7 +1,7 @@
 // The float network as the user wrote it.
 #pragma once
 
-#include <zeropoint/kernel/architecture.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>

@@ -10,8 +10,8 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/kernel/layout.hpp>
-#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/kernel/machine/machine.hpp>
+#include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/model/index_input.hpp>

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/kernel/reduce.hpp>
+#include <zeropoint/kernel/reduction/float_statistics.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 

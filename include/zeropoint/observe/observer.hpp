@@ -13,7 +13,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/reduce.hpp>
+#include <zeropoint/kernel/reduction/float_statistics.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 

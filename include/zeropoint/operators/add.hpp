@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/add.hpp>
-#include <zeropoint/kernel/float_elementwise.hpp>
-#include <zeropoint/kernel/wide_elementwise.hpp>
+#include <zeropoint/kernel/elementwise/add.hpp>
+#include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/clamp.hpp>
 
 namespace zp {

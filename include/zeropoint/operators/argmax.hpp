@@ -1,7 +1,7 @@
 // The channel with the largest value: the index of a class, for each pixel.
 #pragma once
 
-#include <zeropoint/kernel/argmax.hpp>
+#include <zeropoint/kernel/reduction/argmax.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/add.hpp>
 #include <zeropoint/operators/attention_products.hpp>
 #include <zeropoint/operators/clamp.hpp>

@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/attention.hpp>
-#include <zeropoint/kernel/integer_attention.hpp>
+#include <zeropoint/kernel/attention/attention.hpp>
+#include <zeropoint/kernel/attention/integer_attention.hpp>
 #include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/operators/permute.hpp>
@@ -82,7 +82,7 @@ private:
         return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(floats)));
     }
 };
-/// With codes of its own for both products: see kernel/integer_attention.hpp.
+/// With codes of its own for both products: see kernel/attention/integer_attention.hpp.
 template <class Arch> struct integer_attention {
     static constexpr int scratch_bytes(const node_view& v) {
         const attention_extents e(v);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 
 namespace zp {
 inline namespace v0 {

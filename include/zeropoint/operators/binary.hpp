@@ -7,12 +7,12 @@
 #include <limits>
 #include <type_traits>
 
-#include <zeropoint/kernel/div.hpp>
-#include <zeropoint/kernel/extremum.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/mul.hpp>
-#include <zeropoint/kernel/squared_difference.hpp>
-#include <zeropoint/kernel/sub.hpp>
+#include <zeropoint/kernel/elementwise/div.hpp>
+#include <zeropoint/kernel/elementwise/max_min.hpp>
+#include <zeropoint/kernel/elementwise/mul.hpp>
+#include <zeropoint/kernel/elementwise/squared_difference.hpp>
+#include <zeropoint/kernel/elementwise/sub.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/operators/binary_operator.hpp>
 #include <zeropoint/operators/binary_int16.hpp>
 

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <zeropoint/kernel/extremum.hpp>
-#include <zeropoint/kernel/wide_elementwise.hpp>
+#include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
+#include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 

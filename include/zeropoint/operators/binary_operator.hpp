@@ -6,8 +6,8 @@
 #include <cstring>
 #include <span>
 
-#include <zeropoint/kernel/broadcast.hpp>
-#include <zeropoint/kernel/float_binary.hpp>
+#include <zeropoint/kernel/elementwise/broadcast.hpp>
+#include <zeropoint/kernel/float/float_binary.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include <zeropoint/kernel/quantize.hpp>
-#include <zeropoint/kernel/wide_elementwise.hpp>
+#include <zeropoint/kernel/dynamic/quantize.hpp>
+#include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
 #include <zeropoint/operators/lookup.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/clamp.hpp>
+#include <zeropoint/kernel/elementwise/clamp.hpp>
 
 namespace zp {
 inline namespace v0 {

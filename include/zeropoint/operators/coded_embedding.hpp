@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/operators/embedding_geometry.hpp>
 
 namespace zp {

@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-#include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/kernel/weight_only_product.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/dynamic/weight_only_product.hpp>
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 

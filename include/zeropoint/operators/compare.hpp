@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <zeropoint/kernel/compare.hpp>
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/elementwise/compare.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/binary_operator.hpp>
 
 namespace zp {

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/concat.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/movement/concat.hpp>
 #include <zeropoint/operators/boundary.hpp>
 
 namespace zp {

@@ -1,7 +1,7 @@
 // Options of a transposed convolution, and what they come to for an input.
 #pragma once
 
-#include <zeropoint/kernel/transposed_volume_geometry.hpp>
+#include <zeropoint/kernel/geometry/conv_transpose3d.hpp>
 #include <zeropoint/graph/extent.hpp>
 
 namespace zp {

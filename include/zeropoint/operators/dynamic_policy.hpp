@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include <zeropoint/core/dtype.hpp>
-#include <zeropoint/kernel/dynamic_quantize.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_quantize.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 #include <zeropoint/scheme/choose_qparams.hpp>

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/coded_embedding.hpp>
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include <zeropoint/graph/builder.hpp>
-#include <zeropoint/kernel/conv2d.hpp>
-#include <zeropoint/kernel/conv3d.hpp>
-#include <zeropoint/kernel/conv_transpose2d.hpp>
-#include <zeropoint/kernel/conv_transpose3d.hpp>
+#include <zeropoint/kernel/convolution/conv2d.hpp>
+#include <zeropoint/kernel/convolution/conv3d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose2d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
 #include <zeropoint/graph/window.hpp>
 
 namespace zp {
@@ -37,7 +37,7 @@ template <filter_kernels Family> constexpr auto geometry_for(const node_view& v)
 /// Whether filters are packed with zero points, as kernel::conv2d_weights::affine says.
 constexpr bool packs_zero_points(const node& n) { return n.weights.affine || n.weights.packed_int16; }
 
-/// The kernels of one algorithm for nodes of one family. What each takes and gives: kernel/conv2d.hpp.
+/// The kernels of one algorithm for nodes of one family. What each takes and gives: kernel/convolution/conv2d.hpp.
 template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct kernels_of {
     static constexpr bool is_transposed =
         Family == filter_kernels::conv_transpose2d || Family == filter_kernels::conv_transpose3d;

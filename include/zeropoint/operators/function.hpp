@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include <zeropoint/graph/builder.hpp>
-#include <zeropoint/kernel/activations.hpp>
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/elementwise/activations.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/lookup.hpp>
 
 namespace zp {

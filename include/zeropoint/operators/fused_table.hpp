@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <zeropoint/graph/clamp_bounds.hpp>
-#include <zeropoint/kernel/requantize.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
 
 // Sums become codes of fused.lut_bits bits, those of the range observed in front of the function with each of its steps in
 // 2^(bits - 8) parts; each of these codes has an entry in the table, which is the output's 8-bit code. With 8 bits the sums

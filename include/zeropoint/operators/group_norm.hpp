@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <zeropoint/kernel/float_normalize.hpp>
+#include <zeropoint/kernel/float/float_normalize.hpp>
 #include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <zeropoint/graph/context.hpp>
-#include <zeropoint/kernel/pack.hpp>
+#include <zeropoint/kernel/gemm/pack_panels.hpp>
 #include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/operators/requantization.hpp>
 

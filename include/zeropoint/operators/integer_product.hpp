@@ -9,11 +9,11 @@
 #include <vector>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/implicit_gemm.hpp>
-#include <zeropoint/kernel/integer_gates.hpp>
-#include <zeropoint/kernel/pack.hpp>
-#include <zeropoint/kernel/small_linear.hpp>
-#include <zeropoint/kernel/wide_gates.hpp>
+#include <zeropoint/kernel/gemm/implicit_gemm.hpp>
+#include <zeropoint/kernel/gemm/pack_panels.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
+#include <zeropoint/kernel/recurrent/gates_int16.hpp>
+#include <zeropoint/kernel/recurrent/integer_gates.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -71,7 +71,7 @@ struct gate_units {
     float state_scale;
     double most_step;  // sums times scales must be below this: multipliers would leave their bits
 };
-/// Of kernel/integer_gates.hpp and kernel/wide_gates.hpp.
+/// Of kernel/recurrent/integer_gates.hpp and kernel/recurrent/gates_int16.hpp.
 inline constexpr gate_units byte_gates{30, 8, 15, 45, kernel::integer_state_scale, 64},
     wide_gates{22, 17, 1, 40, kernel::wide_state_scale, 16};
 

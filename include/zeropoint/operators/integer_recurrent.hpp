@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/operators/integer_product.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>

@@ -1,7 +1,7 @@
 // Resizing: PyTorch's interpolate and Upsample, TFLite's RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR.
 #pragma once
 
-#include <zeropoint/kernel/interpolate.hpp>
+#include <zeropoint/kernel/movement/interpolate.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/graph/extent.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <zeropoint/kernel/l2_normalize.hpp>
+#include <zeropoint/kernel/normalize/l2_normalize.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/kernel/float_normalize.hpp>
+#include <zeropoint/kernel/float/float_normalize.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 
 namespace zp {

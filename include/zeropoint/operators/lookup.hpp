@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
-#include <zeropoint/kernel/wide_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/table_int16.hpp>
 
 namespace zp {
 inline namespace v0 {

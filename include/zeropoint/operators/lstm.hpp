@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-#include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/coded_recurrent.hpp>
 #include <zeropoint/operators/integer_recurrent.hpp>
@@ -96,7 +96,7 @@ template <> struct forms_of<op::rnn> : recurrent_forms {};
 /// directions, `projection` in place of Hidden where there is one. `zp::lstm<"rnn", 64, zp::recurrent_options{.layers = 2}>`;
 /// parameters "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0" and so on, as PyTorch names them.
 /// In int8 all of a step is integers: codes of scale 2^-7, int8 weights with a scale a row, a cell of 16 bits (see
-/// kernel/integer_gates.hpp). With a projection it stays float32 in int8 models; quantize_dynamic takes both.
+/// kernel/recurrent/integer_gates.hpp). With a projection it stays float32 in int8 models; quantize_dynamic takes both.
 template <fixed_string Name, int Hidden, recurrent_options Options = recurrent_options{}>
 struct lstm
     : operators::recurrent_node<Name,

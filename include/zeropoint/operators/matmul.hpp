@@ -8,8 +8,8 @@
 #include <span>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/float_matmul.hpp>
-#include <zeropoint/kernel/matmul.hpp>
+#include <zeropoint/kernel/float/float_matmul.hpp>
+#include <zeropoint/kernel/gemm/matmul.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/clamp.hpp>
-#include <zeropoint/kernel/conv2d_kernels.hpp>
-#include <zeropoint/kernel/dynamic_conv2d.hpp>
-#include <zeropoint/kernel/dynamic_linear.hpp>
+#include <zeropoint/kernel/convolution/conv2d_kernels.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_conv2d.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/elementwise/clamp.hpp>
 #include <zeropoint/operators/filters.hpp>
 
 namespace zp {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/conv3d.hpp>
-#include <zeropoint/kernel/conv_transpose3d.hpp>
-#include <zeropoint/kernel/float_conv2d.hpp>
-#include <zeropoint/kernel/float_conv_transpose2d.hpp>
+#include <zeropoint/kernel/convolution/conv3d.hpp>
+#include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
+#include <zeropoint/kernel/float/float_conv2d.hpp>
+#include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
 #include <zeropoint/operators/filters.hpp>
 
 namespace zp {

@@ -7,7 +7,7 @@
 
 #include <zeropoint/graph/clamp_bounds.hpp>
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/wide_requantize.hpp>
+#include <zeropoint/kernel/epilogue/requantize_int16.hpp>
 #include <zeropoint/operators/filters.hpp>
 #include <zeropoint/operators/requantization.hpp>
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/small_linear.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/filters.hpp>
 #include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/operators/int8_block.hpp>

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/clamp.hpp>
-#include <zeropoint/kernel/weight_only_product.hpp>
+#include <zeropoint/kernel/dynamic/weight_only_product.hpp>
+#include <zeropoint/kernel/elementwise/clamp.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

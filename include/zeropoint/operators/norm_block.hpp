@@ -6,8 +6,8 @@
 #include <limits>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/clamp.hpp>
-#include <zeropoint/kernel/normalize.hpp>
+#include <zeropoint/kernel/elementwise/clamp.hpp>
+#include <zeropoint/kernel/normalize/normalize.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstring>
 
-#include <zeropoint/kernel/border.hpp>
-#include <zeropoint/kernel/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/movement/channel_border.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/graph/window.hpp>
 #include <zeropoint/graph/define.hpp>

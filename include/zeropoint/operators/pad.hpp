@@ -1,7 +1,7 @@
 // Values around an image: PyTorch's pad and its layers.
 #pragma once
 
-#include <zeropoint/kernel/pad.hpp>
+#include <zeropoint/kernel/movement/pad.hpp>
 #include <zeropoint/operators/rearrangement.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 

@@ -5,7 +5,7 @@
 
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/graph/extent.hpp>
-#include <zeropoint/kernel/pooling.hpp>
+#include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/operators/window_extents.hpp>
 
 namespace zp {

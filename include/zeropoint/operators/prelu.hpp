@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include <zeropoint/kernel/prelu.hpp>
+#include <zeropoint/kernel/elementwise/prelu.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <zeropoint/kernel/rounded.hpp>
+#include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/graph/quantized_weights.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/bias.hpp>

@@ -12,7 +12,7 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/embedding.hpp>
+#include <zeropoint/kernel/movement/embedding.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // What the operators that move values and change none have in common: codes keep their scale and zero point.
 #pragma once
 
-#include <zeropoint/kernel/rearrange.hpp>
+#include <zeropoint/kernel/movement/rearrange.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 

@@ -113,7 +113,8 @@ struct recurrent_geometry : recurrent_layer {
 };
 
 /// What steps leave: layer by layer, the directions of one side by side, as PyTorch's h_0 and c_0 have them. In integers a state
-/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/integer_gates.hpp and wide_gates.hpp.
+/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/recurrent/integer_gates.hpp and
+/// gates_int16.hpp.
 constexpr state_list states_of_recurrent(const recurrent_layer& layer, scalar_type storage) {
     const int rows = layer.options.layers * layer.directions();
     const bool is_float = storage == scalar_type::float32, is_lstm = layer.cell == recurrent_cell::lstm,

@@ -6,10 +6,10 @@
 #include <cstddef>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/gates.hpp>
+#include <zeropoint/kernel/recurrent/gates.hpp>
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/kernel/ordered_product.hpp>
-#include <zeropoint/kernel/small_linear.hpp>
+#include <zeropoint/kernel/float/reproducible_product.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/recurrent_geometry.hpp>
 
 namespace zp {

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include <zeropoint/kernel/axis_extrema.hpp>
-#include <zeropoint/kernel/axis_products.hpp>
+#include <zeropoint/kernel/reduction/axis_extrema.hpp>
+#include <zeropoint/kernel/reduction/axis_products.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <zeropoint/kernel/requantize.hpp>
-#include <zeropoint/kernel/wide_requantize.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
+#include <zeropoint/kernel/epilogue/requantize_int16.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 namespace zp {
@@ -16,7 +16,7 @@ struct channel_scales {
     float input, weight, output;
 };
 
-/// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/requantize.hpp, and says
+/// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/epilogue/requantize.hpp, and says
 /// what the epilogue's arrays of one value a channel hold: `first`, and `second` where there is one (4 bytes each).
 ///
 /// `adds_residuals` says whether a policy can add a residual before it rounds, by its residual_epilogue. Those that

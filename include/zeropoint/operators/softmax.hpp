@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/kernel/float_softmax.hpp>
-#include <zeropoint/kernel/softmax.hpp>
+#include <zeropoint/kernel/float/float_softmax.hpp>
+#include <zeropoint/kernel/normalize/softmax.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {
@@ -72,7 +72,7 @@ struct log_softmax {
 
 /// exp(x) / (sum of exp(x)) over the channels of each pixel. In int8 its output has the scale 1 / 256 and the lowest
 /// code for 0, as PyTorch's and TFLite's, and is within 0.502 codes of the exact result up to 4096 channels
-/// (kernel/softmax.hpp).
+/// (kernel/normalize/softmax.hpp).
 struct softmax : operator_layer<op::softmax, "", operators::softmax> {};
 
 /// x - log(sum of exp(x)) over the channels of each pixel. In int8 its output has the scale 16 / 256 and the highest

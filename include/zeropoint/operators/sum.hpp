@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include <zeropoint/kernel/axis_sums.hpp>
+#include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 

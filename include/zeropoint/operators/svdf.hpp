@@ -14,9 +14,9 @@
 #include <vector>
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/dynamic_linear.hpp>
-#include <zeropoint/kernel/ordered_product.hpp>
-#include <zeropoint/kernel/svdf.hpp>
+#include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
+#include <zeropoint/kernel/float/reproducible_product.hpp>
+#include <zeropoint/kernel/recurrent/svdf.hpp>
 #include <zeropoint/operators/integer_product.hpp>
 #include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/scheme/bias.hpp>

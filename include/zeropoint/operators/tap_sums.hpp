@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/graph/operator_info.hpp>
-#include <zeropoint/kernel/tap_sums.hpp>
+#include <zeropoint/kernel/convolution/tap_input_sums.hpp>
 #include <zeropoint/graph/window.hpp>
 
 namespace zp {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <zeropoint/kernel/topk.hpp>
+#include <zeropoint/kernel/reduction/topk.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/rearrangement.hpp>
 

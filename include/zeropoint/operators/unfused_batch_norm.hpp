@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include <zeropoint/kernel/float_elementwise.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/operators/norm_block.hpp>
 

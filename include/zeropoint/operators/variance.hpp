@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include <zeropoint/kernel/axis_moments.hpp>
+#include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
 

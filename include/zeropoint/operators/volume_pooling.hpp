@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include <zeropoint/kernel/volume_pooling.hpp>
+#include <zeropoint/kernel/reduction/volume_pooling.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/operators/window_extents.hpp>
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <zeropoint/kernel/where.hpp>
+#include <zeropoint/kernel/elementwise/where.hpp>
 #include <zeropoint/graph/define.hpp>
 
 namespace zp {

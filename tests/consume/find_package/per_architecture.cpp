@@ -1,5 +1,5 @@
 // Compiled once an architecture.
-#include <zeropoint/kernel/machine.hpp>
+#include <zeropoint/kernel/machine/machine.hpp>
 
 #include "many_machines.hpp"
 

@@ -44,7 +44,7 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
         sums = int32(_mm256_add_epi32(sums, _mm256_madd_epi16(a, b)));
     }
-    /// vpmaddubsw saturates sums of two products: exact only for panels that pack.hpp has checked.
+    /// vpmaddubsw saturates sums of two products: exact only for panels that gemm/pack_panels.hpp has checked.
     [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
         dot2(sums, pair_sums(a, b), int16(1));
     }

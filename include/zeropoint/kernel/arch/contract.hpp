@@ -35,7 +35,7 @@
 //                                 the loop around them
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
-// Epilogues (finish_rows.hpp, requantize.hpp), where has_batches
+// Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches
 //   load_first(from, count)       a vector of int32 or float, of which the first `count` values exist, the others zero
 //   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
 //   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
@@ -43,7 +43,7 @@
 //   store_words(to, low, high)    optional: two vectors of numbers that int16 holds, as such
 //   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
 //
-// Staging (staging.hpp, depthwise_stage.hpp)
+// Staging (gemm/bands.hpp, depthwise/cell_ring.hpp)
 //   interleave_words(a, b, to)    optional: of panel_width words each, a[0], b[0], a[1], b[1], ...
 //   widen, load_widened, interleave, gather, and where quads is saturating_pairs
 //   split_signs, sum_flipped      signed codes as magnitudes and flips, and the sums of flipped magnitudes

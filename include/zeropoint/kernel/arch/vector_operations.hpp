@@ -8,9 +8,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <zeropoint/kernel/architecture.hpp>
 #include <zeropoint/kernel/arch/contract.hpp>
-#include <zeropoint/kernel/unroll.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -1,0 +1,63 @@
+// Attention of one head in float: scores, softmax over the rows that there are, and the mean of values they weigh.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include <zeropoint/kernel/float/reproducible_product.hpp>
+#include <zeropoint/kernel/float/reproducible_rows.hpp>
+
+// What policies of float activations take, and attention_products::float32 (integer_attention.hpp has the one in int8): one
+// order of sums, so that a row's result depends on no vector width, and on no row that is not there.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Rows of scores that are in memory together.
+inline constexpr int attention_block = 16;
+
+/// The keys of `rows` rows lie this far apart when transposed: whole vectors of every width.
+constexpr int padded_rows(int rows) { return (rows + 15) / 16 * 16; }
+
+/// to[d * padded_rows(rows) + j] = scale * k[j * pitch + d] for `rows` rows of `depth` values, and zeros up to the padding.
+inline void transpose_keys(const float* k, std::ptrdiff_t pitch, int rows, int depth, float scale, float* to) noexcept {
+    const std::ptrdiff_t padded = padded_rows(rows);
+    constexpr int block = 8;  // rows that are read through while they are in the first-level cache
+    for (int row = 0; row < rows; row += block, k += block * pitch) {
+        const int count = std::min(block, rows - row);
+        for (int d = 0; d != depth; ++d)
+            for (int j = 0; j < count; ++j) to[d * padded + row + j] = scale * k[j * pitch + d];
+    }
+    for (int d = 0; d != depth; ++d) std::fill(to + d * padded + rows, to + (d + 1) * padded, 0.0f);
+}
+
+/// y[i] = (sum over j of e[i][j] * v[j]) * (1 / sum over j of e[i][j]), where e[i][j] = exp(s[i][j] - max over j of s[i][j])
+/// and s[i][j] = q[i] . (scale * k[j]), for `rows` rows of `depth` values: the mean of v by softmax, divided last. Rows of q,
+/// k and v are `pitch` apart. `keys` has room for depth * padded_rows(rows) floats, `scores` for attention_block *
+/// padded_rows(rows).
+template <class Arch>
+void attention_head(const float* q, const float* k, const float* v, std::ptrdiff_t pitch, int rows, int depth,
+                    float scale, float* keys, float* scores, float* y, std::ptrdiff_t y_pitch) noexcept {
+    const int padded = padded_rows(rows);
+    transpose_keys(k, pitch, rows, depth, scale, keys);
+    for (int first = 0; first < rows; first += attention_block) {
+        const int count = std::min(attention_block, rows - first);
+        ordered_product<Arch>({q + first * pitch, pitch}, count, depth, {keys, padded}, padded, nullptr, scores,
+                              padded);
+        float largest[attention_block], sums[attention_block];
+        const auto length = static_cast<std::size_t>(rows);
+        for (int row = 0; row != count; ++row)
+            largest[row] = largest_of_row<Arch>(scores + std::ptrdiff_t{row} * padded, length);
+        for (int row = 0; row != count; ++row)
+            sums[row] = exponentials_row<Arch>(scores + std::ptrdiff_t{row} * padded, length, largest[row]);
+        float* to = y + first * y_pitch;
+        ordered_product<Arch>({scores, padded}, count, rows, {v, pitch}, depth, nullptr, to, y_pitch);
+        for (int row = 0; row != count; ++row)
+            scale_row<Arch>(to + row * y_pitch, static_cast<std::size_t>(depth), 1.0f / sums[row]);
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,296 @@
+// Quantized transposed 2-D convolution: the tiles and epilogues of ordinary convolutions, once for each phase.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <type_traits>
+#include <vector>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/convolution/conv2d_kernels.hpp>
+#include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
+
+// Packed: bias, one int32 an output channel, at a 64-byte boundary | phase 0 as a convolution | phase 1 | ...
+//
+// Phases whose outputs are the bias have nothing packed.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// An epilogue for the outputs of a phase, which lie apart. To the kernel that makes them they are `channels` apart, from
+/// `output` on, and a row of `width` pixels is followed by the next.
+template <class Epilogue, class Out> struct interleaved_outputs {
+    const Epilogue& epilogue;  ///< for the places where outputs really are
+    Out* output;               ///< the first code of the whole output
+    Out* first;                ///< where the first output of the phase is
+    int channels, width;
+    std::ptrdiff_t pixel_pitch, row_pitch;  ///< between outputs of the phase
+
+    /// Sums to their place in the output, as finish_rows() says.
+    template <class Arch>
+    void finish_tile(const std::int32_t* sums, int rows, int first_channel, int count, Out* y,
+                     std::ptrdiff_t) const noexcept {
+        place<Arch>(sums, rows, first_channel, y, [&](const std::int32_t* from, int next, Out* to) {
+            finish_rows<Arch>(epilogue, from, next, first_channel, count, to, pixel_pitch);
+        });
+    }
+    /// The same for those of 16-bit codes (epilogue/requantize_int16.hpp).
+    template <class Arch>
+    void finish_wide_tile(const std::int64_t* sums, int rows, int first_channel, int count, Out* y,
+                          std::ptrdiff_t) const noexcept {
+        place<Arch>(sums, rows, first_channel, y, [&](const std::int64_t* from, int next, Out* to) {
+            epilogue.template finish_wide_tile<Arch>(from, next, first_channel, count, to, pixel_pitch);
+        });
+    }
+
+private:
+    template <class Arch, class Sum, class Finish>
+    void place(const Sum* sums, int rows, int first_channel, Out* y, const Finish& finish) const noexcept {
+        const auto pixel = static_cast<int>((y - output) / channels);
+        int column = pixel % width;
+        Out* row = first + pixel / width * row_pitch + first_channel;
+        for (int next; rows != 0; rows -= next, sums += next * panel_width<Arch>, column = 0, row += row_pitch) {
+            next = std::min(rows, width - column);
+            finish(sums, next, row + column * pixel_pitch);
+        }
+    }
+};
+
+/// The algorithms that phases are computed by, whose paddings may be negative.
+constexpr bool computes_phases(conv2d_algorithm algorithm) {
+    return algorithm == conv2d_algorithm::implicit_gemm || algorithm == conv2d_algorithm::depthwise;
+}
+
+/// Whether an algorithm can compute a transposed convolution.
+constexpr bool supports(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
+    conv2d_geometry window;  // of which only channels and groups matter
+    window.in = g.in, window.out = g.out, window.groups = g.groups;
+    return computes_phases(algorithm) && supports(window, algorithm);
+}
+/// The same over codes of 16 bits.
+constexpr bool supports_wide(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
+    const bool fits = algorithm != conv2d_algorithm::depthwise || g.taps() * g.group_in() <= most_wide_products;
+    return supports(g, algorithm) && fits;
+}
+
+/// A transposed convolution by one algorithm for its phases: implicit_gemm, or depthwise where that supports the groups.
+template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernels {
+    static_assert(computes_phases(Algorithm),
+                  "conv_transpose2d_kernels<Arch, Algorithm>: phases are computed by implicit_gemm or depthwise");
+    using kernels = conv2d_kernels<Arch, Algorithm>;
+
+    static constexpr std::size_t bias_bytes(const conv_transpose2d_geometry& g) {
+        return align_up(static_cast<std::size_t>(g.out.channels) * sizeof(std::int32_t));
+    }
+    static constexpr std::size_t packed_bytes(const conv_transpose2d_geometry& g, bool affine_weights) {
+        std::size_t bytes = bias_bytes(g);
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (phase.has_taps()) bytes += kernels::packed_bytes(phase.window, affine_weights);
+        });
+        return bytes;
+    }
+    static constexpr std::size_t scratch_bytes(const conv_transpose2d_geometry& g) {
+        std::size_t bytes = 0;
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (phase.has_taps() && phase.has_outputs()) bytes = std::max(bytes, kernels::scratch_bytes(phase.window));
+        });
+        return bytes;
+    }
+
+    template <class Weight>
+    static void pack(const conv_transpose2d_geometry& g, const conv2d_weights<Weight>& weights, activation_codes codes,
+                     std::byte* packed) {
+        auto* bias = reinterpret_cast<std::int32_t*>(packed);
+        std::fill_n(packed, bias_bytes(g), std::byte{0});
+        if (weights.bias != nullptr) std::copy_n(weights.bias, g.out.channels, bias);
+        packed += bias_bytes(g);
+        std::vector<Weight> filters;
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (!phase.has_taps()) return;
+            filters.clear();
+            for_each_tap(g, phase, [&](std::ptrdiff_t from) {
+                filters.insert(filters.end(), weights.values + from, weights.values + from + g.group_in());
+            });
+            kernels::pack(phase.window,
+                          conv2d_weights<Weight>{filters.data(), weights.zero_points, weights.bias, weights.wide_bias},
+                          codes, packed);
+            packed += kernels::packed_bytes(phase.window, weights.affine());
+        });
+    }
+    /// The exact inverse of pack, given the same zero points and codes. `affine` as conv2d_weights::affine says.
+    template <class Weight>
+    static void unpack(const conv_transpose2d_geometry& g, const std::int32_t* zero_points, bool affine,
+                       activation_codes codes, const std::byte* packed, Weight* values, std::int32_t* bias) {
+        std::copy_n(reinterpret_cast<const std::int32_t*>(packed), g.out.channels, bias);
+        packed += bias_bytes(g);
+        std::vector<Weight> filters;
+        std::vector<std::int32_t> same_bias(static_cast<std::size_t>(g.out.channels));
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (!phase.has_taps()) return;
+            filters.resize(static_cast<std::size_t>(g.out.channels) * static_cast<std::size_t>(phase.window.depth()));
+            kernels::unpack(phase.window, zero_points, codes, packed, filters.data(), same_bias.data());
+            const Weight* next = filters.data();
+            for_each_tap(g, phase, [&](std::ptrdiff_t to) {
+                std::copy_n(next, g.group_in(), values + to);
+                next += g.group_in();
+            });
+            packed += kernels::packed_bytes(phase.window, affine);
+        });
+    }
+
+    template <class In, class Out, class Epilogue>
+    static void run(const conv_transpose2d_geometry& g, const In* x, activation_codes codes, bool affine_weights,
+                    const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        const auto* bias = reinterpret_cast<const std::int32_t*>(packed);
+        packed += bias_bytes(g);
+        const std::ptrdiff_t pixel = g.out.channels, row = pixel * g.out.width;
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            const interleaved_outputs<Epilogue, Out> places{epilogue,
+                                                            y,
+                                                            y + phase.row * row + phase.column * pixel,
+                                                            g.out.channels,
+                                                            phase.window.out.width,
+                                                            g.stride_width * pixel,
+                                                            g.stride_height * row};
+            if (!phase.has_taps()) {
+                if (phase.has_outputs()) fill<In>(places, phase.window.out.pixels(), bias);
+                return;
+            }
+            if (phase.has_outputs()) kernels::run(phase.window, x, codes, packed, places, y, scratch);
+            packed += kernels::packed_bytes(phase.window, affine_weights);
+        });
+    }
+
+    /// The panels of all phases.
+    static conv2d_description describe(const conv_transpose2d_geometry& g, bool affine_weights,
+                                       const std::byte* packed) {
+        conv2d_description description{Algorithm, operations<Arch>::name, {}, 0};
+        packed += bias_bytes(g);
+        for_each_phase(g, [&](const transposed_phase& phase) {
+            if (!phase.has_taps()) return;
+            const conv2d_description one = kernels::describe(phase.window, packed);
+            for (std::size_t kind = 0; kind != std::size(one.panels); ++kind)
+                description.panels[kind] += one.panels[kind];
+            packed += kernels::packed_bytes(phase.window, affine_weights);
+        });
+        return description;
+    }
+
+private:
+    /// Calls visit(index of the first input channel in the whole filters) for each filter and tap of a phase, in order.
+    template <class Visit>
+    static void for_each_tap(const conv_transpose2d_geometry& g, const transposed_phase& phase, Visit visit) {
+        for (int channel = 0; channel != g.out.channels; ++channel)
+            for (int tap = 0; tap != phase.window.taps(); ++tap)
+                visit((std::ptrdiff_t{channel} * g.taps() + phase.tap(g, tap)) * g.group_in());
+    }
+    /// Outputs that no input reaches.
+    template <class In, class Epilogue, class Out>
+    [[gnu::noinline]] static void fill(const interleaved_outputs<Epilogue, Out>& places, int pixels,
+                                       [[maybe_unused]] const std::int32_t* bias) noexcept {
+        constexpr int width = panel_width<Arch>, block = 8;
+        alignas(64) std::int32_t sums[block * width] = {};
+        for (int channel = 0; channel < places.channels; channel += width) {
+            const int count = std::min(width, places.channels - channel);
+            if constexpr (sizeof(In) == 2) {  // the epilogue has the biases
+                static constexpr std::int64_t zero[width] = {};
+                for (int pixel = 0; pixel < pixels; ++pixel)
+                    places.template finish_wide_tile<Arch>(
+                        zero, 1, channel, count, places.output + std::ptrdiff_t{pixel} * places.channels + channel, 0);
+                continue;
+            }
+            for (int row = 0; row != block; ++row) std::copy_n(bias + channel, count, sums + row * width);
+            for (int pixel = 0; pixel < pixels; pixel += block)
+                finish_rows<Arch>(places, sums, std::min(block, pixels - pixel), channel, count,
+                                  places.output + std::ptrdiff_t{pixel} * places.channels + channel, 0);
+        }
+    }
+};
+
+/// What computes the phases: depthwise for narrow groups, as for an ordinary convolution.
+template <class Arch> constexpr conv2d_algorithm choose_conv_transpose2d_algorithm(const conv_transpose2d_geometry& g) {
+    conv2d_geometry window;
+    window.in = g.in;
+    window.out = g.out;
+    window.groups = g.groups;
+    return choose_conv2d_algorithm<Arch>(window) == conv2d_algorithm::depthwise ? conv2d_algorithm::depthwise
+                                                                                : conv2d_algorithm::implicit_gemm;
+}
+
+/// visit(conv_transpose2d_kernels<Arch, A>()) for the algorithm A that `algorithm` is, which supports the geometry.
+template <class Arch, class Visit>
+constexpr decltype(auto) with_conv_transpose2d_kernels(conv2d_algorithm algorithm, Visit&& visit) {
+    if (algorithm == conv2d_algorithm::depthwise)
+        return visit(conv_transpose2d_kernels<Arch, conv2d_algorithm::depthwise>());
+    return visit(conv_transpose2d_kernels<Arch, conv2d_algorithm::implicit_gemm>());
+}
+/// The same for the algorithm that was chosen.
+template <class Arch, class Visit>
+constexpr decltype(auto) with_conv_transpose2d_kernels(const conv_transpose2d_geometry& g, Visit&& visit) {
+    return with_conv_transpose2d_kernels<Arch>(choose_conv_transpose2d_algorithm<Arch>(g), visit);
+}
+
+/// The cost of an algorithm that supports the geometry: as many convolutions as there are phases.
+template <class Arch>
+constexpr conv2d_cost cost_of_conv_transpose2d(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm,
+                                               bool affine_weights) {
+    conv2d_cost cost;
+    for_each_phase(g, [&](const transposed_phase& phase) {
+        if (phase.has_taps() && phase.has_outputs())
+            cost.nanoseconds += cost_of_conv2d<Arch>(phase.window, algorithm, affine_weights).nanoseconds;
+    });
+    cost.packed_bytes = with_conv_transpose2d_kernels<Arch>(
+        algorithm, [&](auto kernels) { return kernels.packed_bytes(g, affine_weights); });
+    return cost;
+}
+
+/// Bytes of packed weights and bias, a multiple of 64. `affine_weights` as conv2d_weights::affine says.
+template <class Arch>
+constexpr std::size_t conv_transpose2d_packed_bytes(const conv_transpose2d_geometry& g, bool affine_weights) {
+    return with_conv_transpose2d_kernels<Arch>(g,
+                                               [&](auto kernels) { return kernels.packed_bytes(g, affine_weights); });
+}
+
+/// Bytes of scratch for one call, a multiple of 64.
+template <class Arch> constexpr std::size_t conv_transpose2d_scratch_bytes(const conv_transpose2d_geometry& g) {
+    return with_conv_transpose2d_kernels<Arch>(g, [&](auto kernels) { return kernels.scratch_bytes(g); });
+}
+
+/// Packs weights, [out_channels][kernel_height][kernel_width][in_channels / groups], and bias into
+/// conv_transpose2d_packed_bytes bytes at a 64-byte boundary.
+template <class Arch, class Weight>
+void pack_conv_transpose2d(const conv_transpose2d_geometry& g, const conv2d_weights<Weight>& weights,
+                           activation_codes codes, std::byte* packed) {
+    with_conv_transpose2d_kernels<Arch>(g, [&](auto kernels) { kernels.pack(g, weights, codes, packed); });
+}
+
+/// The exact inverse of pack_conv_transpose2d: weights in the same order, and one bias a channel.
+template <class Arch, class Weight>
+void unpack_conv_transpose2d(const conv_transpose2d_geometry& g, const std::int32_t* zero_points, bool affine_weights,
+                             activation_codes codes, const std::byte* packed, Weight* values, std::int32_t* bias) {
+    with_conv_transpose2d_kernels<Arch>(
+        g, [&](auto kernels) { kernels.unpack(g, zero_points, affine_weights, codes, packed, values, bias); });
+}
+
+/// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)), as reference::conv_transpose2d defines the sum: NHWC
+/// in, NHWC out. x has in.size() codes, y receives out.size() values. `scratch` has conv_transpose2d_scratch_bytes bytes
+/// at a 64-byte boundary; `packed` comes from pack_conv_transpose2d with the same geometry and codes, `affine_weights`
+/// says of what weights.
+template <class Arch, class In, class Out, class Epilogue>
+void conv_transpose2d(const conv_transpose2d_geometry& g, const In* x, activation_codes codes, bool affine_weights,
+                      const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+    static_assert(
+        std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t> || std::is_same_v<In, std::int16_t>,
+        "conv_transpose2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations, or "
+        "std::int16_t, that of 16-bit ones");
+    with_conv_transpose2d_kernels<Arch>(
+        g, [&](auto kernels) { kernels.run(g, x, codes, affine_weights, packed, epilogue, y, scratch); });
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,262 @@
+// Depthwise and narrow grouped convolution: vectorized over output channels, whose lanes have inputs of their own.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/depthwise/cell_ring.hpp>
+#include <zeropoint/kernel/depthwise/packed_cells.hpp>
+#include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/gemm/panel_layout.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+//   for each block of panels whose staged rows fit into the first-level cache:
+//       for each row of outputs:
+//           stage the input rows that its windows reach first, in a ring        depthwise_ring::move_to
+//           for each panel, for each 32 outputs:
+//               sums = bias + cells * weights                                   multiply_cells
+//               y = epilogue(sums)                                              finish_rows
+//
+// A row is staged once and read kernel_height times. Codes are staged unsigned, as byte or int16, padding being their
+// zero point, which is folded into the bias.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The two kinds of cell of depthwise/packed_cells.hpp, as multiply_cells sees them.
+struct byte_cells {
+    static constexpr int slots = 4;
+    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
+        return Operations::template load<typename Operations::uint8>(reinterpret_cast<const std::uint8_t*>(cells));
+    }
+    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
+        return Operations::template load<typename Operations::int8>(reinterpret_cast<const std::int8_t*>(panel));
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot4(sums, a, w);
+    }
+};
+struct word_cells {
+    static constexpr int slots = 2;
+    template <class Operations> [[gnu::always_inline]] static auto activations(const std::byte* cells) {
+        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(cells));
+    }
+    template <class Operations> [[gnu::always_inline]] static auto weights(const std::byte* panel) {
+        return Operations::template load<typename Operations::int16>(reinterpret_cast<const std::int16_t*>(panel));
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
+    }
+};
+
+/// Sums of one panel for `tiles` times tile_outputs outputs. Cell i of the window of an output is at cells[offsets[i]],
+/// the next `Phases` outputs `group_bytes` further. `Count` is the number of cells, or 0 where it is known at run time.
+template <class Arch, class Cells, int Phases, int Count>
+[[gnu::noinline]] void multiply_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
+                                      const std::int32_t* offsets, [[maybe_unused]] int count, const std::byte* weights,
+                                      const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int groups = depthwise_plan<Arch>::tile_outputs / Phases;
+    constexpr int width = panel_width<Arch>, vector_bytes = ops::lanes * 4;
+    for (int tile = 0; tile != tiles; ++tile) {
+#pragma GCC unroll 1
+        for (int v = 0; v != ops::vectors; ++v) {
+            int32 sum[groups * Phases];
+            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
+                sum[i] = ops::template load<int32>(bias + v * ops::lanes);
+            });
+            const std::byte* panel = weights + v * vector_bytes;
+            const auto multiply = [&](int i) __attribute__((always_inline)) {
+                const std::byte* cell = cells + v * vector_bytes + offsets[i];
+                decltype(Cells::template weights<ops>(panel)) w[Phases];
+                repeat<Phases>([&](int phase) __attribute__((always_inline)) {
+                    w[phase] = Cells::template weights<ops>(panel + phase * width * 4);
+                    ops::keep(w[phase]);
+                });
+                repeat<groups>([&](int group) __attribute__((always_inline)) {
+                    auto a = Cells::template activations<ops>(cell + group * group_bytes);
+                    if constexpr (Phases > 1) ops::keep(a);
+                    repeat<Phases>([&](int phase) __attribute__((always_inline)) {
+                        Cells::template dot<ops>(sum[group * Phases + phase], a, w[phase]);
+                        ops::keep(sum[group * Phases + phase]);
+                    });
+                });
+                panel += Phases * width * 4;
+            };
+            if constexpr (Count != 0) unroll<Count>(multiply);
+            else
+                for (int i = 0; i != count; ++i) multiply(i);
+            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
+                ops::store(sums + i * width + v * ops::lanes, sum[i]);
+            });
+        }
+        cells += groups * group_bytes;
+        sums += depthwise_plan<Arch>::tile_outputs * width;
+    }
+}
+
+/// The same for windows of three rows of two cells, of which the second is the first of the next `Phases` outputs: each
+/// is loaded once. A tile is `Groups` times `Phases` outputs.
+template <class Arch, int Phases, int Groups>
+[[gnu::noinline]] void multiply_shared_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
+                                             const std::int32_t* offsets, int, const std::byte* weights,
+                                             const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    constexpr int outputs = Groups * Phases, width = panel_width<Arch>, vector_bytes = ops::lanes * 4;
+    for (int tile = 0; tile != tiles; ++tile) {
+#pragma GCC unroll 1
+        for (int v = 0; v != ops::vectors; ++v) {
+            typename ops::int32 sum[outputs];
+            repeat<outputs>([&](int i) __attribute__((always_inline)) {
+                sum[i] = ops::template load<typename ops::int32>(bias + v * ops::lanes);
+            });
+            repeat<3>([&](int row) __attribute__((always_inline)) {
+                const std::byte* cell = cells + v * vector_bytes + offsets[2 * row];
+                typename ops::int16 w[2][Phases];
+                repeat<2 * Phases>([&](int i) __attribute__((always_inline)) {
+                    auto& vector = w[i / Phases][i % Phases];
+                    vector = word_cells::weights<ops>(weights + (2 * Phases * row + i) * width * 4 + v * vector_bytes);
+                    ops::keep(vector);
+                });
+                unroll<Groups + 1>([&](auto group) __attribute__((always_inline)) {
+                    auto a = word_cells::activations<ops>(cell + group * group_bytes);
+                    ops::keep(a);
+                    const auto add = [&](int output, const auto& operand) __attribute__((always_inline)) {
+                        word_cells::dot<ops>(sum[output], a, operand);
+                        ops::keep(sum[output]);
+                    };
+                    unroll<Phases>([&](auto phase) __attribute__((always_inline)) {
+                        if constexpr (group != 0) add((group - 1) * Phases + phase, w[1][phase]);
+                        if constexpr (group != Groups) add(group * Phases + phase, w[0][phase]);
+                    });
+                });
+            });
+            repeat<outputs>([&](int i) __attribute__((always_inline)) {
+                ops::store(sums + i * width + v * ops::lanes, sum[i]);
+            });
+        }
+        cells += Groups * group_bytes;
+        sums += outputs * width;
+    }
+}
+
+/// What multiplies the cells of a convolution: in tiles of `groups` times grid.phases outputs and, where there is
+/// `shorter`, in tiles of one group less.
+struct cell_kernels {
+    using kernel = void (*)(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles, const std::int32_t* offsets,
+                            int count, const std::byte* weights, const std::int32_t* bias, std::int32_t* sums) noexcept;
+    kernel whole, shorter;
+    int groups;
+
+    /// The tiles that compute `outputs` outputs or, as few as can be, more.
+    struct tiling {
+        int outputs, whole, shorter;
+    };
+    constexpr tiling tiles_of(int outputs, int phases) const {
+        const int needed = (outputs + phases - 1) / phases, tiles = (needed + groups - 1) / groups;
+        const int less = shorter == nullptr ? 0 : std::min(tiles * groups - needed, tiles);
+        return {outputs, tiles - less, less};
+    }
+};
+template <class Arch>
+cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid, panel_kernel kernel) {
+    constexpr int tile = depthwise_plan<Arch>::tile_outputs;
+    const auto of_one_length = [&](auto cells) -> cell_kernels {
+        using type = decltype(cells);
+        if (type::slots == 4 && g.kernel_height * grid.row_cells(g, 4) == 3) {  // 3x3
+            return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 3>, nullptr, tile}
+                                    : cell_kernels{&multiply_cells<Arch, type, 2, 3>, nullptr, tile / 2};
+        }
+        return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 0>, nullptr, tile}
+                                : cell_kernels{&multiply_cells<Arch, type, 2, 0>, nullptr, tile / 2};
+    };
+    if constexpr (has_quads<Arch>)
+        if (kernel == panel_kernel::byte_quads) return of_one_length(byte_cells{});
+    const bool shared = grid.position(g, 2, 1) == grid.group_step * grid.planes(g, 2);
+    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_one_length(word_cells{});
+    if (grid.phases == 1)
+        return {&multiply_shared_cells<Arch, 1, tile>, &multiply_shared_cells<Arch, 1, tile - 1>, tile};
+    return {&multiply_shared_cells<Arch, 2, tile / 2>, &multiply_shared_cells<Arch, 2, tile / 2 - 1>, tile / 2};
+}
+
+/// Sums of 16-bit codes, which int32 holds without their biases alone.
+template <class Arch, class Out, class Epilogue>
+[[gnu::noinline]] void finish_wide_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                        int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    constexpr int width = panel_width<Arch>;
+    std::int64_t row[width];
+    for (; rows > 0; --rows, sums += width, y += y_pitch) {
+        std::copy_n(sums, width, row);
+        epilogue.template finish_wide_tile<Arch>(row, 1, first_channel, channels, y, y_pitch);
+    }
+}
+
+/// The whole convolution. `scratch` has depthwise_plan::scratch_bytes bytes.
+template <class Arch, class In, class Out, class Epilogue>
+[[gnu::noinline]] void depthwise_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
+                                        const std::byte* packed, const Epilogue& epilogue, Out* y,
+                                        std::byte* scratch) noexcept {
+    constexpr int most_outputs = 32, width = panel_width<Arch>;
+    const packed_depthwise<Arch> panels(g, packed);
+    using source = std::conditional_t<sizeof(In) == 2, std::int16_t, std::uint8_t>;
+    depthwise_ring<Arch, source> ring(g, reinterpret_cast<const source*>(x), codes, scratch);
+    const int phases = ring.plan().grid.phases;
+    alignas(64) std::int32_t sums[most_outputs * width];
+    for (int first = 0; first < panels.layout.panels;) {
+        // A block is of one kind.
+        const panel_kernel kernel = panels.kernel(first);
+        int last = first + 1;
+        while (last != std::min(first + ring.plan().block_panels, panels.layout.panels) &&
+               panels.kernel(last) == kernel)
+            ++last;
+        ring.begin_block(first, last - first, kernel == panel_kernel::byte_quads ? 4 : 2);
+        const cell_kernels kernels = choose_cell_kernels<Arch>(g, ring.plan().grid, kernel);
+        const cell_kernels::tiling most = kernels.tiles_of(most_outputs, phases),
+                                   rest = kernels.tiles_of(g.out.width % most_outputs, phases);
+        for (int row = 0; row != g.out.height; ++row) {
+            ring.move_to(row);
+            for (int panel = first; panel != last; ++panel) {
+                const int channel = panel * width, channels = std::min(width, g.out.channels - channel);
+                Out* to = y + std::ptrdiff_t{row} * g.out.width * g.out.channels + channel;
+                const std::byte* cells = ring.cells(panel);
+                for (int left = g.out.width; left > 0; left -= most_outputs) {
+                    const cell_kernels::tiling& tiles = left < most_outputs ? rest : most;
+                    std::int32_t* tile_sums = sums;
+                    const auto multiply = [&](cell_kernels::kernel multiply_tiles, int count, int groups) {
+                        if (count == 0) return;
+                        multiply_tiles(cells, ring.group_bytes(), count, ring.offsets(), ring.window_cells(),
+                                       panels.weights(panel), panels.bias(panel), tile_sums);
+                        cells += count * groups * ring.group_bytes();
+                        tile_sums += count * groups * phases * width;
+                    };
+                    multiply(kernels.whole, tiles.whole, kernels.groups);
+                    multiply(kernels.shorter, tiles.shorter, kernels.groups - 1);
+                    if constexpr (sizeof(In) == 2) {
+                        if (panels.has_wide_bias(panel))
+                            finish_wide_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to,
+                                                   g.out.channels);
+                        else
+                            epilogue.template finish_tile<Arch>(sums, tiles.outputs, channel, channels, to,
+                                                                g.out.channels);
+                    } else {
+                        finish_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to, g.out.channels);
+                    }
+                    to += std::ptrdiff_t{most_outputs} * g.out.channels;
+                }
+            }
+        }
+        first = last;
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,133 @@
+// Codes of 16 bits, value by value: sums, products, and the way from any integer type to any other.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/epilogue/requantize_int16.hpp>
+
+// All are exact in int64 and round once, halves to even. Zero points of 16-bit codes are 0.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// What wide_add() needs: make_wide_add_parameters() computes it.
+struct wide_add_parameters {
+    std::int32_t a_multiplier = 0, b_multiplier = 0;  ///< a_scale / y_scale and b_scale / y_scale, times 2^shift
+    int shift = 1;                                    ///< in [1, 45]
+    std::int32_t quant_min = -32768, quant_max = 32767;
+    constexpr bool operator==(const wide_add_parameters&) const = default;
+};
+
+/// Parameters of y = a + b. With r = double(a_scale) / y_scale and likewise for b, the shift is the one that brings the
+/// larger r * 2^shift into [2^28, 2^29), at most 45, and the multipliers are rne(r * 2^shift): at most 2^29. Raises value_error where a scale is not a finite number above zero, or an operand's is
+/// 2^21 times the output's or more.
+constexpr wide_add_parameters make_wide_add_parameters(float a_scale, float b_scale, float y_scale,
+                                                       std::int32_t quant_min, std::int32_t quant_max) {
+    for (const float scale : {a_scale, b_scale, y_scale})
+        if (!(scale > 0 && scale < infinity))
+            raise<value_error>("add: a scale must be a finite number above zero, not " + std::to_string(scale));
+    const double a_ratio = double{a_scale} / y_scale, b_ratio = double{b_scale} / y_scale;
+    const double larger = std::max(a_ratio, b_ratio);
+    const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(larger) >> 52) - 1023;
+    if (exponent > 20)
+        raise<value_error>("add: an operand's scale is " + std::to_string(larger) +
+                           " times the output's, and must be below 2^21 times: calibrate the output's range on sums");
+    const int shift = std::min(28 - exponent, 45);
+    const double power = static_cast<double>(std::int64_t{1} << shift);
+    const auto multiplier = [&](double ratio) {  // a ratio just below a power of two may round up to it
+        return static_cast<std::int32_t>(round_half_even(ratio * power));
+    };
+    return {multiplier(a_ratio), multiplier(b_ratio), shift, quant_min, quant_max};
+}
+
+/// y[i] = clamp(rne((a[i] * a_multiplier + b[i] * b_multiplier) / 2^shift), quant_min, quant_max) for `count` codes of 16
+/// bits. y may be a or b.
+///
+/// Vectors multiply by both halves of the multipliers, m = 2^15 * m1 + m0 with 0 <= m0 < 2^15: a pair of products of words is
+/// less than 2^31 in magnitude, and with low = a * a0 + b * b0
+///
+///     sum / 2^15 = a * a1 + b * b1 + floor(low / 2^15), and what is left says whether a half is one exactly.
+template <class Arch>
+void wide_add(const std::int16_t* a, const std::int16_t* b, std::size_t count, const wide_add_parameters& p,
+              std::int16_t* y) noexcept {
+    std::size_t i = 0;
+    if constexpr (operations<Arch>::has_batches) {
+        using ops = operations<Arch>;
+        using int32 = typename ops::int32;
+        constexpr std::size_t lanes = ops::lanes;
+        if (p.shift > 16) {
+            const auto high_of = [](std::int32_t m) { return static_cast<std::int16_t>(m >> 15); };
+            const auto low_of = [](std::int32_t m) { return static_cast<std::int16_t>(m & 32767); };
+            alignas(64) std::int16_t pairs[2 * lanes], high_factors[2 * lanes], low_factors[2 * lanes];
+            alignas(64) std::int32_t codes[lanes];
+            for (std::size_t k = 0; k != lanes; ++k) {
+                high_factors[2 * k] = high_of(p.a_multiplier), high_factors[2 * k + 1] = high_of(p.b_multiplier);
+                low_factors[2 * k] = low_of(p.a_multiplier), low_factors[2 * k + 1] = low_of(p.b_multiplier);
+            }
+            const auto high_multiplier = ops::template load<typename ops::int16>(high_factors),
+                       low_multiplier = ops::template load<typename ops::int16>(low_factors);
+            const int right = p.shift - 15;  // from 2 to 30
+            const int32 one(1), dropped(32767), below_half((1 << (right - 1)) - 1), low(p.quant_min), high(p.quant_max);
+            for (; i + lanes <= count; i += lanes) {
+                for (std::size_t k = 0; k != lanes; ++k) pairs[2 * k] = a[i + k], pairs[2 * k + 1] = b[i + k];
+                const auto both = ops::template load<typename ops::int16>(pairs);
+                int32 sum(0), rest(0);
+                ops::dot2(sum, both, high_multiplier);
+                ops::dot2(rest, both, low_multiplier);
+                sum += rest >> 15;
+                // Bit 0, far below the half that decides, says as well that there was more.
+                const int32 more = ((rest & dropped) + dropped) >> 15;
+                const int32 rounded = ((sum | more) + below_half + ((sum >> right) & one)) >> right;
+                ops::store(codes, xsimd::min(xsimd::max(rounded, low), high));
+                for (std::size_t k = 0; k != lanes; ++k) y[i + k] = static_cast<std::int16_t>(codes[k]);
+            }
+        }
+    }
+    const std::int64_t low = p.quant_min, high = p.quant_max;
+    for (; i != count; ++i) {
+        const std::int64_t sum = std::int64_t{a[i]} * p.a_multiplier + std::int64_t{b[i]} * p.b_multiplier;
+        y[i] = static_cast<std::int16_t>(std::clamp(shift_half_even(sum, p.shift), low, high));
+    }
+}
+
+/// How differences from one zero point become codes on another grid.
+struct rescaling {
+    std::int32_t multiplier = 0, shift = 0;  ///< their ratio of scales, as rescale() takes it
+    std::int32_t a_zero_point = 0, b_zero_point = 0, y_zero_point = 0;
+    std::int32_t quant_min = -32768, quant_max = 32767;
+    constexpr bool operator==(const rescaling&) const = default;
+
+    constexpr std::int32_t operator()(std::int64_t difference) const {
+        const std::int64_t lower = quant_min - y_zero_point, upper = quant_max - y_zero_point;
+        return static_cast<std::int32_t>(
+                   std::clamp(rescale<half_way::to_even>(difference, multiplier, shift), lower, upper)) +
+               y_zero_point;
+    }
+};
+
+/// y[i] = rescaled a[i] - a_zero_point, for `count` codes of any two integer types of 8, 16 or 32 bits: the same values
+/// on another grid, multiplier and shift being those of a_scale / y_scale.
+template <class Arch, class In, class Out>
+void requantize_codes(const In* a, std::size_t count, const rescaling& p, Out* y) noexcept {
+    for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<Out>(p(std::int64_t{a[i]} - p.a_zero_point));
+}
+
+/// y[i] = rescaled a[i] * b[i], for `count` codes of 16 bits: multiplier and shift are those of a_scale * b_scale /
+/// y_scale. y may be a or b.
+template <class Arch>
+void wide_mul(const std::int16_t* a, const std::int16_t* b, std::size_t count, const rescaling& p,
+              std::int16_t* y) noexcept {
+    for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<std::int16_t>(p(std::int64_t{a[i]} * b[i]));
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,90 @@
+// Maximum and minimum of two quantized arrays, each brought to the output's grid by a table where it is on another.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The larger of two values; a NaN wins.
+struct larger_of {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        if constexpr (std::is_integral_v<Value>) return a > b ? a : b;
+        else if constexpr (std::is_floating_point_v<Value>) return a > b || a != a ? a : b;
+        else if constexpr (std::is_integral_v<typename Value::value_type>) return xsimd::max(a, b);
+        else return xsimd::select((a > b) | (a != a), a, b);
+    }
+};
+/// The smaller of two values; a NaN wins.
+struct smaller_of {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        if constexpr (std::is_integral_v<Value>) return a < b ? a : b;
+        else if constexpr (std::is_floating_point_v<Value>) return a < b || a != a ? a : b;
+        else if constexpr (std::is_integral_v<typename Value::value_type>) return xsimd::min(a, b);
+        else return xsimd::select((a < b) | (a != a), a, b);
+    }
+};
+
+/// y[i] = min(max(choose(a[i], b[i]), low), high) for `count` codes that mean the same in all three; `Choose` is larger_of
+/// or smaller_of. y may be a or b.
+template <class Arch, class Choose, code8 T>
+void choose_codes(const T* a, const T* b, std::size_t count, T low, T high, T* y) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using codes = xsimd::batch<T, Arch>;
+        const codes lows(low), highs(high);
+        for (; i + codes::size <= count; i += codes::size) {
+            const codes chosen = Choose{}(codes::load_unaligned(a + i), codes::load_unaligned(b + i));
+            xsimd::min(xsimd::max(chosen, lows), highs).store_unaligned(y + i);
+        }
+    }
+    for (; i != count; ++i) y[i] = std::clamp(Choose{}(a[i], b[i]), low, high);
+}
+
+/// y[i] = clamp(choose(a_table[a[i]], b_table[b[i]]), low, high) for `count` codes. A table takes its operand's codes to
+/// the output's, as lookup_table.hpp makes it with the identity; since it never falls, the choice among real values is
+/// the choice among its codes, and each output is rounded once. Null for an operand on the output's grid, which has then
+/// its storage type too. `Choose` is larger_of or smaller_of. y may be a or b where the storage types are equal.
+template <class Arch, class Choose, code8 A, code8 Y>
+void extremum(const A* a, const A* b, std::size_t count, const Y* a_table, const Y* b_table, Y low, Y high,
+              Y* y) noexcept {
+    constexpr std::size_t room = 512;
+    Y a_codes[room], b_codes[room];
+    const auto on_grid = [](const A* x, const Y* table, std::size_t run, Y* codes) noexcept -> const Y* {
+        if constexpr (std::is_same_v<A, Y>)
+            if (table == nullptr) return x;
+        lookup_table<Arch>(x, run, table, codes);
+        return codes;
+    };
+    for (std::size_t first = 0; first < count; first += room) {
+        const std::size_t run = std::min(room, count - first);
+        choose_codes<Arch, Choose>(on_grid(a + first, a_table, run, a_codes), on_grid(b + first, b_table, run, b_codes),
+                                   run, low, high, y + first);
+    }
+}
+
+/// y = max(a, b) on codes: extremum() with larger_of.
+template <class Arch, code8 A, code8 Y>
+void maximum(const A* a, const A* b, std::size_t count, const Y* a_table, const Y* b_table, Y low, Y high,
+             Y* y) noexcept {
+    extremum<Arch, larger_of>(a, b, count, a_table, b_table, low, high, y);
+}
+
+/// y = min(a, b) on codes: extremum() with smaller_of.
+template <class Arch, code8 A, code8 Y>
+void minimum(const A* a, const A* b, std::size_t count, const Y* a_table, const Y* b_table, Y low, Y high,
+             Y* y) noexcept {
+    extremum<Arch, smaller_of>(a, b, count, a_table, b_table, low, high, y);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,121 @@
+// PReLU: the identity above zero, and below it a factor for all channels or for each.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/elementwise/broadcast.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// What prelu() needs beside a factor for each slope: make_prelu_parameters() computes it.
+struct prelu_parameters {
+    float multiplier = 1;  ///< x_scale / y_scale: what takes x above zero to the output's grid
+    std::int32_t x_zero_point = 0, y_zero_point = 0;
+    std::int32_t quant_min = 0, quant_max = 255;
+    constexpr bool operator==(const prelu_parameters&) const = default;
+};
+
+/// What takes x below zero to the output's grid: slope * x_scale / y_scale, computed in double and rounded to a float.
+/// A slope of 1 gives prelu_parameters::multiplier. Scales are finite and above zero; raises value_error where the slope
+/// is not finite, or the factor is not.
+constexpr float make_prelu_factor(float slope, float x_scale, float y_scale) {
+    const double factor = double{slope} * x_scale / y_scale;
+    if (!(factor >= -0x1.fffffep127 && factor <= 0x1.fffffep127))
+        raise<value_error>("prelu: slope * x_scale / y_scale is " + std::to_string(factor) +
+                           ", and must be a finite float: slopes must be finite, and the output's range calibrated on "
+                           "its own values");
+    return static_cast<float>(factor);
+}
+
+/// Parameters from the scales and zero points (8-bit codes, zero points within their ranges). A fused clamp only narrows
+/// [quant_min, quant_max]. Raises value_error where a scale is not a finite number above zero.
+constexpr prelu_parameters make_prelu_parameters(float x_scale, std::int32_t x_zero_point, float y_scale,
+                                                 std::int32_t y_zero_point, std::int32_t quant_min,
+                                                 std::int32_t quant_max) {
+    for (const float scale : {x_scale, y_scale})
+        if (!(scale > 0 && scale < infinity))
+            raise<value_error>("prelu: a scale must be a finite number above zero, not " + std::to_string(scale));
+    return {make_prelu_factor(1, x_scale, y_scale), x_zero_point, y_zero_point, quant_min, quant_max};
+}
+
+/// y[i] = rne(clamp(float(x[i] - x_zero_point) * m, quant_min - y_zero_point, quant_max - y_zero_point)) + y_zero_point
+/// for `count` codes, where m is the multiplier above x_zero_point and factors[i] elsewhere: one float product rounds
+/// before the code does. y may be x.
+template <class Arch, code8 X, code8 Y>
+void prelu(const X* x, const float* factors, std::size_t count, const prelu_parameters& p, Y* y) noexcept {
+    const float lowest = static_cast<float>(p.quant_min - p.y_zero_point);
+    const float highest = static_cast<float>(p.quant_max - p.y_zero_point);
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using ints = xsimd::batch<std::int32_t, Arch>;
+        using floats = xsimd::batch<float, Arch>;
+        constexpr std::size_t step = vector_size<X, Arch>;
+        const ints x_zero_point(p.x_zero_point), y_zero_point(p.y_zero_point);
+        const floats multiplier(p.multiplier), low(lowest), high(highest), zero(0.0f);
+        for (; i + step <= count; i += step) {
+            const auto xs = load_consecutive<Arch>(x + i);
+            batch_quad<std::int32_t, Arch> codes;
+            unroll<4>([&](auto part) __attribute__((always_inline)) {
+                const floats value = xsimd::to_float(xs[part] - x_zero_point);
+                const floats factor = floats::load_unaligned(factors + i + part * floats::size);
+                const floats scaled = value * xsimd::select(value > zero, multiplier, factor);
+                codes[part] = round_to_nearest(xsimd::min(xsimd::max(scaled, low), high)) + y_zero_point;
+            });
+            store_consecutive<Arch>(y + i, codes);
+        }
+    }
+    for (; i != count; ++i) {
+        const auto value = static_cast<float>(x[i] - p.x_zero_point);
+        const float scaled = std::clamp(value * (value > 0 ? p.multiplier : factors[i]), lowest, highest);
+        y[i] = static_cast<Y>(round_half_even(scaled) + p.y_zero_point);
+    }
+}
+
+/// y[i] = x[i] above zero and slopes[i] * x[i] elsewhere; a NaN stays one. y may be x.
+template <class Arch> void prelu(const float* x, const float* slopes, std::size_t count, float* y) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        const floats zero(0.0f);
+        for (; i + floats::size <= count; i += floats::size) {
+            const floats value = floats::load_unaligned(x + i);
+            xsimd::select(value > zero, value, value * floats::load_unaligned(slopes + i)).store_unaligned(y + i);
+        }
+    }
+    for (; i != count; ++i) y[i] = x[i] > 0 ? x[i] : x[i] * slopes[i];
+}
+
+/// prelu() of an NHWC image of `extents`, with one factor for all channels (`factor_count` 1) or one for each.
+template <class Arch, code8 X, code8 Y>
+void prelu(const X* x, const shape& extents, const float* factors, int factor_count, const prelu_parameters& p,
+           Y* y) noexcept {
+    for_each_broadcast<Arch>(x, extents, factors, shape{1, 1, factor_count}, extents,
+                             [&](const X* from, const float* with, std::size_t count, std::size_t first) {
+                                 prelu<Arch>(from, with, count, p, y + first);
+                             });
+}
+
+/// The same for floats, with slopes.
+template <class Arch>
+void prelu(const float* x, const shape& extents, const float* slopes, int slope_count, float* y) noexcept {
+    for_each_broadcast<Arch>(x, extents, slopes, shape{1, 1, slope_count}, extents,
+                             [&](const float* from, const float* with, std::size_t count, std::size_t first) {
+                                 prelu<Arch>(from, with, count, y + first);
+                             });
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,74 @@
+// A choice between two operands, value by value.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// y[i] = condition[i] != zero ? a[i] : b[i] for `count` codes or floats. `zero` is the condition's zero point; a NaN is
+/// not zero. y may be any of the three.
+template <class Arch, class T>
+void where(const T* condition, T zero, const T* a, const T* b, std::size_t count, T* y) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_vectors<Arch>) {
+        using values = xsimd::batch<T, Arch>;
+        const values zeros(zero);
+        for (; i + values::size <= count; i += values::size)
+            xsimd::select(values::load_unaligned(condition + i) == zeros, values::load_unaligned(b + i),
+                          values::load_unaligned(a + i))
+                .store_unaligned(y + i);
+    }
+    for (; i != count; ++i) y[i] = condition[i] == zero ? b[i] : a[i];
+}
+
+/// The same for operands on other grids than the output: codes of `a` go through `a_table`, those of `b` through
+/// `b_table` (lookup_table.hpp), made with the identity as their function; null for an operand on the output's grid.
+template <class Arch, code8 T>
+void where(const T* condition, T zero, const T* a, const T* a_table, const T* b, const T* b_table, std::size_t count,
+           T* y) noexcept {
+    constexpr std::size_t most = 1024;
+    T from_a[most], from_b[most];
+    for (std::size_t first = 0; first < count; first += most) {
+        const std::size_t n = std::min(most, count - first);
+        const auto on_grid = [n](const T* x, const T* table, T* room) noexcept {
+            if (table == nullptr) return x;
+            lookup_table<Arch>(x, n, table, room);
+            return static_cast<const T*>(room);
+        };
+        where<Arch>(condition + first, zero, on_grid(a + first, a_table, from_a), on_grid(b + first, b_table, from_b),
+                    n, y + first);
+    }
+}
+
+/// One condition a pixel, for all its channels: y[p * channels + c] = condition[p] != zero ? a[...] : b[...].
+template <class Arch, class T>
+void where_pixels(const T* condition, T zero, const T* a, const T* b, std::size_t pixels, std::size_t channels,
+                  T* y) noexcept {
+    for (std::size_t p = 0; p != pixels; ++p) {
+        const T* chosen = (condition[p] == zero ? b : a) + p * channels;
+        std::copy(chosen, chosen + channels, y + p * channels);
+    }
+}
+template <class Arch, code8 T>
+void where_pixels(const T* condition, T zero, const T* a, const T* a_table, const T* b, const T* b_table,
+                  std::size_t pixels, std::size_t channels, T* y) noexcept {
+    for (std::size_t p = 0; p != pixels; ++p) {
+        const bool is_zero = condition[p] == zero;
+        const T* chosen = (is_zero ? b : a) + p * channels;
+        const T* table = is_zero ? b_table : a_table;
+        if (table == nullptr) std::copy(chosen, chosen + channels, y + p * channels);
+        else lookup_table<Arch>(chosen, channels, table, y + p * channels);
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

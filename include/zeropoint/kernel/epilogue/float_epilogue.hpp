@@ -1,0 +1,13 @@
+// What products do to their floats while these are in registers, by name: kernel/dynamic/post_activation.hpp has the arithmetic.
+#pragma once
+
+#include <cstdint>
+
+namespace zp {
+inline namespace v0 {
+
+/// bounds: min(max(x, low), high), low of NaN; gelu: PyTorch's, by erf; addend: another value is added.
+enum class float_epilogue : std::uint8_t { none, bounds, gelu, addend };
+
+}  // namespace v0
+}  // namespace zp

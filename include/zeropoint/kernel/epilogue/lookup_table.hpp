@@ -1,0 +1,143 @@
+// Any function of one code as a table: of 256 entries for 8 bits, of more for the finer codes in front of a fused activation.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Entries of a table: entry i belongs to code i + lowest code, so i for std::uint8_t and i - 128 for std::int8_t.
+inline constexpr int lookup_table_size = 256;
+
+/// Fills a table with y = clamp(rne(function(x) * (1 / y_scale)) + y_zero_point, quant_min, quant_max), where x =
+/// x_scale * (code - x_zero_point), which is exact in double, and all is computed in double; where the function gives
+/// NaN, y_zero_point. `function` takes and returns double; the identity makes a table that changes the grid. The clamp
+/// comes before the rounding, as in quantize(). Saved with a model, a table means the same integers under every libm.
+/// A table of `bits` from 8 to 12 has 2^bits entries, 2^(bits - 8) for each code: entry i belongs to the real x_scale *
+/// (i / 2^(bits - 8) + lowest code - x_zero_point).
+template <code8 In, class Out, class Function>
+constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, int bits,
+                                 Out* table) {
+    const int parts = 1 << (bits - 8);
+    const double inverse_scale = 1 / double{y_scale};
+    const double low = static_cast<double>(quant_min) - y_zero_point,
+                 high = static_cast<double>(quant_max) - y_zero_point;
+    for (int i = 0; i != lookup_table_size * parts; ++i) {
+        const int steps = i + parts * (std::numeric_limits<In>::min() - x_zero_point);
+        const double scaled = function(double{x_scale} * steps / parts) * inverse_scale;
+        const double number = scaled == scaled ? scaled : 0;
+        const double clamped = number < low ? low : number > high ? high : number;
+        table[i] = static_cast<Out>(round_half_even(clamped) + y_zero_point);
+    }
+}
+
+/// The same with 256 entries.
+template <code8 In, class Out, class Function>
+constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max,
+                                 Out* table) {
+    make_lookup_table<In>(function, x_scale, x_zero_point, y_scale, y_zero_point, quant_min, quant_max, 8, table);
+}
+
+/// The entries for `low` among 16 * 2^Bits of a table.
+template <class Operations, int Bits>
+[[gnu::always_inline]] inline typename Operations::uint8 choose_entry(
+    const std::uint8_t* table, const typename Operations::uint8& low,
+    const typename Operations::uint8 (&choice)[4]) noexcept {
+    if constexpr (Bits == 0) {
+        return Operations::shuffle16(Operations::broadcast16(table), low);
+    } else {
+        constexpr int half = 8 << Bits;
+        return Operations::select_by_sign(choice[Bits - 1],
+                                          choose_entry<Operations, Bits - 1>(table + half, low, choice),
+                                          choose_entry<Operations, Bits - 1>(table, low, choice));
+    }
+}
+
+/// table[x ^ Flip] for a vector of codes: all 16 entries that the lower four bits could mean, by shuffles, and the upper
+/// four bits choose among them, one bit after the other.
+template <class Operations, unsigned Flip>
+[[gnu::always_inline]] inline typename Operations::uint8 look_up(const std::uint8_t* table,
+                                                                 const typename Operations::uint8& x) noexcept {
+    using bytes = typename Operations::uint8;
+    bytes index = x;
+    if constexpr (Flip != 0) index = x ^ bytes(Flip);
+    const bytes low = index & bytes(15);
+    // What bit 4 + i is, in bit 7.
+    const bytes choice[4] = {Operations::template shift_left<3>(index), Operations::template shift_left<2>(index),
+                             Operations::template shift_left<1>(index), index};
+    return choose_entry<Operations, 4>(table, low, choice);
+}
+
+/// y[i] = table[x[i] - lowest code of In] for `count` codes. y may be x where the types are equal.
+template <class Arch, code8 In, class Out>
+void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noexcept {
+    constexpr unsigned flip = std::is_signed_v<In> ? 128 : 0;  // code - lowest code = its bits with the sign flipped
+    std::size_t i = 0;
+    if constexpr (std::is_base_of_v<xsimd::avx512vbmi, Arch> && sizeof(Out) == 1) {
+        // A byte shuffle over 64 entries: four of them are the table.
+        using bytes = xsimd::batch<std::uint8_t, Arch>;
+        std::array<bytes, 4> quarter;
+        for (std::size_t q = 0; q != 4; ++q)
+            quarter[q] = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(table) + 64 * q);
+        const bytes second(64), third(128), fourth(192), sign(static_cast<std::uint8_t>(flip));
+        for (; i + bytes::size <= count; i += bytes::size) {
+            const bytes index = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(x + i)) ^ sign;
+            const bytes lower =
+                xsimd::select(index < second, xsimd::swizzle(quarter[0], index), xsimd::swizzle(quarter[1], index));
+            const bytes upper =
+                xsimd::select(index < fourth, xsimd::swizzle(quarter[2], index), xsimd::swizzle(quarter[3], index));
+            xsimd::select(index < third, lower, upper).store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
+        }
+    } else if constexpr (operations<Arch>::has_byte_lookup && sizeof(Out) == 1) {
+        using ops = operations<Arch>;
+        using bytes = typename ops::uint8;
+        const auto* entries = reinterpret_cast<const std::uint8_t*>(table);
+        for (; i + bytes::size <= count; i += bytes::size)
+            look_up<ops, flip>(entries, bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(x + i)))
+                .store_unaligned(reinterpret_cast<std::uint8_t*>(y + i));
+    } else {
+        const auto entry = [=](In code) { return table[static_cast<std::uint8_t>(code) ^ flip]; };
+        for (; i + 4 <= count; i += 4) {
+            const Out first = entry(x[i]), second = entry(x[i + 1]), third = entry(x[i + 2]), fourth = entry(x[i + 3]);
+            y[i] = first;
+            y[i + 1] = second;
+            y[i + 2] = third;
+            y[i + 3] = fourth;
+        }
+    }
+    for (; i != count; ++i) y[i] = table[static_cast<std::uint8_t>(x[i]) ^ flip];
+}
+
+/// y[i] = the bits table[places[i]] for `count` places, which may lie on either side of `table`.
+template <class Out>
+[[gnu::always_inline]] inline void look_up_places(const std::uint8_t* table, const std::int32_t* places, int count,
+                                                  Out* y) noexcept {
+    static_assert(sizeof(Out) == 1);
+    int i = 0;
+    for (; i + 4 <= count; i += 4) {
+        const std::uint8_t first = table[places[i]], second = table[places[i + 1]], third = table[places[i + 2]],
+                           fourth = table[places[i + 3]];
+        y[i] = static_cast<Out>(first);
+        y[i + 1] = static_cast<Out>(second);
+        y[i + 2] = static_cast<Out>(third);
+        y[i + 3] = static_cast<Out>(fourth);
+    }
+    for (; i < count; ++i) y[i] = static_cast<Out>(table[places[i]]);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,74 @@
+// Operators on two float arrays: the float twins of the binary operators on codes.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <zeropoint/kernel/elementwise/max_min.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// What float_binary() computes: stateless, of two floats or two vectors. maximum and minimum are larger_of and
+/// smaller_of.
+namespace binary {
+
+struct add {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        return a + b;
+    }
+};
+struct sub {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        return a - b;
+    }
+};
+struct mul {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        return a * b;
+    }
+};
+/// IEEE 754's quotient: x / 0 is an infinity, 0 / 0 a NaN.
+struct div {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        if constexpr (std::is_arithmetic_v<Value>) return a / b;
+        else return divide(a, b);
+    }
+};
+struct squared_difference {
+    template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
+        const Value difference = a - b;
+        return difference * difference;
+    }
+};
+using maximum = larger_of;
+using minimum = smaller_of;
+
+}  // namespace binary
+
+/// y[i] = min(max(function(a[i], b[i]), low), high) for `count` floats, `Function` one of namespace binary; low and high
+/// are a fused activation's bounds, -infinity and infinity for none. A NaN stays one. y may be a or b.
+template <class Arch, class Function>
+void float_binary(const float* a, const float* b, std::size_t count, float low, float high, float* y) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        const floats lows(low), highs(high);
+        for (; i + floats::size <= count; i += floats::size) {
+            const floats value = Function{}(floats::load_unaligned(a + i), floats::load_unaligned(b + i));
+            const floats raised = xsimd::select(value < lows, lows, value);
+            xsimd::select(raised > highs, highs, raised).store_unaligned(y + i);
+        }
+    }
+    for (; i != count; ++i) {
+        const float value = Function{}(a[i], b[i]), raised = value < low ? low : value;
+        y[i] = raised > high ? high : raised;
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

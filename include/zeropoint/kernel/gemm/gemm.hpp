@@ -1,0 +1,433 @@
+// The one loop nest of the integer kernels: rows of activations times a panel of weights, by tiles, into an epilogue.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+//   for each tile of rows:                      multiply_panel
+//       sums = bias                                 multiply_tile: int32 registers
+//       for each run of the depth:
+//           for each quad (pair) of the run:
+//               load the panel's weights
+//               for each row: broadcast its quad, dot, add
+//       store sums                                  a few tiles, in the first-level cache
+//       y = epilogue(sums)                      finish_rows
+//
+// The tile kernel knows activation and weight types only, the epilogue output types only: their product is never
+// compiled.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Where the products of one row lie, relative to its window's first element: kernel_rows x segments runs of `length`
+/// elements, length a multiple of 4; of 2 where panels of pairs skip half a quad of padding. Some kinds of panel have
+/// numbers of their own.
+struct window_runs {
+    int kernel_rows = 1, segments = 1, length = 4;
+    std::ptrdiff_t row_advance = 0, segment_advance = 0;
+    int skipped_pairs = 0;             ///< pairs of weights behind each run that are padding
+    int window = 1;                    ///< windowed_quads: quads summed in 16 bits
+    int flipped_sums = 0;              ///< signed_quads: from a row's offset to the sum of its flipped magnitudes
+    std::ptrdiff_t flips = 0;          ///< signed_quads: from a magnitude to its flip
+    std::ptrdiff_t panel_pitch = 0;    ///< signed_quads: from the weights of a panel to those of the next
+    const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
+    std::ptrdiff_t ahead_bytes = 0;
+    std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
+};
+
+/// The kinds of panel of gemm/pack_panels.hpp, as tile kernels see them.
+struct byte_quads {
+    using activation = std::uint8_t;
+    using weight = std::int8_t;
+    static constexpr int depth = 4;
+    /// Of architectures that take them where they lie, where.
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        if constexpr (requires(typename Operations::int32 & sums) {
+                          Operations::dot4(sums, Operations::broadcast(std::declval<const activation*>()), panel);
+                      })
+            return panel;
+        else return Operations::template load<typename Operations::int8>(panel);
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot4(sums, a, w);
+    }
+};
+/// byte_quads whose pair sums are added up in int16 over a window of quads before they are widened.
+struct windowed_quads : byte_quads {};
+/// Activations a in [-128, 127] as magnitudes and flips. Where a is negative, all bits of the weight are flipped:
+///
+///     |a| * (w ^ 0xff) = |a| * (-w - 1) = a * w - |a|
+///
+/// so that sums lack the magnitudes that were flipped, which is one number a row whatever the weights are.
+struct signed_quads {
+    using activation = std::uint8_t;
+    using weight = std::int8_t;
+    static constexpr int depth = 4;
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) { return panel; }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations magnitudes, Activations flips,
+                                           Weights w) {
+        Operations::dot4_flipped(sums, magnitudes, flips, w);
+    }
+};
+struct widened_pairs {
+    using activation = std::int16_t;
+    using weight = std::int8_t;
+    static constexpr int depth = 2;
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return Operations::load_widened(panel);
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
+    }
+};
+struct word_pairs {
+    using activation = std::int16_t;
+    using weight = std::int16_t;
+    static constexpr int depth = 2;
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return Operations::template load<typename Operations::int16>(panel);
+    }
+    template <class Operations, class Activations, class Weights>
+    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
+        Operations::dot2(sums, a, w);
+    }
+};
+
+/// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
+template <class Operations, class Activation> struct block_sums_of { using type = typename Operations::int32; };
+template <class Operations, class Activation>
+    requires requires { typename Operations::template block_sums<Activation>; }
+struct block_sums_of<Operations, Activation> {
+    using type = typename Operations::template block_sums<Activation>;
+};
+
+/// Whether an architecture multiplies whole blocks of a row by instructions of its own (arch/contract.hpp).
+template <class Operations, class Format, int Rows, int Vectors>
+inline constexpr bool has_blocks =
+    !std::is_same_v<Format, signed_quads> &&
+    requires(typename block_sums_of<Operations, typename Format::activation>::type(&sums)[Rows][Vectors],
+             const typename Format::activation* const (&rows)[Rows], const typename Format::weight* panel) {
+    Operations::multiply_block(sums, rows, std::ptrdiff_t{}, panel);
+};
+
+/// Rows that the registers have room for, where an architecture says that they are fewer than those of a tile.
+template <class Operations, class Format, int Vectors> constexpr int rows_at_once(int rows) {
+    if constexpr (std::is_same_v<Format, signed_quads> && requires { Operations::most_flipped_rows; })
+        return std::min(rows, Operations::most_flipped_rows);
+    else if constexpr (requires { Operations::template most_rows<typename Format::activation>(Vectors); })
+        return std::min(rows, Operations::template most_rows<typename Format::activation>(Vectors));
+    else return rows;
+}
+
+/// From the weights of a tile to those that it fetches while it multiplies, the next panel's at the end of one: as bytes,
+/// some hundred cycles.
+inline constexpr std::ptrdiff_t fetched_ahead = 4096;
+/// Whether tiles fetch, where they have so many products a step that it does not show. Between tiles, a burst of so many
+/// misses would be waited for.
+template <class Operations, class Format, int Rows, int Vectors> constexpr bool fetches_in_tiles() {
+    if constexpr (requires { Operations::fetches_in_tiles; })
+        return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8;
+    else return false;
+}
+
+/// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
+/// half of a panel's vectors is multiplied, the sums of the others are 0. More vectors are those of the next panel.
+template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
+[[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
+                                     const window_runs& runs, const typename Format::weight* panel,
+                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int most = rows_at_once<ops, Format, Vectors>(Rows);
+    if constexpr (Rows > most) {
+        constexpr int parts = (Rows + most - 1) / most, first = (Rows + parts - 1) / parts;
+        multiply_tile<Arch, Format, first, Vectors>(band, offsets, runs, panel, bias, sums);
+        multiply_tile<Arch, Format, Rows - first, Vectors>(band, offsets + first, runs, panel, bias,
+                                                           sums + first * ops::vectors * ops::lanes);
+        return;
+    }
+    constexpr int step = ops::lanes * Format::depth;
+    constexpr bool flipped = std::is_same_v<Format, signed_quads>;
+    // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products. A tile of
+    // fewer rows has registers for them.
+    constexpr bool narrow = Vectors < ops::vectors;
+    constexpr bool load_once = Format::depth == 4 && (narrow || (!flipped && Rows < ops::tile_rows));
+    const auto load_weights = [](const typename Format::weight* from) __attribute__((always_inline)) {
+        if constexpr (load_once) return ops::template load<typename ops::int8>(from);
+        else return Format::template load<ops>(from);
+    };
+    using weights = decltype(load_weights(panel));
+
+    // Sets of sums: one row or two would wait for their additions otherwise.
+    constexpr int sets =
+        Rows <= 2 ? std::clamp(ops::sums_in_flight / (Rows * std::min(Vectors, ops::vectors)), 1, 4) : 1;
+    constexpr int steps = std::max(sets, 2);
+    // Where steps are all there is, rows are those of a run's end, and k counts up to zero: an instruction less, and a
+    // register, of which twelve rows leave none.
+    constexpr bool from_end = !has_blocks<ops, Format, Rows, Vectors>;
+    const typename Format::activation* rows[Rows];
+    std::ptrdiff_t moved = from_end ? runs.length : 0;
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) rows[row] = band + moved + offsets[row];
+    using block_sums = typename block_sums_of<ops, typename Format::activation>::type;
+    constexpr bool own_sums = has_blocks<ops, Format, Rows, Vectors> && !std::is_same_v<block_sums, int32>;
+    std::conditional_t<own_sums, block_sums, int32> tile[sets][Rows][Vectors];
+    const auto load_bias = [&](int32(&sums_of_set)[Rows][Vectors]) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+        for (int i = 0; i != Rows * Vectors; ++i) {
+            int32& sum = sums_of_set[i / Vectors][i % Vectors];
+            sum = ops::template load<int32>(bias + i % Vectors * ops::lanes);
+            if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.flipped_sums]);
+        }
+    };
+    unroll<sets>([&](auto set) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+        for (int i = 0; i != Rows * Vectors; ++i) {
+            if constexpr (own_sums) ops::clear(tile[set][i / Vectors][i % Vectors]);
+            else if constexpr (set != 0) tile[set][i / Vectors][i % Vectors] = int32{};
+        }
+    });
+    if constexpr (!own_sums) load_bias(tile[0]);
+    const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
+        if constexpr (own_sums) {
+            ops::multiply_step(tile[set], rows, k, panel);
+        } else {
+            weights w[Vectors];
+            if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
+                constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
+#pragma GCC unroll 64
+                for (int i = 0; i != (bytes + line - 1) / line; ++i)
+                    __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
+            }
+            // What is unrolled late beside blocks costs g++ a register of theirs.
+            unroll<Vectors, from_end>([&](auto v) __attribute__((always_inline)) {
+                w[v] = load_weights(panel + v / ops::vectors * runs.panel_pitch + v % ops::vectors * step);
+            });
+            [[maybe_unused]] const std::ptrdiff_t flips = k + runs.flips;
+            unroll<Rows, from_end>([&](auto row) __attribute__((always_inline)) {
+                const auto a = ops::broadcast(rows[row] + k);
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
+                    if constexpr (flipped)
+                        Format::template dot<ops>(tile[set][row][v], a, ops::broadcast(rows[row] + flips), w[v]);
+                    else Format::template dot<ops>(tile[set][row][v], a, w[v]);
+                });
+                if constexpr (Vectors == 1) ops::keep(tile[set][row][0]);
+                else if constexpr (Rows > 2) ops::fence(tile[set][row]);
+            });
+        }
+        panel += ops::vectors * step;
+    };
+    constexpr std::integral_constant<int, 0> first;
+    constexpr std::integral_constant<int, sets - 1> last;
+    for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
+        std::ptrdiff_t begin = kernel_row * runs.row_advance;
+        for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
+            const std::ptrdiff_t end = from_end ? 0 : begin + runs.length;
+            std::ptrdiff_t k = end - runs.length;
+            if (const std::ptrdiff_t more = begin + runs.length - moved; from_end && more != 0) {
+#pragma GCC unroll 64
+                for (int row = 0; row != Rows; ++row) rows[row] += more;
+                moved += more;
+            }
+            if constexpr (has_blocks<ops, Format, Rows, Vectors>) {
+                constexpr std::ptrdiff_t length = ops::template block_length<typename Format::activation>;
+                const auto multiply_block = [&](auto set) __attribute__((always_inline)) {
+                    ops::multiply_block(tile[set], rows, k, panel);
+                    k += length;
+                    panel += length * (ops::vectors * ops::lanes);
+                };
+                const std::ptrdiff_t last_block = end - length, last_two = last_block - length;
+                while (sets > 1 && k <= last_two) {  // NOLINT(bugprone-infinite-loop): multiply_block moves k
+                    multiply_block(first);
+                    multiply_block(last);
+                }
+                while (k <= last_block) multiply_block(first);  // NOLINT(bugprone-infinite-loop): the same
+                if constexpr (has_octets<Arch> && std::is_same_v<Format, byte_quads>) {
+                    if (end - k >= 8) {
+                        ops::multiply_octet(tile[0], rows, k, panel);
+                        k += 8;
+                        panel += 8 * ops::vectors * ops::lanes;
+                    }
+                }
+            }
+            if constexpr (Rows <= 2 &&
+                          !has_blocks<ops, Format, Rows, Vectors>) {  // too little work a step to hide the loop
+#pragma GCC unroll 2
+                for (; k + steps * Format::depth <= end; k += steps * Format::depth) {
+                    unroll<steps>([&](auto i) __attribute__((always_inline)) {
+                        multiply(k + i * Format::depth, std::integral_constant<int, i % sets>{});
+                    });
+                }
+            }
+            for (; k < end; k += Format::depth) multiply(k, first);
+            if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
+        }
+    }
+    int32 total[Rows][Vectors];
+    if constexpr (own_sums) {
+        load_bias(total);
+#pragma GCC unroll 64
+        for (int set = 0; set != sets; ++set) ops::add_blocks(total, tile[set]);
+    }
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) {
+#pragma GCC unroll 64
+        for (int v = 0; v != Vectors; ++v) {
+            if constexpr (!own_sums) {
+                total[row][v] = tile[0][row][v];
+#pragma GCC unroll 64
+                for (int set = 1; set != sets; ++set) ops::add(total[row][v], tile[set][row][v]);
+            }
+            ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
+        }
+#pragma GCC unroll 64
+        for (int v = Vectors; narrow && v != ops::vectors; ++v)
+            ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
+    }
+}
+
+/// The same with int16 sums of a window in registers and int32 sums in memory, there being too few registers for both.
+template <class Arch, int Rows>
+[[gnu::noinline]] void multiply_tile_windowed(const std::uint8_t* band, const std::int32_t* offsets,
+                                              const window_runs& runs, const std::int8_t* panel,
+                                              const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int step = ops::lanes * 4;
+
+    const std::uint8_t* rows[Rows];
+#pragma GCC unroll 64
+    for (int row = 0; row != Rows; ++row) {
+        rows[row] = band + offsets[row];
+#pragma GCC unroll 64
+        for (int v = 0; v != ops::vectors; ++v)
+            ops::store(sums + (row * ops::vectors + v) * ops::lanes, ops::template load<int32>(bias + v * ops::lanes));
+    }
+    const std::ptrdiff_t window = std::ptrdiff_t{4} * runs.window;
+    for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
+        std::ptrdiff_t begin = kernel_row * runs.row_advance;
+        for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
+            const std::ptrdiff_t end = begin + runs.length;
+            std::ptrdiff_t k = begin;
+            while (k < end) {
+                typename ops::int16 tile[Rows][ops::vectors];
+                const std::ptrdiff_t stop = k + window < end ? k + window : end;
+                const auto multiply = [&](std::ptrdiff_t at, auto first) __attribute__((always_inline)) {
+                    typename ops::int8 w[ops::vectors];
+#pragma GCC unroll 64
+                    for (int v = 0; v != ops::vectors; ++v)
+                        w[v] = ops::template load<typename ops::int8>(panel + v * step);
+#pragma GCC unroll 64
+                    for (int row = 0; row != Rows; ++row) {
+                        const auto a = ops::broadcast(rows[row] + at);
+                        unroll<ops::vectors>([&](auto v) __attribute__((always_inline)) {
+                            if constexpr (first) tile[row][v] = ops::pair_sums(a, w[v]);
+                            else ops::add_pair_sums(tile[row][v], a, w[v]);
+                        });
+                        if constexpr (Rows > 2) ops::fence(tile[row]);
+                    }
+                    panel += ops::vectors * step;
+                };
+                multiply(k, std::true_type{});
+                for (k += 4; k < stop; k += 4) multiply(k, std::false_type{});
+                ops::memory_fence();
+#pragma GCC unroll 64
+                for (int row = 0; row != Rows; ++row) {
+#pragma GCC unroll 64
+                    for (int v = 0; v != ops::vectors; ++v) {
+                        std::int32_t* place = sums + (row * ops::vectors + v) * ops::lanes;
+                        int32 sum = ops::template load<int32>(place);
+                        ops::add_widened(sum, tile[row][v]);
+                        ops::store(place, sum);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// multiply_tile for 1, 2, ... tile_rows rows.
+template <class Arch, class Format>
+inline constexpr auto tile_kernels = []<int... Row>(std::integer_sequence<int, Row...>) {
+    if constexpr (std::is_same_v<Format, windowed_quads>) return std::array{&multiply_tile_windowed<Arch, Row + 1>...};
+    else return std::array{&multiply_tile<Arch, Format, Row + 1>...};
+}
+(std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
+
+/// Rows of the next tile: full ones, and the rest in two of nearly equal height, because a tile of one row is slow.
+template <class Arch> constexpr int next_tile_rows(int rows_left) {
+    constexpr int most = operations<Arch>::tile_rows;
+    return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
+}
+
+/// Whether a panel with channels in the first half of its vectors alone is multiplied with those, twice as many rows a tile.
+template <class Arch, class Format>
+inline constexpr bool has_narrow_tiles =
+    operations<Arch>::has_batches&& operations<Arch>::vectors % 2 == 0 && !std::is_same_v<Format, windowed_quads>;
+
+/// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
+template <class Arch, class Format, class Out, class Epilogue>
+void multiply_panel(const typename Format::activation* band, const std::int32_t* offsets, int rows,
+                    const window_runs& runs, const typename Format::weight* panel, const std::int32_t* bias,
+                    int first_channel, int channels, const Epilogue& epilogue, Out* y,
+                    std::ptrdiff_t y_pitch) noexcept {
+    constexpr int tiles = 4;  // that are finished together: a call of the epilogue has its own cost
+    alignas(64) std::int32_t sums[tiles * operations<Arch>::tile_rows * panel_width<Arch>];
+    constexpr bool in_tiles =
+        !std::is_same_v<Format, windowed_quads> &&
+        fetches_in_tiles<operations<Arch>, Format, operations<Arch>::tile_rows, operations<Arch>::vectors>();
+    const std::ptrdiff_t ahead_bytes = in_tiles ? 0 : runs.ahead_bytes;
+    const std::ptrdiff_t ahead_step = ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
+    std::ptrdiff_t ahead = 0, ahead_end = 0;
+    for (int row = 0; row != rows;) {
+        const int first = row;
+        for (int tile = 0; tile != tiles && row != rows; ++tile) {
+            std::int32_t* to = sums + (row - first) * panel_width<Arch>;
+            if constexpr (has_narrow_tiles<Arch, Format>) {
+                constexpr int twice = 2 * operations<Arch>::tile_rows;
+                if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
+                    multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
+                                                                                      bias, to);
+                    row += twice;
+                    ++tile;
+                    continue;
+                }
+            }
+            ahead_end = std::min(ahead_end + ahead_step, ahead_bytes);
+            for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
+            const int count = next_tile_rows<Arch>(rows - row);
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
+            row += count;
+        }
+        finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
+    }
+}
+
+/// One row times two panels, `channels` counting those of both. They share what is loaded of the row, which would be as much
+/// as the weights of one.
+template <class Arch, class Out, class Epilogue>
+void multiply_two_panels(const std::uint8_t* band, const std::int32_t* offsets, const window_runs& runs,
+                         const std::int8_t* panels, const std::int32_t* bias, int first_channel, int channels,
+                         const Epilogue& epilogue, Out* y) noexcept {
+    constexpr int width = panel_width<Arch>;
+    alignas(64) std::int32_t sums[2 * width];
+    multiply_tile<Arch, signed_quads, 1, 2 * operations<Arch>::vectors>(band, offsets, runs, panels, bias, sums);
+    finish_rows<Arch>(epilogue, sums, 1, first_channel, width, y, 0);
+    finish_rows<Arch>(epilogue, sums + width, 1, first_channel + width, channels - width, y + width, 0);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,52 @@
+// Tags of Arm's instruction sets that xsimd has none for: without them one type would mean two things.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <xsimd/xsimd.hpp>
+
+#include <zeropoint/kernel/machine/refined_architecture.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// 64-bit NEON with dot products of signed bytes (sdot), from Armv8.4 on.
+struct neon64_dotprod : xsimd::neon64 {
+    static constexpr const char* name() noexcept { return "dotprod+arm64+neon"; }
+};
+
+/// SVE vectors of so many bits with products of matrices of bytes (usmmla).
+template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
+    static constexpr const char* name() noexcept {
+        return Bits == 128   ? "i8mm+arm64+sve128"
+               : Bits == 256 ? "i8mm+arm64+sve256"
+               : Bits == 512 ? "i8mm+arm64+sve512"
+                             : "i8mm+arm64+sve";
+    }
+};
+
+#if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
+template <> struct refined_architecture<xsimd::neon64> { using type = neon64_dotprod; };
+#endif
+#if XSIMD_WITH_SVE && defined(__ARM_FEATURE_SVE_MATMUL_INT8)
+template <> struct refined_architecture<xsimd::sve> { using type = sve_i8mm<XSIMD_SVE_BITS>; };
+#endif
+
+}  // namespace v0
+}  // namespace zp
+
+/// Their batches are those of the architectures that they derive from.
+namespace xsimd::types {
+#if XSIMD_WITH_NEON64
+XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::neon64_dotprod, neon64);
+template <class T>
+struct get_bool_simd_register<T, ::zp::neon64_dotprod> : detail::neon_bool_simd_register<T, ::zp::neon64_dotprod> {};
+#endif
+#if XSIMD_WITH_SVE
+XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::sve_i8mm<XSIMD_SVE_BITS>, sve);
+template <class T> struct get_bool_simd_register<T, ::zp::sve_i8mm<XSIMD_SVE_BITS>> {
+    using type = detail::sve_bool_simd_register;
+};
+#endif
+}  // namespace xsimd::types

@@ -1,0 +1,197 @@
+// Rows of a quantized table by index, and sums of them: embedding and embedding_bag.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/uncontracted.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+// Indices are not checked here: every one lies in [0, rows of the table), and offsets of bags rise from 0 to at most the
+// number of indices. Whoever calls has seen to that.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// What the codes of a row mean: value = float((code - zero_point) * scale) + offset, each operation rounded to float.
+/// Rows of PyTorch's packed tables have an offset, their lowest value; others a zero point, which makes zero exact.
+struct embedding_row {
+    float scale = 1;
+    std::int32_t zero_point = 0;
+    float offset = 0;
+
+    float value(std::int32_t code) const noexcept {
+        return rounded(static_cast<float>(code - zero_point) * scale) + offset;
+    }
+};
+
+/// A table of `Bits`-bit codes and what they mean. Of 4-bit codes, which are unsigned, two share a byte, the first in the
+/// low bits; a row of odd length ends with half a byte.
+template <class Code, int Bits = 8> struct embedding_table {
+    static_assert(
+        code8<Code> && (Bits == 8 || (Bits == 4 && std::is_same_v<Code, std::uint8_t>)),
+        "embedding_table<Code, Bits>: Code must be std::uint8_t or std::int8_t, Bits 8, or 4 of std::uint8_t");
+    const Code* codes = nullptr;
+    const embedding_row* rows = nullptr;
+    int columns = 1;
+
+    static constexpr std::size_t row_bytes(int columns) { return (static_cast<std::size_t>(columns) * Bits + 7) / 8; }
+    const Code* row(std::ptrdiff_t index) const noexcept {
+        return codes + index * static_cast<std::ptrdiff_t>(row_bytes(columns));
+    }
+};
+
+enum class embedding_bag_mode : std::uint8_t { sum, mean };
+
+/// y[i] = f(value of codes[i], y[i]) for 8-bit codes, f being called with floats or vectors of them.
+template <class Arch, class Code, class F>
+[[gnu::always_inline]] inline void map_row_codes(const Code* codes, std::size_t count, const embedding_row& row,
+                                                 float* y, F&& f) noexcept {
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        const xsimd::batch<std::int32_t, Arch> zero_point(row.zero_point);
+        const floats scale(row.scale), offset(row.offset);
+        for (; i + 4 * floats::size <= count; i += 4 * floats::size) {
+            const auto quad = load_consecutive<Arch>(codes + i);
+            unroll<4>([&](auto part) __attribute__((always_inline)) {
+                float* to = y + i + part * floats::size;
+                const floats value = rounded(xsimd::to_float(quad[part] - zero_point) * scale) + offset;
+                f(value, floats::load_unaligned(to)).store_unaligned(to);
+            });
+        }
+    }
+    for (; i != count; ++i) y[i] = f(row.value(codes[i]), y[i]);
+}
+
+/// The same for a row of a table.
+template <class Arch, class Code, int Bits, class F>
+[[gnu::always_inline]] inline void map_row(const embedding_table<Code, Bits>& table, std::ptrdiff_t index, float* y,
+                                           F&& f) noexcept {
+    const auto columns = static_cast<std::size_t>(table.columns);
+    const Code* codes = table.row(index);
+    if constexpr (Bits == 8) {
+        map_row_codes<Arch>(codes, columns, table.rows[index], y, f);
+    } else {
+        constexpr std::size_t block = 128;
+        Code unpacked[block];
+        for (std::size_t first = 0; first < columns; first += block, codes += block / 2) {
+            const std::size_t count = std::min(block, columns - first);
+            for (std::size_t i = 0; i < count; i += 2) {
+                const unsigned pair = codes[i / 2];
+                unpacked[i] = static_cast<Code>(pair & 15);
+                unpacked[i + 1] = static_cast<Code>(pair >> 4);
+            }
+            map_row_codes<Arch>(unpacked, count, table.rows[index], y + first, f);
+        }
+    }
+}
+
+/// A table of floats.
+struct float_table {
+    const float* values = nullptr;
+    int columns = 1;
+};
+template <class Arch, class F>
+[[gnu::always_inline]] inline void map_row(const float_table& table, std::ptrdiff_t index, float* y, F&& f) noexcept {
+    const float* row = table.values + index * table.columns;
+    for (int c = 0; c != table.columns; ++c) y[c] = f(row[c], y[c]);
+}
+
+/// y[i][columns] = the values of row indices[i].
+template <class Arch, class Code, int Bits, class Index>
+void embedding(const embedding_table<Code, Bits>& table, const Index* indices, std::size_t count, float* y) noexcept {
+    for (std::size_t i = 0; i != count; ++i, y += table.columns)
+        map_row<Arch>(
+            table, static_cast<std::ptrdiff_t>(indices[i]), y,
+            [](const auto& value, const auto&) __attribute__((always_inline)) { return value; });
+}
+
+/// Copies row indices[i] of codes[rows][columns] to y[i]: a table of floats, or of codes whose rows share the grid of the
+/// output.
+template <class Code, class Index>
+void embedding_codes(const Code* codes, int columns, const Index* indices, std::size_t count, Code* y) noexcept {
+    for (std::size_t i = 0; i != count; ++i, y += columns)
+        std::memcpy(y, codes + static_cast<std::ptrdiff_t>(indices[i]) * columns,
+                    static_cast<std::size_t>(columns) * sizeof(Code));
+}
+
+/// The indices of bag `bag`: [begin, end).
+struct bag_span {
+    std::size_t begin, end;
+
+    template <class Index>
+    bag_span(const Index* offsets, std::size_t bags, std::size_t bag, std::size_t indices) noexcept
+        : begin(static_cast<std::size_t>(offsets[bag])),
+          end(bag + 1 == bags ? indices : static_cast<std::size_t>(offsets[bag + 1])) {}
+};
+
+/// y[b][columns] = the sum, from 0 and in order, of the values of rows indices[i], i in [offsets[b], offsets[b + 1]), the
+/// last bag reaching to `count`. Each value is multiplied by weights[i] before, where weights are not null. A mean is the
+/// sum divided by the number of rows; without rows it is 0. Rows `padding_index` are left out, -1: none. Each operation is
+/// rounded to float. Table is an embedding_table or a float_table.
+template <class Arch, class Table, class Index>
+void embedding_bag(const Table& table, const Index* indices, std::size_t count, const Index* offsets, std::size_t bags,
+                   const float* weights, embedding_bag_mode mode, std::ptrdiff_t padding_index, float* y) noexcept {
+    for (std::size_t bag = 0; bag != bags; ++bag, y += table.columns) {
+        const bag_span span(offsets, bags, bag, count);
+        std::fill_n(y, table.columns, 0.0f);
+        std::size_t rows = 0;
+        for (std::size_t i = span.begin; i != span.end; ++i) {
+            const auto index = static_cast<std::ptrdiff_t>(indices[i]);
+            if (index == padding_index) continue;
+            ++rows;
+            if (weights == nullptr) {
+                map_row<Arch>(
+                    table, index, y,
+                    [](const auto& value, const auto& sum) __attribute__((always_inline)) { return sum + value; });
+            } else {
+                const float weight = weights[i];
+                map_row<Arch>(
+                    table, index, y, [=](const auto& value, const auto& sum) __attribute__((always_inline)) {
+                        return sum + rounded(value * std::decay_t<decltype(value)>(weight));
+                    });
+            }
+        }
+        if (mode == embedding_bag_mode::mean && rows > 1)
+            for (int c = 0; c != table.columns; ++c) y[c] /= static_cast<float>(rows);
+    }
+}
+
+/// The same for codes[rows][columns] of one grid, to codes of another: y = rne(clamp(float(sum of (code - zero_point)) * m,
+/// min - z, max - z)) + z, the sum exact and m = float(ratio), of a mean float(ratio / rows). `ratio` is the table's scale
+/// by the output's, in double. `sums` has room for `columns` numbers. At most 2^31 / 255 rows a bag.
+template <class Code, class Index, class Out>
+void embedding_bag_codes(const Code* codes, int columns, std::int32_t zero_point, const Index* indices,
+                         std::size_t count, const Index* offsets, std::size_t bags, embedding_bag_mode mode,
+                         std::ptrdiff_t padding_index, double ratio, const output_codes& output, std::int32_t* sums,
+                         Out* y) noexcept {
+    for (std::size_t bag = 0; bag != bags; ++bag, y += columns) {
+        const bag_span span(offsets, bags, bag, count);
+        std::fill_n(sums, columns, 0);
+        int rows = 0;
+        for (std::size_t i = span.begin; i != span.end; ++i) {
+            const auto index = static_cast<std::ptrdiff_t>(indices[i]);
+            if (index == padding_index) continue;
+            ++rows;
+            const Code* row = codes + index * columns;
+            for (int c = 0; c != columns; ++c) sums[c] += row[c] - zero_point;
+        }
+        const bool mean = mode == embedding_bag_mode::mean && rows > 1;
+        const auto multiplier = static_cast<float>(mean ? ratio / rows : ratio);
+        const nearest_even epilogue{&multiplier, output};
+        for (int c = 0; c != columns; ++c) y[c] = static_cast<Out>(epilogue(sums[c], 0));
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,321 @@
+// Max and average pooling of NHWC images, codes or floats, vectorized over channels.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
+#include <zeropoint/kernel/geometry/window_span.hpp>
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// One window in memory: its first value, its spans, and the distances between rows and columns, in values.
+template <class T> struct pool_window {
+    using value_type = T;
+    const T* first;
+    window_span rows, columns;
+    std::ptrdiff_t row_distance, column_distance;
+
+    constexpr int size() const { return rows.count * columns.count; }
+    /// Calls body(pointer to the first channel) for every position inside the input.
+    template <class Body> [[gnu::always_inline]] void for_each_position(Body&& body) const noexcept {
+        for (int r = 0; r != rows.count; ++r)
+            for (int c = 0; c != columns.count; ++c) body(first + r * row_distance + c * column_distance);
+    }
+};
+
+/// Calls pool(window, pointer to the output pixel) for all outputs; rows_of(index) and columns_of(index) give the
+/// spans.
+template <class T, class RowsOf, class ColumnsOf, class Pool>
+[[gnu::always_inline]] inline void for_each_window(const shape& in, const shape& out, const T* x, T* y,
+                                                   RowsOf&& rows_of, ColumnsOf&& columns_of, Pool&& pool) noexcept {
+    const std::ptrdiff_t pixel = in.channels, row = pixel * in.width;
+    for (int r = 0; r != out.height; ++r) {
+        const window_span rows = rows_of(r);
+        for (int c = 0; c != out.width; ++c, y += out.channels) {
+            const window_span columns = columns_of(c);
+            pool(pool_window<T>{x + rows.first * row + columns.first * pixel, rows, columns, rows.step * row,
+                                columns.step * pixel},
+                 y);
+        }
+    }
+}
+
+/// The value that loses against all others.
+template <class T>
+inline constexpr T lowest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                              : std::numeric_limits<T>::lowest();
+
+/// The larger of two vectors; in floats the second where one is NaN.
+template <class Batch> [[gnu::always_inline]] inline Batch larger(const Batch& a, const Batch& b) noexcept {
+    if constexpr (std::is_floating_point_v<typename Batch::value_type>) return xsimd::select(a > b, a, b);
+    else return xsimd::max(a, b);
+}
+
+/// max_pool2d for pixels that do not fill a vector: over whole rows of the input, as if every column began a window,
+/// and from the results those of the output are picked. Some output columns at a time, in tiles on the stack.
+template <class Arch, class T> class narrow_max_pool2d {
+    static constexpr int room = 1024;
+    using values = xsimd::batch<T, Arch>;
+    static constexpr int size = static_cast<int>(values::size);
+
+public:
+    static constexpr bool supports(const conv2d_geometry& g) {
+        return g.in.channels * static_cast<int>(sizeof(T)) < 16 && g.window_width() * g.in.channels <= room;
+    }
+
+    void operator()(const conv2d_geometry& g, const T* x, T* y) noexcept {
+        const int channels = g.in.channels;
+        const int most = std::min((room / channels - g.window_width()) / g.stride_width + 1, g.out.width);
+        for (int row = 0; row != g.out.height; ++row) {
+            const window_span rows =
+                span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+            for (int first = 0; first < g.out.width; first += most) {
+                const int count = std::min(most, g.out.width - first);
+                fold_rows(g, x, rows, first * g.stride_width - g.padding_left,
+                          (count - 1) * g.stride_width + g.window_width());
+                fold_columns(g, ((count - 1) * g.stride_width + 1) * channels);
+                for (int c = 0; c != count; ++c)
+                    std::memcpy(picked_ + c * channels, columns_ + c * g.stride_width * channels, 16);
+                std::memcpy(y, picked_, static_cast<std::size_t>(count * channels) * sizeof(T));
+                y += count * channels;
+            }
+        }
+    }
+
+private:
+    /// rows_: the largest of each column over the rows of a window; `first` and `count` are columns of the input, of
+    /// which some lie in the padding.
+    void fold_rows(const conv2d_geometry& g, const T* x, const window_span& rows, int first, int count) noexcept {
+        const int channels = g.in.channels;
+        const int begin = std::clamp(-first, 0, count), end = std::clamp(g.in.width - first, begin, count);
+        std::fill_n(rows_, begin * channels, lowest_value<T>);
+        std::fill(rows_ + end * channels, rows_ + count * channels, lowest_value<T>);
+        const std::ptrdiff_t pitch = std::ptrdiff_t{g.in.width} * channels;
+        const T* from = x + rows.first * pitch + std::ptrdiff_t{first + begin} * channels;
+        T* to = rows_ + begin * channels;
+        const int length = (end - begin) * channels;
+        if (length >= size) {
+            for_each_overlapping(static_cast<std::size_t>(length), values::size, [&](std::size_t i) {
+                values best(lowest_value<T>);
+                for (int r = 0; r != rows.count; ++r)
+                    best = larger(values::load_unaligned(from + r * rows.step * pitch + i), best);
+                best.store_unaligned(to + i);
+            });
+        } else {
+            for (int i = 0; i != length; ++i) {
+                to[i] = lowest_value<T>;
+                for (int r = 0; r != rows.count; ++r) to[i] = std::max(to[i], from[r * rows.step * pitch + i]);
+            }
+        }
+    }
+    /// columns_: the largest of each window of rows_; `length` values, and a few more without meaning.
+    void fold_columns(const conv2d_geometry& g, int length) noexcept {
+        const int step = g.dilation_width * g.in.channels;
+        for (int i = 0; i < length; i += size) {
+            values best = values::load_unaligned(rows_ + i);
+            for (int k = 1; k < g.kernel_width; ++k) best = larger(values::load_unaligned(rows_ + i + k * step), best);
+            best.store_unaligned(columns_ + i);
+        }
+    }
+
+    // The slack is for vectors that reach beyond the last value.
+    T rows_[room + size], columns_[room + size], picked_[room + size];
+};
+
+/// y = the largest value of each window over the input x. Kernel, stride, padding and dilation come from the geometry,
+/// the number of windows from its `out` (so ceil_mode is a matter of `out`); padding never wins. x and y have equal
+/// channels.
+template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) noexcept {
+    if constexpr (has_vectors<Arch>) {
+        if (narrow_max_pool2d<Arch, T>::supports(g)) {
+            narrow_max_pool2d<Arch, T>()(g, x, y);
+            return;
+        }
+    }
+    const auto rows_of = [&](int r) {
+        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+    };
+    const auto columns_of = [&](int c) {
+        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
+    };
+    const auto channels = static_cast<std::size_t>(g.in.channels);
+    with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
+        for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
+            if constexpr (has_vectors<Fitting>) {
+                using values = xsimd::batch<T, Fitting>;
+                for_each_overlapping(channels, values::size, [&](std::size_t c) {
+                    values best(lowest_value<T>);
+                    window.for_each_position(
+                        [&](const T* from) { best = larger(values::load_unaligned(from + c), best); });
+                    best.store_unaligned(to + c);
+                });
+            } else {
+                for (std::size_t c = 0; c != channels; ++c) {
+                    T best = lowest_value<T>;
+                    window.for_each_position([&](const T* from) { best = from[c] > best ? from[c] : best; });
+                    to[c] = best;
+                }
+            }
+        });
+    });
+}
+
+/// Sums over a window of code - lowest code of T, for the channels of one vector, in the order of load_interleaved.
+template <class Arch, class Window>
+    requires code8<typename Window::value_type>
+[[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const Window& window,
+                                                                        std::size_t channel) noexcept {
+    using T = typename Window::value_type;
+    using bytes = xsimd::batch<std::uint8_t, Arch>;
+    using words = xsimd::batch<std::uint16_t, Arch>;
+    using ints = xsimd::batch<std::int32_t, Arch>;
+    constexpr int safe = 257;  // so many times 255 fit 16 bits
+    const words low_byte(255);
+    const ints low_half(0xffff);
+    batch_quad<std::int32_t, Arch> sums;  // of the least significant bytes of lanes first
+    sums = {ints(0), ints(0), ints(0), ints(0)};
+    words even(0), odd(0);
+    const auto flush = [&]() {
+        const ints evens = xsimd::bitwise_cast<std::int32_t>(even), odds = xsimd::bitwise_cast<std::int32_t>(odd);
+        sums[0] += evens & low_half;
+        sums[1] += odds & low_half;
+        sums[2] += (evens >> 16) & low_half;
+        sums[3] += (odds >> 16) & low_half;
+        even = odd = words(0);
+    };
+    int summed = 0;
+    window.for_each_position([&](const T* from) {
+        bytes codes = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + channel));
+        if constexpr (std::is_signed_v<T>) codes = codes ^ bytes(128);
+        const words pairs = xsimd::bitwise_cast<std::uint16_t>(codes);
+        even += pairs & low_byte;
+        odd += pairs >> 8;
+        if (++summed == safe) {
+            flush();
+            summed = 0;
+        }
+    });
+    flush();
+    return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
+}
+
+/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel; the zero
+/// point of 16-bit codes is 0. A Window is
+/// a pool_window, or one of several planes.
+///
+/// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
+/// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
+/// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
+/// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
+template <class Arch, class Window, std::integral T>
+[[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t zero_point,
+                                                  std::size_t channels, T* y) noexcept {
+    if constexpr (has_ieee_vectors<Arch> && code8<T>) {
+        if (divisor < 1 << 16) {
+            using ints = xsimd::batch<std::int32_t, Arch>;
+            const ints offset(window.size() * (zero_point - std::numeric_limits<T>::lowest())), zero_points(zero_point);
+            const xsimd::batch<float, Arch> divisors(static_cast<float>(divisor));
+            for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
+                auto codes = sum_window<Arch>(window, c);
+                unroll<4>([&](auto part) __attribute__((always_inline)) {
+                    codes[part] =
+                        round_to_nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;
+                });
+                store_interleaved<Arch>(y + c, codes);
+            });
+            return;
+        }
+    }
+    if constexpr (sizeof(T) == 2) {
+        if (window.size() < 1 << 16) {  // int32 holds the sums of words, many channels at a time
+            constexpr std::size_t block = 64;
+            for (std::size_t first = 0; first < channels; first += block) {
+                const std::size_t count = std::min(channels - first, block);
+                std::int32_t sums[block] = {};
+                window.for_each_position([&](const T* from) {
+                    for (std::size_t c = 0; c != count; ++c) sums[c] += from[first + c];
+                });
+                for (std::size_t c = 0; c != count; ++c)
+                    y[first + c] = static_cast<T>(divide_half_even(sums[c], divisor));
+            }
+            return;
+        }
+    }
+    for (std::size_t c = 0; c != channels; ++c) {
+        std::int64_t sum = 0;
+        window.for_each_position([&](const T* from) { sum += from[c] - zero_point; });
+        y[c] = static_cast<T>(divide_half_even(sum, divisor) + zero_point);
+    }
+}
+
+/// The same for floats, summed row by row; there is no zero point.
+template <class Arch, class Window>
+[[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t,
+                                                  std::size_t channels, float* y) noexcept {
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        for_each_overlapping(channels, floats::size, [&](std::size_t c) {
+            floats sum(0.0f);
+            window.for_each_position([&](const float* from) { sum += floats::load_unaligned(from + c); });
+            divide(sum, floats(static_cast<float>(divisor))).store_unaligned(y + c);
+        });
+    } else {
+        for (std::size_t c = 0; c != channels; ++c) {
+            float sum = 0;
+            window.for_each_position([&](const float* from) { sum += from[c]; });
+            y[c] = sum / static_cast<float>(divisor);
+        }
+    }
+}
+
+/// Average of each window, x and y on the same grid: for codes y = rne(sum of (x - zero_point) / n) + zero_point, exact
+/// in integers (reference/elementwise.hpp), for floats sum / n. n is the number of positions inside the input, or with
+/// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
+template <class Arch, class T>
+void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
+    const auto rows_of = [&](int r) {
+        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, 1, g.in.height);
+    };
+    const auto columns_of = [&](int c) {
+        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, 1, g.in.width);
+    };
+    const auto channels = static_cast<std::size_t>(g.in.channels);
+    with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
+        for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
+            const int n = count_include_pad ? window.rows.padded * window.columns.padded : window.size();
+            average_window<Fitting>(window, std::max(n, 1), zero_point, channels, to);
+        });
+    });
+}
+
+/// Average over a grid of out.height x out.width cells that cover the input, cells as in span_of_cell; 1 x 1 is global
+/// average pooling. x and y have the same channels and grid of values; the arithmetic is avg_pool2d's.
+template <class Arch, class T>
+void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_point, const T* x, T* y) noexcept {
+    const auto rows_of = [&](int r) { return span_of_cell(r, in.height, out.height); };
+    const auto columns_of = [&](int c) { return span_of_cell(c, in.width, out.width); };
+    const auto channels = static_cast<std::size_t>(in.channels);
+    with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
+        for_each_window(in, out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
+            average_window<Fitting>(window, window.size(), zero_point, channels, to);
+        });
+    });
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,54 @@
+// A number that is a float or a vector of floats: what functions are written over once, for vectors and for what is left.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+
+#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/uncontracted.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+template <class Number> [[gnu::always_inline]] inline Number divide_numbers(const Number& a, const Number& b) noexcept {
+    if constexpr (std::is_same_v<Number, float>) return a / b;
+    else return divide(a, b);
+}
+template <class Condition, class Number>
+[[gnu::always_inline]] inline Number choose_number(const Condition& condition, const Number& a,
+                                                   const Number& b) noexcept {
+    if constexpr (std::is_same_v<Number, float>) return condition ? a : b;
+    else return xsimd::select(condition, a, b);
+}
+
+/// coefficients[0] + coefficients[1] * x + ..., each product and each sum rounded.
+template <class Number, int Count>
+[[gnu::always_inline]] inline Number polynomial(const Number& x, const float (&coefficients)[Count]) noexcept {
+    Number sum(coefficients[Count - 1]);
+    for (int i = Count - 2; i >= 0; --i) sum = rounded(Number(sum * x)) + Number(coefficients[i]);
+    return sum;
+}
+
+/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float.
+template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_number(std::size_t count, Body&& body) {
+    std::size_t i = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
+    }
+    for (; i != count; ++i) body(i, float());
+}
+template <class Number> [[gnu::always_inline]] inline Number load_number(const float* from) noexcept {
+    if constexpr (std::is_same_v<Number, float>) return *from;
+    else return Number::load_unaligned(from);
+}
+template <class Number> [[gnu::always_inline]] inline void store_number(const Number& value, float* to) noexcept {
+    if constexpr (std::is_same_v<Number, float>) *to = value;
+    else value.store_unaligned(to);
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp

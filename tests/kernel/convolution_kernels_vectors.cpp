@@ -1,8 +1,0 @@
-// See convolution_kernels.hpp.
-#define ZEROPOINT_DEFINES_CONVOLUTION_KERNELS
-#include "convolution_kernels.hpp"
-
-ZEROPOINT_CONVOLUTION_KERNELS(, zp::default_architecture)
-#if XSIMD_WITH_AVX && !ZEROPOINT_TEST_ONE_ARCHITECTURE
-ZEROPOINT_CONVOLUTION_KERNELS(, xsimd::sse4_2)
-#endif

@@ -1,0 +1,94 @@
+// Softmax, layer normalization and activations of rows: near the formulas in double, the same bits on every architecture.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/kernel/float/reproducible_rows.hpp>
+
+#include "../../support/arrays.hpp"
+
+namespace {
+
+namespace kernel = zp::kernel;
+
+std::size_t length_of(arrays::generator& next) { return static_cast<std::size_t>(next.integer(1, 100)); }
+
+}  // namespace
+
+TEST_CASE("float_rows: softmax and layer_norm") {
+    arrays::generator next(6);
+    for (int problem = 0; problem != zp_test::fewer(500); ++problem) {
+        const std::size_t count = length_of(next);
+        const auto seed = static_cast<std::uint64_t>(problem);
+        const float size = next.real(0.01f, 30.0f);
+        const auto x = arrays::reals(count, seed, -size, size), weight = arrays::reals(count, seed + 1),
+                   bias = arrays::reals(count, seed + 2);
+        std::vector<double> softmax, norm;
+        double sum = 0, mean = 0, variance = 0, largest = -1e30;
+        for (const float value : x) largest = std::max(largest, double{value}), mean += double{value};
+        mean /= static_cast<double>(count);
+        for (const float value : x) {
+            sum += std::exp(double{value} - largest);
+            variance += (double{value} - mean) * (double{value} - mean) / static_cast<double>(count);
+        }
+        for (std::size_t i = 0; i != count; ++i) {
+            softmax.push_back(std::exp(double{x[i]} - largest) / sum);
+            norm.push_back((double{x[i]} - mean) / std::sqrt(variance + 1e-5) * double{weight[i]} + double{bias[i]});
+        }
+        CAPTURE(problem);
+        std::vector<float> first_softmax, first_norm;
+        arrays::for_each_architecture([&]<class Arch>() {
+            std::vector<float> y = x, z(count);
+            kernel::softmax_row<Arch>(y.data(), count);
+            kernel::layer_norm_row<Arch>(x.data(), count, weight.data(), bias.data(), 1e-5f, z.data());
+            for (std::size_t i = 0; i != count; ++i) {
+                CHECK(std::abs(double{y[i]} - softmax[i]) <= 4e-6 * softmax[i] + 1e-30);
+                CHECK(std::abs(double{z[i]} - norm[i]) <= 1e-5 * (1 + std::abs(norm[i])));
+            }
+            if (first_softmax.empty()) first_softmax = y, first_norm = z;
+            CHECK(y == first_softmax);
+            CHECK(z == first_norm);
+        });
+    }
+}
+
+TEST_CASE("float_rows: what is not finite becomes NaN") {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    arrays::for_each_architecture([&]<class Arch>() {
+        for (const float bad : {nan, zp::infinity}) {
+            auto x = arrays::reals(37, 3);
+            x[20] = bad;
+            auto y = x;
+            kernel::softmax_row<Arch>(x.data(), x.size());
+            for (const float value : x) CHECK(std::isnan(value));
+            const float largest = kernel::largest_of_row<Arch>(y.data(), y.size());
+            CHECK((largest == zp::infinity) == !std::isnan(bad));
+            CHECK(std::isnan(kernel::exponentials_row<Arch>(y.data(), y.size(), largest)));
+        }
+        std::vector<float> hidden = {-zp::infinity, 1.0f, 1.0f};
+        kernel::softmax_row<Arch>(hidden.data(), hidden.size());
+        CHECK(hidden == std::vector<float>{0.0f, 0.5f, 0.5f});
+    });
+}
+
+TEST_CASE("float_rows: a sum depends on no vector width") {
+    arrays::generator next(8);
+    for (int problem = 0; problem != zp_test::fewer(500); ++problem) {
+        const std::size_t count = length_of(next);
+        const auto x = arrays::reals(count, static_cast<std::uint64_t>(problem));
+        std::vector<float> partial(16);
+        for (std::size_t i = 0; i != count; ++i) partial[i % 16] += x[i];
+        for (std::size_t half = 8; half != 0; half /= 2)
+            for (std::size_t j = 0; j != half; ++j) partial[j] += partial[j + half];
+        arrays::for_each_architecture([&]<class Arch>() {
+            CHECK(kernel::ordered_sum<Arch>(count, [&](std::size_t i, auto number) {
+                      return kernel::load_number<decltype(number)>(x.data() + i);
+                  }) == partial[0]);
+        });
+    }
+}
