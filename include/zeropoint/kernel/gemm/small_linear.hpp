@@ -20,7 +20,7 @@
 #include <zeropoint/kernel/vector/unroll.hpp>
 
 // Implicit GEMM plans bands, lists windows and reads extents at run time, which costs more than a small product itself.
-// Here all extents are constants. Weights are packed as gemm/pack_panels.hpp packs them, so that this is another way to run
+// Here all extents are constants. Weights are packed as pack_panels.hpp packs them, so that this is another way to run
 // `implicit_gemm`, not another algorithm.
 //
 // One or two rows: the panels' sums stay in registers until they are codes. More rows: tile by tile as in gemm.hpp.
