@@ -69,7 +69,7 @@ void add_wide(const named_geometry& of, conv2d_algorithm algorithm) {
     const std::string name = std::string(of.name) + "/" + name_of(algorithm) + "/int16";
     const conv2d_geometry geometry = of.geometry;
     benchmark::RegisterBenchmark(
-        name.c_str(), [=](benchmark::State& state) { bench::measure_wide_convolution(state, geometry, algorithm); })
+        name.c_str(), [=](benchmark::State& state) { bench::measure_int16_convolution(state, geometry, algorithm); })
         ->UseManualTime()
         ->Unit(benchmark::kMicrosecond);
 }
@@ -79,7 +79,7 @@ void add_wide(const named_geometry& of, conv2d_algorithm algorithm) {
         for (const conv2d_algorithm algorithm : bench::all_algorithms())
             if (bench::supports(of.geometry, algorithm)) add(of, algorithm, bench::weights::gaussian);
         for (const conv2d_algorithm algorithm : {conv2d_algorithm::implicit_gemm, conv2d_algorithm::depthwise})
-            if (bench::supports_wide(of.geometry, algorithm)) add_wide(of, algorithm);
+            if (bench::supports_int16(of.geometry, algorithm)) add_wide(of, algorithm);
         add(of, conv2d_algorithm::automatic, bench::weights::uniform);
         add(of, conv2d_algorithm::automatic, bench::weights::laplace);
     }

@@ -74,12 +74,12 @@ void measure_convolution(benchmark::State& state, const kernel::conv2d_geometry&
     state.SetLabel(one.description());
 }
 
-bool supports_wide(const kernel::conv2d_geometry& geometry, kernel::conv2d_algorithm algorithm) {
-    return kernel::supports_wide(geometry, algorithm);
+bool supports_int16(const kernel::conv2d_geometry& geometry, kernel::conv2d_algorithm algorithm) {
+    return kernel::supports_int16(geometry, algorithm);
 }
 
-void measure_wide_convolution(benchmark::State& state, const kernel::conv2d_geometry& geometry,
-                              kernel::conv2d_algorithm algorithm) {
+void measure_int16_convolution(benchmark::State& state, const kernel::conv2d_geometry& geometry,
+                               kernel::conv2d_algorithm algorithm) {
     constexpr kernel::activation_codes codes{0, -32768, 32767};
     const auto channels = static_cast<std::size_t>(geometry.out.channels);
     const auto filters = make_weights(weights::gaussian, geometry.out.channels, geometry.depth());
@@ -87,7 +87,7 @@ void measure_wide_convolution(benchmark::State& state, const kernel::conv2d_geom
     // Sums of random codes become codes of random spread.
     const double deviation = 19000.0 * 36 * std::sqrt(static_cast<double>(geometry.depth()));
     const std::vector<std::int32_t> multipliers(channels, 1 << 30), shifts(channels, std::ilogb(8000 / deviation) + 1);
-    const kernel::wide_requantize<kernel::half_way::to_even> epilogue{
+    const kernel::requantize_int16<kernel::half_way::to_even> epilogue{
         multipliers.data(), shifts.data(), bias.data(), {0, -32768, 32767}};
     std::vector<std::int16_t> x(static_cast<std::size_t>(geometry.in.size())),
         y(static_cast<std::size_t>(geometry.out.size()));

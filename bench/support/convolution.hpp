@@ -48,9 +48,9 @@ void measure_convolution(benchmark::State& state, const zp::kernel::conv2d_geome
                          zp::kernel::conv2d_algorithm algorithm, weights distribution,
                          zp::kernel::activation_codes codes);
 /// The same over int16 codes, with weights as trained ones are spread.
-void measure_wide_convolution(benchmark::State& state, const zp::kernel::conv2d_geometry& geometry,
-                              zp::kernel::conv2d_algorithm algorithm);
+void measure_int16_convolution(benchmark::State& state, const zp::kernel::conv2d_geometry& geometry,
+                               zp::kernel::conv2d_algorithm algorithm);
 /// Whether conv2d can compute a geometry over int16 codes by an algorithm.
-bool supports_wide(const zp::kernel::conv2d_geometry& geometry, zp::kernel::conv2d_algorithm algorithm);
+bool supports_int16(const zp::kernel::conv2d_geometry& geometry, zp::kernel::conv2d_algorithm algorithm);
 
 }  // namespace bench

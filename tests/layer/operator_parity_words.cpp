@@ -42,15 +42,15 @@ std::vector<word> computed(const golden_file& file, const std::string& group, co
     for (int c = 0; c != g.out.channels; ++c) {
         const float scale = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(c)];
         const zp::fixed_point_multiplier m = scales.size() == 1
-                                                 ? policy::wide_multiplier(IsConnected, {1, x_scale * scale, y_scale})
-                                                 : policy::wide_multiplier(IsConnected, {x_scale, scale, y_scale});
+                                                 ? policy::int16_multiplier(IsConnected, {1, x_scale * scale, y_scale})
+                                                 : policy::int16_multiplier(IsConnected, {x_scale, scale, y_scale});
         multipliers.push_back(m.multiplier);
         shifts.push_back(m.shift);
     }
     zp::aligned_buffer packed(kernels::packed_bytes(g, false)), scratch(kernels::scratch_bytes(g) + 64);
     kernels::pack(g, zp::kernel::conv2d_weights<std::int8_t>{weights.data(), nullptr, nullptr, bias.data()}, words,
                   packed.data());
-    const zp::kernel::wide_requantize<policy::wide_halves(IsConnected)> epilogue{
+    const zp::kernel::requantize_int16<policy::int16_halves(IsConnected)> epilogue{
         multipliers.data(), shifts.data(), bias.data(), {0, -32768, 32767}};
     std::vector<word> y(static_cast<std::size_t>(g.out.size()));
     if constexpr (is_transposed)
@@ -111,24 +111,24 @@ TEST_CASE("operator_parity_words: sums, products and functions are exact, or wit
     const auto a = binary.values<word>("ADD/int16/a"), b = binary.values<word>("ADD/int16/b");
     std::vector<word> y(a.size());
     const auto scale = [&](const char* group, std::size_t i) { return binary.range(group, i).scale; };
-    zp::kernel::wide_add<arch>(a.data(), b.data(), a.size(),
-                               zp::kernel::make_wide_add_parameters(scale("ADD/int16", 0), scale("ADD/int16", 1),
-                                                                    scale("ADD/int16", 2), -32768, 32767),
-                               y.data());
+    zp::kernel::add_int16<arch>(a.data(), b.data(), a.size(),
+                                zp::kernel::make_add_int16_parameters(scale("ADD/int16", 0), scale("ADD/int16", 1),
+                                                                      scale("ADD/int16", 2), -32768, 32767),
+                                y.data());
     CHECK((y == binary.exact<word>("ADD/int16")));
     const auto u = binary.values<word>("MUL/int16/a"), v = binary.values<word>("MUL/int16/b");
     const zp::fixed_point_multiplier m = zp::quantize_multiplier_single_rounding(
         double{scale("MUL/int16", 0)} * double{scale("MUL/int16", 1)} / double{scale("MUL/int16", 2)});
     y.resize(u.size());
-    zp::kernel::wide_mul<arch>(u.data(), v.data(), u.size(), {m.multiplier, m.shift}, y.data());
+    zp::kernel::mul_int16<arch>(u.data(), v.data(), u.size(), {m.multiplier, m.shift}, y.data());
     CHECK((y == binary.exact<word>("MUL/int16")));
     CHECK(furthest(y, binary.values<word>("MUL/int16/codes")) <= 1);
-    std::vector<std::int32_t> nodes(zp::kernel::wide_table_nodes);
+    std::vector<std::int32_t> nodes(zp::kernel::table_int16_nodes);
     const auto check = [&](const std::string& group, auto function) {
         const auto x = file.values<word>(group + "/x");
         y.resize(x.size());
-        zp::kernel::make_wide_table(function, file.range(group, 0).scale, file.range(group, 1).scale, nodes.data());
-        zp::kernel::wide_table<arch>(x.data(), x.size(), nodes.data(), -32768, 32767, y.data());
+        zp::kernel::make_table_int16(function, file.range(group, 0).scale, file.range(group, 1).scale, nodes.data());
+        zp::kernel::table_int16<arch>(x.data(), x.size(), nodes.data(), -32768, 32767, y.data());
         CHECK(furthest(y, file.exact<word>(group)) <= 1);
         CHECK(furthest(y, file.values<word>(group + "/codes")) <= 2);
     };

@@ -37,18 +37,18 @@ TEST_CASE("quantize_bias: what does not fit is an error") {
                          zp::value_error);
 }
 
-TEST_CASE("quantize_wide_bias: as quantize_bias, up to 2^40") {
-    static_assert(zp::quantize_wide_bias(0.3125f, 0.5f, 0.25f) == 2, "ties to even");
-    CHECK(zp::quantize_wide_bias(-1, 0x1p-20f, 0x1p-20f) == -(std::int64_t{1} << 40));
+TEST_CASE("quantize_int64_bias: as quantize_bias, up to 2^40") {
+    static_assert(zp::quantize_int64_bias(0.3125f, 0.5f, 0.25f) == 2, "ties to even");
+    CHECK(zp::quantize_int64_bias(-1, 0x1p-20f, 0x1p-20f) == -(std::int64_t{1} << 40));
     CHECK_THROWS_WITH_AS(
-        zp::quantize_wide_bias(2, 0x1p-20f, 0x1p-20f),
-        "quantize_wide_bias: the bias 2 is 2199023255552 accumulator steps, expected at most 2^40: raise "
+        zp::quantize_int64_bias(2, 0x1p-20f, 0x1p-20f),
+        "quantize_int64_bias: the bias 2 is 2199023255552 accumulator steps, expected at most 2^40: raise "
         "the weight scale with fit_weight_scale_to_bias",
         zp::value_error);
-    const zp::bias_fit fit = zp::fit_weight_scale_to_bias(2, 0x1p-20f, 0x1p-20f, zp::wide_bias_limit);
+    const zp::bias_fit fit = zp::fit_weight_scale_to_bias(2, 0x1p-20f, 0x1p-20f, zp::int64_bias_limit);
     CHECK(fit.raised);
-    CHECK(zp::quantize_wide_bias(2, 0x1p-20f, fit.weight_scale) > std::int64_t{1} << 39);
-    CHECK_FALSE(zp::fit_weight_scale_to_bias(1, 0x1p-20f, 0x1p-20f, zp::wide_bias_limit).raised);
+    CHECK(zp::quantize_int64_bias(2, 0x1p-20f, fit.weight_scale) > std::int64_t{1} << 39);
+    CHECK_FALSE(zp::fit_weight_scale_to_bias(1, 0x1p-20f, 0x1p-20f, zp::int64_bias_limit).raised);
 }
 
 TEST_CASE("fit_weight_scale_to_bias: afterwards the bias takes at most half of int32, and nearly that") {

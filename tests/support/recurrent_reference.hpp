@@ -145,12 +145,12 @@ struct words {
     using h = std::int16_t;
     using wide = std::int32_t;
     using sum = std::int64_t;
-    using tables = zp::kernel::wide_gate_tables;
-    using arguments = zp::kernel::wide_gate_arguments;
+    using tables = zp::kernel::gate_tables_int16;
+    using arguments = zp::kernel::gate_arguments_int16;
     static constexpr int multiplier_bits = 22, argument_bits = 17, least_shift = 1, most_shift = 40;
     static constexpr double scale = 1.0 / 32768;
-    static constexpr auto lstm = &zp::kernel::wide_lstm_gates;
-    static constexpr auto gru = &zp::kernel::wide_gru_gates;
+    static constexpr auto lstm = &zp::kernel::lstm_gates_int16;
+    static constexpr auto gru = &zp::kernel::gru_gates_int16;
 };
 
 /// One step after another in integers. Weights have 8 bits, symmetric, a scale a row.

@@ -139,7 +139,7 @@ struct odd_config : zp::qconfig<zp::quantizer<odd_words, zp::per_tensor_symmetri
 };
 
 /// A network of 16-bit activations, integer by integer, and at least as near the floats as one of 8 bits.
-template <class Net> void compare_with_wide(int hidden) {
+template <class Net> void compare_with_int16(int hidden) {
     using words = zp::quantized<Net, zp::int16_qconfig>;
     const auto source = trained<Net>(hidden);
     parameters_of find(source);
@@ -272,8 +272,8 @@ TEST_CASE("recurrent rows: int8 equals the reference, and is near float") {
 }
 
 TEST_CASE("recurrent rows: 16 bits equal the reference, and are nearer to float") {
-    compare_with_wide<lstm_net>(40);
-    compare_with_wide<gru_net>(33);
+    compare_with_int16<lstm_net>(40);
+    compare_with_int16<gru_net>(33);
     const auto source = trained<gru_net>(33);
     const auto calibration = made_up::inputs<gru_net>(8, 3, -2, 2);
     const auto model = zp::convert(zp::calibrate(zp::prepare<odd_config>(source), calibration));

@@ -12,13 +12,13 @@ inline namespace v0 {
 constexpr int lut_size(const node_view& v) {
     if (v.n.fused.lut != nullptr) return 1 << v.n.fused.lut_bits;
     if (v.n.op->function == nullptr || !v.n.out.is_codes()) return 0;
-    const bool is_wide = v.x_type().storage == scalar_type::int16 || v.n.out.storage == scalar_type::int16;
-    return is_wide ? 0 : kernel::lookup_table_size;
+    const bool is_int16 = v.x_type().storage == scalar_type::int16 || v.n.out.storage == scalar_type::int16;
+    return is_int16 ? 0 : kernel::lookup_table_size;
 }
 /// Nodes of its table over codes of 16 bits: see kernel/epilogue/table_int16.hpp. Between two such ranges a multiplication is enough.
 constexpr int lut_node_count(const node_view& v) {
     const bool has_nodes = v.n.op->function != nullptr && !v.n.op->is_boundary && v.n.out.storage == scalar_type::int16;
-    return has_nodes ? kernel::wide_table_nodes : 0;
+    return has_nodes ? kernel::table_int16_nodes : 0;
 }
 
 }  // namespace v0

@@ -15,7 +15,7 @@ struct quantized_weights {
     std::vector<std::int32_t> zero_points;  // as many; empty where symmetric
     std::vector<std::int32_t> bias;         // one an output channel, in units of input scale * weight scale
     std::vector<std::int64_t>
-        wide_bias;                  // the same where activations have 16 bits, whatever the policy; `bias` is empty
+        int64_bias;                 // the same where activations have 16 bits, whatever the policy; `bias` is empty
     std::vector<float> float_bias;  // policy float_bias: in real units, instead of `bias`
     std::vector<float> offsets;     // of a table: one a row, added to scale * code
 };

@@ -248,8 +248,8 @@ private:
         const bias_type type = bias_type_of(v, has_float_bias_);
         if constexpr (Contents.int64_biases)
             if (type == bias_type::int64) {
-                weights.wide_bias = read<std::int64_t>(name, shape);
-                check_each(name, weights.wide_bias, "values within 2^40", [](std::int64_t value) {
+                weights.int64_bias = read<std::int64_t>(name, shape);
+                check_each(name, weights.int64_bias, "values within 2^40", [](std::int64_t value) {
                     return value >= -(std::int64_t{1} << 40) && value <= std::int64_t{1} << 40;
                 });
             }

@@ -95,7 +95,7 @@ private:
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {
         if constexpr (Contents.int64_biases)
-            if (!weights.wide_bias.empty()) return file_.add(name, shape, weights.wide_bias);
+            if (!weights.int64_bias.empty()) return file_.add(name, shape, weights.int64_bias);
         if constexpr (Contents.float_biases)
             if (!weights.float_bias.empty()) return file_.add(name, shape, weights.float_bias);
         if constexpr (Contents.int32_biases) file_.add(name, shape, weights.bias);

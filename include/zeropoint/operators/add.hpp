@@ -33,7 +33,7 @@ struct add {
     }
 
     static constexpr int prepared_bytes(const node_view& v) {
-        return static_cast<int>(v.y_type().storage == scalar_type::int16 ? sizeof(kernel::wide_add_parameters)
+        return static_cast<int>(v.y_type().storage == scalar_type::int16 ? sizeof(kernel::add_int16_parameters)
                                                                          : sizeof(kernel::add_parameters));
     }
     static refusal problem(const preparation& p) {
@@ -49,7 +49,7 @@ struct add {
         const kernel::output_codes codes = clamped_codes(p.at.n, y);
         const auto put = [&](const auto& made) { std::memcpy(p.prepared(), &made, sizeof made); };
         if (p.y_type().storage == scalar_type::int16)
-            put(kernel::make_wide_add_parameters(a.scale, b.scale, y.scale, codes.min, codes.max));
+            put(kernel::make_add_int16_parameters(a.scale, b.scale, y.scale, codes.min, codes.max));
         else
             put(kernel::make_add_parameters(a.scale, a.zero_point, b.scale, b.zero_point, y.scale, y.zero_point,
                                             codes.min, codes.max));
@@ -57,7 +57,7 @@ struct add {
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         const auto count = static_cast<std::size_t>(o.y_shape().size());
         if constexpr (sizeof(T) == 2)
-            kernel::wide_add<Arch>(o.x(0), o.x(1), count, *o.template prepared<kernel::wide_add_parameters>(), o.y());
+            kernel::add_int16<Arch>(o.x(0), o.x(1), count, *o.template prepared<kernel::add_int16_parameters>(), o.y());
         else kernel::add<Arch>(o.x(0), o.x(1), count, *o.template prepared<kernel::add_parameters>(), o.y());
     }
 };

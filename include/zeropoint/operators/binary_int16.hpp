@@ -31,23 +31,23 @@ struct mul_int16 {
     template <class Arch>
     static void run(const std::int16_t* a, const std::int16_t* b, std::size_t count, const mul_int16& made,
                     std::int16_t* y) noexcept {
-        kernel::wide_mul<Arch>(a, b, count, made.product, y);
+        kernel::mul_int16<Arch>(a, b, count, made.product, y);
     }
 };
 struct sub_int16 {
-    kernel::wide_add_parameters sum;
+    kernel::add_int16_parameters sum;
 
     static constexpr bool fits(double a, double b, double y) { return std::max(a, b) < 0x1p21 * y; }
     static sub_int16 prepare(const preparation& p, const kernel::output_codes& codes) {
-        sub_int16 made{kernel::make_wide_add_parameters(p.x_qparams(0).scale, p.x_qparams(1).scale, p.y_qparams().scale,
-                                                        codes.min, codes.max)};
+        sub_int16 made{kernel::make_add_int16_parameters(p.x_qparams(0).scale, p.x_qparams(1).scale,
+                                                         p.y_qparams().scale, codes.min, codes.max)};
         made.sum.b_multiplier = -made.sum.b_multiplier;
         return made;
     }
     template <class Arch>
     static void run(const std::int16_t* a, const std::int16_t* b, std::size_t count, const sub_int16& made,
                     std::int16_t* y) noexcept {
-        kernel::wide_add<Arch>(a, b, count, made.sum, y);
+        kernel::add_int16<Arch>(a, b, count, made.sum, y);
     }
 };
 /// Both operands on the output's grid, and the larger or smaller one of them.

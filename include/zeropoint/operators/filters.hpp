@@ -94,11 +94,11 @@ constexpr int groups_of_filters(const node_view& v) {
 constexpr bool supports(const node_view& v, conv2d_algorithm algorithm) {
     const bool int16 = v.x_type().storage == scalar_type::int16;
     if (v.n.op->filters == filter_kernels::conv_transpose2d)
-        return int16 ? kernel::supports_wide(transposed_window(v), algorithm)
+        return int16 ? kernel::supports_int16(transposed_window(v), algorithm)
                      : kernel::supports(transposed_window(v), algorithm);
     if (v.n.op->filters == filter_kernels::conv_transpose3d)
         return !int16 && kernel::supports(transposed_volume_window(v), algorithm);
-    return int16 ? kernel::supports_wide(window_of_output(v), algorithm)
+    return int16 ? kernel::supports_int16(window_of_output(v), algorithm)
                  : kernel::supports(window_of_output(v), algorithm);
 }
 /// Bytes of scratch of a node computed by an algorithm, a multiple of 64.

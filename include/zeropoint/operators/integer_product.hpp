@@ -57,8 +57,8 @@ private:
             copy<OtherArch>(sums, rows, count, y, pitch);
         }
         template <class OtherArch>
-        void finish_wide_tile(const std::int64_t* sums, int rows, int, int count, std::int64_t* y,
-                              std::ptrdiff_t pitch) const noexcept {
+        void finish_int64_tile(const std::int64_t* sums, int rows, int, int count, std::int64_t* y,
+                               std::ptrdiff_t pitch) const noexcept {
             copy<OtherArch>(sums, rows, count, y, pitch);
         }
     };
@@ -73,9 +73,9 @@ struct gate_units {
 };
 /// Of kernel/recurrent/integer_gates.hpp and kernel/recurrent/gates_int16.hpp.
 inline constexpr gate_units byte_gates{30, 8, 15, 45, kernel::integer_state_scale, 64},
-    wide_gates{22, 17, 1, 40, kernel::wide_state_scale, 16};
+    gates_int16{22, 17, 1, 40, kernel::state_scale_int16, 16};
 
-/// The numbers of kernel::gate_arguments, or kernel::wide_gate_arguments, for every sum of a recurrent cell.
+/// The numbers of kernel::gate_arguments, or kernel::gate_arguments_int16, for every sum of a recurrent cell.
 struct gate_factors {
     std::vector<std::int32_t> x_multiplier, h_multiplier;
     std::vector<std::int64_t> x_bias, h_bias;

@@ -34,23 +34,24 @@ struct byte_recurrent_codes {
         "scales of inputs times scales of weights must be below 64: calibrate on real data";
 };
 /// And over those of 16.
-struct wide_recurrent_codes {
+struct int16_recurrent_codes {
     using h = std::int16_t;
     using wide = std::int32_t;
     using sum = std::int64_t;
-    using tables = kernel::wide_gate_tables;
-    using arguments = kernel::wide_gate_arguments;
-    static constexpr gate_units units = wide_gates;
+    using tables = kernel::gate_tables_int16;
+    using arguments = kernel::gate_arguments_int16;
+    static constexpr gate_units units = gates_int16;
     static constexpr kernel::activation_codes of_state{0, -32768, 32767};
-    static constexpr auto lstm = &kernel::wide_lstm_gates;
-    static constexpr auto gru = &kernel::wide_gru_gates;
+    static constexpr auto lstm = &kernel::lstm_gates_int16;
+    static constexpr auto gru = &kernel::gru_gates_int16;
     static constexpr const char* refused =
         "scales of inputs times scales of weights must be below 16: calibrate on real data";
 };
 
 /// T is the storage type of codes.
 template <class T>
-using recurrent_codes = std::conditional_t<std::is_same_v<T, std::int16_t>, wide_recurrent_codes, byte_recurrent_codes>;
+using recurrent_codes =
+    std::conditional_t<std::is_same_v<T, std::int16_t>, int16_recurrent_codes, byte_recurrent_codes>;
 
 /// What lies at the beginning of the block of a node over codes.
 template <class Codes> struct integer_recurrent_header {

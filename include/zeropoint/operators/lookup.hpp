@@ -32,7 +32,7 @@ template <class Arch, class In> struct lookup_form {
 };
 /// Codes of 16 bits to such codes.
 template <class Arch> struct lookup_form<Arch, std::int16_t> {
-    static constexpr int parameter_bytes(const node_view&) { return 4 * kernel::wide_table_nodes; }
+    static constexpr int parameter_bytes(const node_view&) { return 4 * kernel::table_int16_nodes; }
     static refusal pack(const preparation& p, const node_parameters& from) {
         std::memcpy(p.block, from.lut_nodes.data(), 4 * from.lut_nodes.size());
         return {};
@@ -40,12 +40,12 @@ template <class Arch> struct lookup_form<Arch, std::int16_t> {
     static node_parameters unpack(const preparation& p) {
         const auto* nodes = reinterpret_cast<const std::int32_t*>(p.block);
         node_parameters to;
-        to.lut_nodes.assign(nodes, nodes + kernel::wide_table_nodes);
+        to.lut_nodes.assign(nodes, nodes + kernel::table_int16_nodes);
         return to;
     }
     static void run(const node& n, const context& c) noexcept {
-        kernel::wide_table<Arch>(c.in<std::int16_t>(n), static_cast<std::size_t>(n.out.extents.size()),
-                                 c.block<std::int32_t>(n), n.out.quant_min, n.out.quant_max, c.out<std::int16_t>(n));
+        kernel::table_int16<Arch>(c.in<std::int16_t>(n), static_cast<std::size_t>(n.out.extents.size()),
+                                  c.block<std::int32_t>(n), n.out.quant_min, n.out.quant_max, c.out<std::int16_t>(n));
     }
 };
 

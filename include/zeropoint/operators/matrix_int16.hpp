@@ -22,7 +22,7 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
     using weight = storage_of<Key.weights>;
     using kernels = kernels_of<Key.family, Arch, Key.algorithm>;
     static constexpr kernel::activation_codes codes{0, -32768, 32767};
-    static constexpr kernel::half_way halves = Requantization::wide_halves(Key.is_connected);
+    static constexpr kernel::half_way halves = Requantization::int16_halves(Key.is_connected);
 
     /// Where the parts lie in the node's block, in bytes: packed weights, then these.
     struct block {
@@ -54,16 +54,16 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
         kernels::pack(p.at,
                       kernel::conv2d_weights<weight>{reinterpret_cast<const weight*>(weights.codes.data()),
                                                      n.weights.affine ? weights.zero_points.data() : nullptr, nullptr,
-                                                     weights.wide_bias.data()},
+                                                     weights.int64_bias.data()},
                       codes, p.block);
         const auto channels = static_cast<std::size_t>(n.weights.channels);
         std::memcpy(p.block + at.scales, weights.scales.data(), 4 * channels);
-        std::memcpy(p.block + at.bias, weights.wide_bias.data(), 8 * channels);
+        std::memcpy(p.block + at.bias, weights.int64_bias.data(), 8 * channels);
         if (n.weights.affine) std::memcpy(p.block + at.zero_points, weights.zero_points.data(), 4 * channels);
         auto* multipliers = reinterpret_cast<std::int32_t*>(p.block + at.multipliers);
         auto* shifts = reinterpret_cast<std::int32_t*>(p.block + at.shifts);
         for (std::size_t c = 0; c != channels; ++c) {
-            const fixed_point_multiplier m = Requantization::wide_multiplier(
+            const fixed_point_multiplier m = Requantization::int16_multiplier(
                 Key.is_connected, {p.x_qparams().scale, weights.scales[c], p.y_qparams().scale});
             multipliers[c] = m.multiplier;
             shifts[c] = m.shift;
@@ -81,7 +81,7 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
             std::memcpy(values.data(), p.block + offset, size * channels);
         };
         fill(weights.scales, at.scales, 4);
-        fill(weights.wide_bias, at.bias, 8);
+        fill(weights.int64_bias, at.bias, 8);
         if (n.weights.affine) fill(weights.zero_points, at.zero_points, 4);
         weights.codes.resize(static_cast<std::size_t>(n.weights.count));
         std::vector<std::int32_t> packed_bias(channels);
@@ -92,9 +92,9 @@ template <auto Key, class Arch, class Requantization> struct int16_filters {
 
     static void run(const node& n, const context& c) noexcept {
         const block at = block::of(n);
-        const kernel::wide_requantize<halves> finish{c.block<std::int32_t>(n, at.multipliers),
-                                                     c.block<std::int32_t>(n, at.shifts),
-                                                     c.block<std::int64_t>(n, at.bias), clamped_codes(n, c.range(n))};
+        const kernel::requantize_int16<halves> finish{c.block<std::int32_t>(n, at.multipliers),
+                                                      c.block<std::int32_t>(n, at.shifts),
+                                                      c.block<std::int64_t>(n, at.bias), clamped_codes(n, c.range(n))};
         kernels::run(c.view(n), c.in<std::int16_t>(n), codes, c.block<std::byte>(n), finish, c.out<out>(n),
                      c.scratch<std::byte>(n));
     }

@@ -43,12 +43,12 @@ double mean_error(std::span<const float> weights, const Storage* codes, const qp
 
 /// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel, x_scale the scale of
 /// the layer's input. Quantizer has `dtype`, `qscheme`, `rule` and `observer_type`. A channel whose bias would not fit gets
-/// a larger weight scale, and the layer a line in `raised`. `wide` for activations of 16 bits: biases are int64. With `means`,
+/// a larger weight scale, and the layer a line in `raised`. With `int16_activations` biases are int64. With `means`,
 /// what the quantized weights add to each channel's mean output is taken off its bias.
 template <class Quantizer, class Arch>
 quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale,
                                    bool keep_float_bias, std::string_view where, std::vector<std::string>& raised,
-                                   bool wide = false, const mean_inputs* means = nullptr) {
+                                   bool int16_activations = false, const mean_inputs* means = nullptr) {
     using dtype = typename Quantizer::dtype;
     using storage = typename dtype::storage;
     using scheme = typename Quantizer::qscheme;
@@ -61,8 +61,8 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
     quantized_weights result;
     result.codes.resize(weights.size());
     std::size_t raised_channels = 0;
-    const bool fixed_point = wide || !keep_float_bias;
-    const auto limit = wide ? wide_bias_limit : bias_limit;
+    const bool fixed_point = int16_activations || !keep_float_bias;
+    const auto limit = int16_activations ? int64_bias_limit : bias_limit;
     for (std::size_t c = 0; c != channels; ++c) {
         const std::span<const float> filter = weights.subspan(c * depth, depth);
         auto* codes = reinterpret_cast<storage*>(result.codes.data()) + c * depth;
@@ -83,7 +83,7 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
             if (fixed_point && fit_weight_scale_to_bias(own_bias, x_scale, scale, limit).raised) quantize_filter();
         }
         raised_channels += is_raised;
-        if (wide) result.wide_bias.push_back(quantize_wide_bias(own_bias, x_scale, ranges[c].scale));
+        if (int16_activations) result.int64_bias.push_back(quantize_int64_bias(own_bias, x_scale, ranges[c].scale));
         else if (keep_float_bias) result.float_bias.push_back(own_bias);
         else result.bias.push_back(quantize_bias(own_bias, x_scale, ranges[c].scale));
         result.scales.push_back(ranges[c].scale);

@@ -23,9 +23,9 @@ struct channel_scales {
 /// reproduce other systems cannot: there a sum has 8-bit operands.
 struct requantization_tag {
     static constexpr bool adds_residuals = false;
-    /// Sums over codes of 16 bits are rounded once, by kernel::wide_requantize. `is_connected`: of a fully connected layer.
-    static constexpr kernel::half_way wide_halves(bool) { return kernel::half_way::to_even; }
-    static constexpr fixed_point_multiplier wide_multiplier(bool, const channel_scales& s) {
+    /// Sums over codes of 16 bits are rounded once, by kernel::requantize_int16. `is_connected`: of a fully connected layer.
+    static constexpr kernel::half_way int16_halves(bool) { return kernel::half_way::to_even; }
+    static constexpr fixed_point_multiplier int16_multiplier(bool, const channel_scales& s) {
         return quantize_multiplier_single_rounding(double{s.input} * double{s.weight} / double{s.output});
     }
 };
@@ -65,12 +65,12 @@ struct float_bias : requantization_tag {
 
 /// What both fixed-point policies do with sums over codes of 16 bits: as LiteRT's kernels, whose convolutions multiply by 15
 /// bits of the ratio and round halves up, and whose fully connected layers by 31 bits and round them away from zero.
-struct fixed_point_words : requantization_tag {
-    static constexpr kernel::half_way wide_halves(bool is_connected) {
+struct fixed_point_int16 : requantization_tag {
+    static constexpr kernel::half_way int16_halves(bool is_connected) {
         return is_connected ? kernel::half_way::away_from_zero : kernel::half_way::up;
     }
-    static constexpr fixed_point_multiplier wide_multiplier(bool is_connected, const channel_scales& s) {
-        fixed_point_multiplier m = requantization_tag::wide_multiplier(is_connected, s);
+    static constexpr fixed_point_multiplier int16_multiplier(bool is_connected, const channel_scales& s) {
+        fixed_point_multiplier m = requantization_tag::int16_multiplier(is_connected, s);
         if (!is_connected)
             m.multiplier = m.multiplier < 0x7fff0000 ? (m.multiplier + 0x8000) / 0x10000 * 0x10000 : 0x7fff0000;
         return m;
@@ -78,7 +78,7 @@ struct fixed_point_words : requantization_tag {
 };
 
 /// No float at inference: TFLite's reference kernels with their two roundings.
-struct fixed_point_double_rounding : fixed_point_words {
+struct fixed_point_double_rounding : fixed_point_int16 {
     static constexpr const char* name = "fixed_point_double_rounding";
     using first_type = std::int32_t;
     using second_type = std::int32_t;
@@ -95,7 +95,7 @@ struct fixed_point_double_rounding : fixed_point_words {
 };
 
 /// TFLite built with TFLITE_SINGLE_ROUNDING, CMSIS-NN's CMSIS_NN_USE_SINGLE_ROUNDING.
-struct fixed_point_single_rounding : fixed_point_words {
+struct fixed_point_single_rounding : fixed_point_int16 {
     static constexpr const char* name = "fixed_point_single_rounding";
     using first_type = std::int32_t;
     using second_type = std::int32_t;

@@ -16,7 +16,7 @@ inline namespace v0 {
 /// The largest bias, in accumulator steps, that leaves the other half of int32 to the sum of products.
 inline constexpr double bias_limit = static_cast<double>(std::numeric_limits<std::int32_t>::max()) / 2;
 /// The same beside activations of 16 bits, whose biases are int64 and sums stay below 2^47.
-inline constexpr double wide_bias_limit = 1099511627776.0;
+inline constexpr double int64_bias_limit = 1099511627776.0;
 
 /// What one output channel's weight scale must be for its bias to fit.
 struct bias_fit {
@@ -52,11 +52,11 @@ constexpr std::int32_t quantize_bias(float bias, float x_scale, float weight_sca
     return static_cast<std::int32_t>(round_half_even(steps));
 }
 
-/// The same as int64, beside activations of 16 bits. At most wide_bias_limit: fit_weight_scale_to_bias first.
-constexpr std::int64_t quantize_wide_bias(float bias, float x_scale, float weight_scale) {
+/// The same as int64, beside activations of 16 bits. At most int64_bias_limit: fit_weight_scale_to_bias first.
+constexpr std::int64_t quantize_int64_bias(float bias, float x_scale, float weight_scale) {
     const double steps = static_cast<double>(bias) / (static_cast<double>(x_scale) * weight_scale);
-    if (!(steps >= -wide_bias_limit && steps <= wide_bias_limit))
-        raise<value_error>("quantize_wide_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
+    if (!(steps >= -int64_bias_limit && steps <= int64_bias_limit))
+        raise<value_error>("quantize_int64_bias: the bias " + number_text(bias) + " is " + number_text(steps) +
                            " accumulator steps, expected at most 2^40: raise the weight scale with "
                            "fit_weight_scale_to_bias");
     return round_half_even(steps);

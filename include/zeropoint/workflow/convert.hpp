@@ -182,8 +182,8 @@ private:
                       &y = range(n.out.qparams_id);
         if (lut_size(v) != 0) parameters.lut = make_lut(function, in, x, n.out, y, is_fused ? n.fused.lut_bits : 8);
         if (lut_node_count(v) != 0) {
-            parameters.lut_nodes.resize(kernel::wide_table_nodes);
-            kernel::make_wide_table(function, x.scale, y.scale, parameters.lut_nodes.data());
+            parameters.lut_nodes.resize(kernel::table_int16_nodes);
+            kernel::make_table_int16(function, x.scale, y.scale, parameters.lut_nodes.data());
         }
     }
 

@@ -7,7 +7,7 @@
 
 using namespace zp_test;
 using zp::kernel::half_way;
-using zp::kernel::wide_requantize;
+using zp::kernel::requantize_int16;
 
 namespace {
 
@@ -40,28 +40,28 @@ std::int64_t nearest(std::int64_t sum, std::int32_t multiplier, std::int32_t shi
 }
 
 /// A problem over words with what turns its sums into codes.
-template <class Weight> struct wide_problem : problem<std::int16_t, Weight> {
+template <class Weight> struct int16_problem : problem<std::int16_t, Weight> {
     std::vector<std::int32_t> multiplier, shift;
-    std::vector<std::int64_t> wide_bias;
+    std::vector<std::int64_t> int64_bias;
 
-    wide_problem(random_engine& random, const conv2d_geometry& g, operands x_kind, operands w_kind, bool affine,
-                 double largest_bias = 1e6, bool any_shift = false)
+    int16_problem(random_engine& random, const conv2d_geometry& g, operands x_kind, operands w_kind, bool affine,
+                  double largest_bias = 1e6, bool any_shift = false)
         : problem<std::int16_t, Weight>(random, g, words, x_kind, w_kind, affine) {
         this->bias.clear();
         for (int c = 0; c != g.out.channels; ++c) {
-            wide_bias.push_back(static_cast<std::int64_t>(largest_bias * uniform(random, -1000, 1000) / 1000));
+            int64_bias.push_back(static_cast<std::int64_t>(largest_bias * uniform(random, -1000, 1000) / 1000));
             multiplier.push_back(uniform(random, 1 << 30, INT32_MAX));
             // About what brings sums to 15 bits.
             const double size = std::sqrt(double(g.depth())) * 19000 * 74;
             shift.push_back(any_shift ? uniform(random, -31, 30) : std::ilogb(12000 / size) - uniform(random, 0, 1));
         }
     }
-    template <half_way Halves> wide_requantize<Halves> epilogue() const {
-        return {multiplier.data(), shift.data(), wide_bias.data(), {0, -32768, 32767}};
+    template <half_way Halves> requantize_int16<Halves> epilogue() const {
+        return {multiplier.data(), shift.data(), int64_bias.data(), {0, -32768, 32767}};
     }
     zp::kernel::conv2d_weights<Weight> view() const {
         zp::kernel::conv2d_weights<Weight> all = problem<std::int16_t, Weight>::view();
-        all.wide_bias = wide_bias.data();
+        all.int64_bias = int64_bias.data();
         return all;
     }
     std::vector<std::int16_t> expected() const {
@@ -72,10 +72,10 @@ template <class Weight> struct wide_problem : problem<std::int16_t, Weight> {
                 for (int channel = 0; channel != g.out.channels; ++channel) {
                     const auto c = static_cast<std::size_t>(channel);
                     const std::int64_t sum =
-                        wide_bias[c] + zp::kernel::reference::accumulate(
-                                           g, this->x.data(), 0, this->weights.data(),
-                                           this->zero_points.empty() ? nullptr : this->zero_points.data(), nullptr, row,
-                                           column, channel);
+                        int64_bias[c] + zp::kernel::reference::accumulate(
+                                            g, this->x.data(), 0, this->weights.data(),
+                                            this->zero_points.empty() ? nullptr : this->zero_points.data(), nullptr,
+                                            row, column, channel);
                     const std::int64_t code = nearest(sum, multiplier[c], shift[c], half_way::to_even);
                     y.push_back(static_cast<std::int16_t>(std::clamp<std::int64_t>(code, -32768, 32767)));
                 }
@@ -85,7 +85,7 @@ template <class Weight> struct wide_problem : problem<std::int16_t, Weight> {
 
 /// By one algorithm, from buffers of exact size; scratch and output hold rubbish before.
 template <class Arch, class Weight>
-std::vector<std::int16_t> computed(const wide_problem<Weight>& p, conv2d_algorithm algorithm) {
+std::vector<std::int16_t> computed(const int16_problem<Weight>& p, conv2d_algorithm algorithm) {
     const conv2d_geometry& g = p.geometry;
     zp::aligned_buffer packed(zp::kernel::conv2d_packed_bytes<Arch>(g, algorithm, p.view().affine()));
     zp::aligned_buffer scratch(zp::kernel::conv2d_scratch_bytes<Arch>(g, algorithm));
@@ -102,13 +102,13 @@ std::vector<std::int16_t> computed(const wide_problem<Weight>& p, conv2d_algorit
     return y;
 }
 
-template <class Weight> void check(const wide_problem<Weight>& p, bool everywhere = true) {
+template <class Weight> void check(const int16_problem<Weight>& p, bool everywhere = true) {
     const std::vector<std::int16_t> codes = p.expected();
     for_each_architecture([&](auto architecture) {
         using arch = decltype(architecture);
         if (!everywhere && !std::is_same_v<arch, zp::default_architecture>) return;
         for (const conv2d_algorithm algorithm : zp::kernel::conv2d_algorithms) {
-            if (!zp::kernel::supports_wide(p.geometry, algorithm)) continue;
+            if (!zp::kernel::supports_int16(p.geometry, algorithm)) continue;
             INFO(zp::kernel::operations<arch>::name, " ", zp::kernel::panel_width<arch>, " ", name_of(algorithm), ": ",
                  describe(p.geometry));
             CHECK((computed<arch>(p, algorithm) == codes));
@@ -122,30 +122,30 @@ conv2d_geometry matrix(int rows, int channels, int depth) {
 
 }  // namespace
 
-TEST_CASE("wide_conv2d: every depth, every remainder in rows and channels") {
+TEST_CASE("conv2d_int16: every depth, every remainder in rows and channels") {
     random_engine random(1);
     for (int depth : {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 100})
-        check(wide_problem<std::int8_t>(random, matrix(uniform(random, 1, 19), uniform(random, 1, 40), depth),
-                                        operands::random, operands::random, false));
+        check(int16_problem<std::int8_t>(random, matrix(uniform(random, 1, 19), uniform(random, 1, 40), depth),
+                                         operands::random, operands::random, false));
     for (int rows = 1; rows <= 14; ++rows)
-        check(wide_problem<std::int8_t>(random, matrix(rows, 3 * rows - 1, 12), operands::random, operands::random,
-                                        false));
+        check(int16_problem<std::int8_t>(random, matrix(rows, 3 * rows - 1, 12), operands::random, operands::random,
+                                         false));
 }
 
-TEST_CASE("wide_conv2d: sums that leave int32, of products and of biases") {
+TEST_CASE("conv2d_int16: sums that leave int32, of products and of biases") {
     random_engine random(2);
     for (const operands x : {operands::lowest, operands::highest, operands::alternating, operands::random}) {
         for (const operands w : {operands::lowest, operands::highest}) {
-            check(wide_problem<std::int8_t>(random, matrix(5, 18, 1030), x, w, false));
-            check(wide_problem<std::uint8_t>(random, matrix(3, 7, 520), x, w, true));
+            check(int16_problem<std::int8_t>(random, matrix(5, 18, 1030), x, w, false));
+            check(int16_problem<std::uint8_t>(random, matrix(3, 7, 520), x, w, true));
         }
         // Parts of runs, of kernel rows, and of groups.
         conv2d_geometry g{.in = {5, 4, 270}, .out = {3, 2, 5}, .kernel_height = 3, .kernel_width = 3};
-        check(wide_problem<std::int8_t>(random, g, x, operands::lowest, false));
+        check(int16_problem<std::int8_t>(random, g, x, operands::lowest, false));
         g = {.in = {4, 4, 602}, .out = {4, 3, 6}, .kernel_height = 2, .kernel_width = 2, .padding_top = 1, .groups = 2};
-        check(wide_problem<std::int8_t>(random, g, x, operands::lowest, false));
+        check(int16_problem<std::int8_t>(random, g, x, operands::lowest, false));
     }
-    check(wide_problem<std::int8_t>(random, matrix(9, 20, 40), operands::random, operands::random, false, 1e12));
+    check(int16_problem<std::int8_t>(random, matrix(9, 20, 40), operands::random, operands::random, false, 1e12));
     conv2d_geometry g{.in = {5, 4, 20},
                       .out = {5, 4, 20},
                       .kernel_height = 3,
@@ -153,10 +153,10 @@ TEST_CASE("wide_conv2d: sums that leave int32, of products and of biases") {
                       .padding_top = 1,
                       .padding_left = 1,
                       .groups = 20};
-    check(wide_problem<std::int8_t>(random, g, operands::random, operands::random, false, 1e10));
+    check(int16_problem<std::int8_t>(random, g, operands::random, operands::random, false, 1e10));
 }
 
-TEST_CASE("wide_conv2d: windows, strides, dilation, padding, groups and channel multipliers") {
+TEST_CASE("conv2d_int16: windows, strides, dilation, padding, groups and channel multipliers") {
     random_engine random(3);
     const int problems = fewer(500);
     for (int i = 0; i != problems; ++i) {
@@ -175,13 +175,13 @@ TEST_CASE("wide_conv2d: windows, strides, dilation, padding, groups and channel 
         g.out = {(g.in.height + g.padding_top - g.window_height()) / g.stride_height + 1,
                  (g.in.width + 2 * g.padding_left - g.window_width()) / g.stride_width + 1,
                  g.groups * uniform(random, 1, g.groups > 1 ? 3 : 20)};
-        check(wide_problem<std::int8_t>(random, g, pick_operands(random), pick_operands(random), i % 5 == 0, 1e6,
-                                        i % 7 == 0),
+        check(int16_problem<std::int8_t>(random, g, pick_operands(random), pick_operands(random), i % 5 == 0, 1e6,
+                                         i % 7 == 0),
               i < 50);
     }
 }
 
-TEST_CASE("wide_conv2d: every kind of tie, any shift, sums of both widths") {
+TEST_CASE("conv2d_int16: every kind of tie, any shift, sums of both widths") {
     random_engine random(4);
     const auto for_each_half = [](const auto& visit) {
         visit(std::integral_constant<half_way, half_way::to_even>{});
@@ -223,7 +223,7 @@ TEST_CASE("wide_conv2d: every kind of tie, any shift, sums of both widths") {
                 sums[1 % sums.size()] = INT32_MAX;
                 for (int channels : {width, (width + 1) / 2}) {
                     std::vector<std::int16_t> y(static_cast<std::size_t>(19 * channels)), codes;
-                    const wide_requantize<Halves> epilogue{
+                    const requantize_int16<Halves> epilogue{
                         multiplier.data(), shifts.data(), nullptr, {0, -30000, 32000}};
                     epilogue.template finish_tile<arch>(sums.data(), 19, 0, channels, y.data(), channels);
                     for (int row = 0; row != 19; ++row)
@@ -240,13 +240,13 @@ TEST_CASE("wide_conv2d: every kind of tie, any shift, sums of both widths") {
     });
 }
 
-TEST_CASE("wide_conv2d: outputs of eight bits have a zero point") {
+TEST_CASE("conv2d_int16: outputs of eight bits have a zero point") {
     random_engine random(5);
-    const wide_problem<std::int8_t> p(random, matrix(7, 19, 30), operands::random, operands::random, false);
+    const int16_problem<std::int8_t> p(random, matrix(7, 19, 30), operands::random, operands::random, false);
     std::vector<std::int32_t> shift = p.shift;
     for (auto& s : shift) s -= 7;
-    const wide_requantize<half_way::to_even> epilogue{
-        p.multiplier.data(), shift.data(), p.wide_bias.data(), {13, -100, 127}};
+    const requantize_int16<half_way::to_even> epilogue{
+        p.multiplier.data(), shift.data(), p.int64_bias.data(), {13, -100, 127}};
     using arch = zp::default_architecture;
     zp::aligned_buffer packed(
         zp::kernel::conv2d_packed_bytes<arch>(p.geometry, conv2d_algorithm::implicit_gemm, false));
@@ -260,8 +260,8 @@ TEST_CASE("wide_conv2d: outputs of eight bits have a zero point") {
         for (int c = 0; c != 19; ++c, ++i) {
             const auto channel = static_cast<std::size_t>(c);
             const std::int64_t sum =
-                p.wide_bias[channel] + zp::kernel::reference::accumulate(p.geometry, p.x.data(), 0, p.weights.data(),
-                                                                         nullptr, nullptr, row, 0, c);
+                p.int64_bias[channel] + zp::kernel::reference::accumulate(p.geometry, p.x.data(), 0, p.weights.data(),
+                                                                          nullptr, nullptr, row, 0, c);
             CHECK(y[i] == std::clamp<std::int64_t>(
                               nearest(sum, p.multiplier[channel], shift[channel], half_way::to_even) + 13, -100, 127));
         }

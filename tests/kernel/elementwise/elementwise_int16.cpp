@@ -41,23 +41,23 @@ word limited(std::int64_t code, std::int64_t low = -32768, std::int64_t high = 3
 
 }  // namespace
 
-TEST_CASE("wide_elementwise: sums round once") {
+TEST_CASE("elementwise_int16: sums round once") {
     std::mt19937 random(1);
     for (const float b_scale : {0.5f, 1.0f, 0.013f, 3e-9f, 700.0f}) {
         const float a_scale = 0.25f, y_scale = 0.75f;
         const words a = codes(random, 131), b = codes(random, 131);
-        const auto p = zp::kernel::make_wide_add_parameters(a_scale, b_scale, y_scale, -30000, 32767);
+        const auto p = zp::kernel::make_add_int16_parameters(a_scale, b_scale, y_scale, -30000, 32767);
         const double larger = std::max(a_scale, b_scale) / double{y_scale};
         CHECK(p.shift == std::min(28 - std::ilogb(larger), 45));
         CHECK(p.a_multiplier == std::nearbyint(std::ldexp(double{a_scale} / y_scale, p.shift)));
         CHECK(p.b_multiplier == std::nearbyint(std::ldexp(double{b_scale} / y_scale, p.shift)));
         words y(a.size()), expected;
-        zp::kernel::wide_add<arch>(a.data(), b.data(), a.size(), p, y.data());
+        zp::kernel::add_int16<arch>(a.data(), b.data(), a.size(), p, y.data());
         for (std::size_t i = 0; i != a.size(); ++i)
             expected.push_back(limited(
                 shifted(std::int64_t{p.a_multiplier} * a[i] + std::int64_t{p.b_multiplier} * b[i], p.shift), -30000));
         CHECK((y == expected));
-        zp::kernel::wide_add<arch>(a.data(), y.data(), a.size(), p, y.data());  // in place
+        zp::kernel::add_int16<arch>(a.data(), y.data(), a.size(), p, y.data());  // in place
     }
     words a{std::numeric_limits<word>::min(), 32767, 3, 5, -3, -5, 1, -1}, b{a};
     for (int i = 2; i != 8; ++i) b[static_cast<std::size_t>(i)] = 0;
@@ -67,12 +67,12 @@ TEST_CASE("wide_elementwise: sums round once") {
     for (int i = 0; i != 4; ++i)
         for (std::size_t k = 0; k != 8; ++k) a.push_back(a[k]), b.push_back(b[k]);
     words y(a.size());
-    zp::kernel::wide_add<arch>(a.data(), b.data(), a.size(),
-                               zp::kernel::make_wide_add_parameters(1, 1, 2, -32768, 32767), y.data());
+    zp::kernel::add_int16<arch>(a.data(), b.data(), a.size(),
+                                zp::kernel::make_add_int16_parameters(1, 1, 2, -32768, 32767), y.data());
     CHECK((y == expected));
 }
 
-TEST_CASE("wide_elementwise: products and changes of the grid round once") {
+TEST_CASE("elementwise_int16: products and changes of the grid round once") {
     std::mt19937 random(2);
     const words a = codes(random, 77), b = codes(random, 77);
     for (const double factor : {1.0, 1 / 32768.0, 3e-5, 1e-9, 0.4, 100.0}) {
@@ -83,7 +83,7 @@ TEST_CASE("wide_elementwise: products and changes of the grid round once") {
         };
         const zp::kernel::rescaling p{m.multiplier, m.shift, 0, 0, 0, -32768, 32700};
         words y(a.size()), same(a.size());
-        zp::kernel::wide_mul<arch>(a.data(), b.data(), a.size(), p, y.data());
+        zp::kernel::mul_int16<arch>(a.data(), b.data(), a.size(), p, y.data());
         zp::kernel::requantize_codes<arch>(a.data(), a.size(), p, same.data());
         for (std::size_t i = 0; i != a.size(); ++i) {
             CHECK(y[i] == limited(scaled(std::int64_t{a[i]} * b[i]), -32768, 32700));
@@ -107,15 +107,15 @@ TEST_CASE("wide_elementwise: products and changes of the grid round once") {
     }
 }
 
-TEST_CASE("wide_elementwise: a table is within a code of its function, and exact at its nodes") {
+TEST_CASE("elementwise_int16: a table is within a code of its function, and exact at its nodes") {
     const auto tanh = [](double x) { return std::tanh(x); };
     const auto bent = [](double x) { return x < 0 ? 0.1 * x : x; };
-    std::vector<std::int32_t> nodes(zp::kernel::wide_table_nodes);
+    std::vector<std::int32_t> nodes(zp::kernel::table_int16_nodes);
     words x(65536), y(65536);
     for (int i = 0; i != 65536; ++i) x[static_cast<std::size_t>(i)] = static_cast<word>(i - 32768);
     const auto check = [&](const auto& function, float x_scale, float y_scale, int low, double most) {
-        zp::kernel::make_wide_table(function, x_scale, y_scale, nodes.data());
-        zp::kernel::wide_table<arch>(x.data(), x.size(), nodes.data(), low, 32767, y.data());
+        zp::kernel::make_table_int16(function, x_scale, y_scale, nodes.data());
+        zp::kernel::table_int16<arch>(x.data(), x.size(), nodes.data(), low, 32767, y.data());
         std::size_t worse = 0;
         for (std::size_t i = 0; i != x.size(); ++i) {
             const double exact = function(double{x_scale} * x[i]) / double{y_scale};
@@ -129,11 +129,11 @@ TEST_CASE("wide_elementwise: a table is within a code of its function, and exact
     check([](double v) { return v; }, 1.0f, 1.0f, -20000, 0.5);
     CHECK(y.front() == -20000);
     CHECK(y.back() == 32767);
-    zp::kernel::make_wide_table([](double) { return std::nan(""); }, 1.0f, 1.0f, nodes.data());
+    zp::kernel::make_table_int16([](double) { return std::nan(""); }, 1.0f, 1.0f, nodes.data());
     CHECK(*std::max_element(nodes.begin(), nodes.end()) == 0);
 }
 
-TEST_CASE("wide_elementwise: pools and clamps") {
+TEST_CASE("elementwise_int16: pools and clamps") {
     std::mt19937 random(3);
     for (int channels : {1, 7, 8, 16, 33}) {
         zp::kernel::conv2d_geometry g{

@@ -57,8 +57,8 @@ void unpack_conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const s
 /// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)): NHWC in, NHWC out, see requantize.hpp for
 /// epilogues. x has in.size() codes, y receives out.size() values; nothing beyond either is touched. `scratch` has
 /// conv2d_scratch_bytes bytes at a 64-byte boundary, `packed` comes from pack_conv2d with the same geometry, algorithm
-/// and codes. Codes of 16 bits, int16 with zero point 0, take an algorithm that supports_wide() names, biases of int64, and
-/// a wide_requantize with them; unpacking leaves their biases to it.
+/// and codes. Codes of 16 bits, int16 with zero point 0, take an algorithm that supports_int16() names, biases of int64, and
+/// a requantize_int16 with them; unpacking leaves their biases to it.
 template <class Arch, class In, class Out, class Epilogue>
 void conv2d(const conv2d_geometry& g, conv2d_algorithm algorithm, const In* x, activation_codes codes,
             const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {

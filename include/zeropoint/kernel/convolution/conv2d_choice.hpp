@@ -32,8 +32,8 @@ constexpr bool multiplies_words(conv2d_algorithm algorithm) {
            algorithm == conv2d_algorithm::direct;
 }
 /// Whether an algorithm can compute a geometry over codes of 16 bits; a depthwise sum must not leave int32.
-constexpr bool supports_wide(const conv2d_geometry& g, conv2d_algorithm algorithm) {
-    const bool fits = algorithm != conv2d_algorithm::depthwise || g.depth() <= most_wide_products;
+constexpr bool supports_int16(const conv2d_geometry& g, conv2d_algorithm algorithm) {
+    const bool fits = algorithm != conv2d_algorithm::depthwise || g.depth() <= most_int16_products;
     return multiplies_words(algorithm) && supports(g, algorithm) && fits;
 }
 

@@ -79,7 +79,7 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
     template <class In, class Out, class Epilogue>
     static void run(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
                     const Epilogue& epilogue, Out* y, [[maybe_unused]] std::byte* scratch) noexcept {
-        static_assert(sizeof(In) == 1 || !is_winograd, "conv2d_kernels::run: see supports_wide");
+        static_assert(sizeof(In) == 1 || !is_winograd, "conv2d_kernels::run: see supports_int16");
         if constexpr (is_depthwise) depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
         else if constexpr (is_direct) direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
         else if constexpr (is_winograd)

@@ -40,10 +40,10 @@ template <class Epilogue, class Out> struct interleaved_outputs {
     }
     /// The same for those of 16-bit codes (epilogue/requantize_int16.hpp).
     template <class Arch>
-    void finish_wide_tile(const std::int64_t* sums, int rows, int first_channel, int count, Out* y,
-                          std::ptrdiff_t) const noexcept {
+    void finish_int64_tile(const std::int64_t* sums, int rows, int first_channel, int count, Out* y,
+                           std::ptrdiff_t) const noexcept {
         place<Arch>(sums, rows, first_channel, y, [&](const std::int64_t* from, int next, Out* to) {
-            epilogue.template finish_wide_tile<Arch>(from, next, first_channel, count, to, pixel_pitch);
+            epilogue.template finish_int64_tile<Arch>(from, next, first_channel, count, to, pixel_pitch);
         });
     }
 
@@ -72,8 +72,8 @@ constexpr bool supports(const conv_transpose2d_geometry& g, conv2d_algorithm alg
     return computes_phases(algorithm) && supports(window, algorithm);
 }
 /// The same over codes of 16 bits.
-constexpr bool supports_wide(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
-    const bool fits = algorithm != conv2d_algorithm::depthwise || g.taps() * g.group_in() <= most_wide_products;
+constexpr bool supports_int16(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
+    const bool fits = algorithm != conv2d_algorithm::depthwise || g.taps() * g.group_in() <= most_int16_products;
     return supports(g, algorithm) && fits;
 }
 
@@ -116,7 +116,7 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv_transpose2d_kernel
                 filters.insert(filters.end(), weights.values + from, weights.values + from + g.group_in());
             });
             kernels::pack(phase.window,
-                          conv2d_weights<Weight>{filters.data(), weights.zero_points, weights.bias, weights.wide_bias},
+                          conv2d_weights<Weight>{filters.data(), weights.zero_points, weights.bias, weights.int64_bias},
                           codes, packed);
             packed += kernels::packed_bytes(phase.window, weights.affine());
         });
@@ -199,7 +199,7 @@ private:
             if constexpr (sizeof(In) == 2) {  // the epilogue has the biases
                 static constexpr std::int64_t zero[width] = {};
                 for (int pixel = 0; pixel < pixels; ++pixel)
-                    places.template finish_wide_tile<Arch>(
+                    places.template finish_int64_tile<Arch>(
                         zero, 1, channel, count, places.output + std::ptrdiff_t{pixel} * places.channels + channel, 0);
                 continue;
             }

@@ -70,7 +70,7 @@ template <class Arch, class In, class Out, class Epilogue>
             const int left = column * g.stride_width - g.padding_left;
             const tap_range horizontal(left, g.kernel_width, g.dilation_width, g.in.width);
             for (int channel = 0; channel != g.out.channels; ++channel) {
-                [[maybe_unused]] std::int64_t wide_sum = 0;  // of 16-bit codes
+                [[maybe_unused]] std::int64_t int64_sum = 0;  // of 16-bit codes
                 std::uint32_t sum = static_cast<std::uint32_t>(bias[channel]);
                 const std::ptrdiff_t filter = std::ptrdiff_t{channel} * g.depth();
                 for (int ky = vertical.first; ky < vertical.last; ++ky) {
@@ -80,7 +80,7 @@ template <class Arch, class In, class Out, class Epilogue>
                             x + (y_in * g.in.width + x_in) * g.in.channels + channel / g.group_out() * channels;
                         const std::int16_t* w = weights + filter + (ky * g.kernel_width + kx) * channels;
                         if constexpr (sizeof(In) == 2) {
-                            for (int i = 0; i != channels; ++i) wide_sum += pixel[i] * w[i];
+                            for (int i = 0; i != channels; ++i) int64_sum += pixel[i] * w[i];
                             continue;
                         }
                         std::int32_t dot = 0;
@@ -89,7 +89,7 @@ template <class Arch, class In, class Out, class Epilogue>
                     }
                 }
                 if constexpr (sizeof(In) == 2)
-                    *y = static_cast<Out>(epilogue(wide_sum + epilogue.bias[channel], channel));
+                    *y = static_cast<Out>(epilogue(int64_sum + epilogue.bias[channel], channel));
                 else *y = finish_one(epilogue, static_cast<std::int32_t>(sum), channel, y);
                 ++y;
             }

@@ -100,11 +100,11 @@ template <class Arch, class Code = std::uint8_t> class depthwise_ring {
 public:
     static constexpr int width = panel_width<Arch>;
 
-    static constexpr bool is_wide = sizeof(Code) == 2;
+    static constexpr bool is_int16 = sizeof(Code) == 2;
 
     depthwise_ring(const conv2d_geometry& g, const Code* x, activation_codes codes, std::byte* scratch) noexcept
         : g_(g), plan_(g), x_(x), flip_(static_cast<std::uint8_t>(unsigned_shift(codes))), scratch_(scratch) {
-        if constexpr (is_wide) return;
+        if constexpr (is_int16) return;
         std::memset(at<std::uint8_t>(plan_.border_begin), codes.zero_point,
                     static_cast<std::size_t>(plan_.channels + plan_.slack));
         if (!plan_.grid.of_columns) return;
@@ -124,7 +124,7 @@ public:
         slots_ = slots;
         cell_bytes_ = plan_.grid.planes(g_, slots) * width * 4;
         std::fill_n(at<std::int32_t>(plan_.rows_begin), plan_.ring_rows, -1);
-        if (!is_wide && !plan_.grid.of_columns) slots == 4 ? list_units<4>() : list_units<2>();
+        if (!is_int16 && !plan_.grid.of_columns) slots == 4 ? list_units<4>() : list_units<2>();
     }
     /// Stages what the windows of an output row reach and no earlier row did, and lists their cells.
     void move_to(int output_row) noexcept {
@@ -158,7 +158,7 @@ private:
     template <class T> T* at(std::size_t place) noexcept { return reinterpret_cast<T*>(scratch_ + place); }
 
     [[gnu::noinline]] void stage(int y, std::byte* to) noexcept {
-        if constexpr (is_wide) return stage_words(y, reinterpret_cast<std::int16_t*>(to));
+        if constexpr (is_int16) return stage_words(y, reinterpret_cast<std::int16_t*>(to));
         else return stage_bytes(y, to);
     }
     /// Cells of two words, padding being zeros.

@@ -189,13 +189,13 @@ cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid
 
 /// Sums of 16-bit codes, which int32 holds without their biases alone.
 template <class Arch, class Out, class Epilogue>
-[[gnu::noinline]] void finish_wide_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows, int first_channel,
-                                        int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+[[gnu::noinline]] void finish_int64_rows(const Epilogue& epilogue, const std::int32_t* sums, int rows,
+                                         int first_channel, int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
     constexpr int width = panel_width<Arch>;
     std::int64_t row[width];
     for (; rows > 0; --rows, sums += width, y += y_pitch) {
         std::copy_n(sums, width, row);
-        epilogue.template finish_wide_tile<Arch>(row, 1, first_channel, channels, y, y_pitch);
+        epilogue.template finish_int64_tile<Arch>(row, 1, first_channel, channels, y, y_pitch);
     }
 }
 
@@ -240,9 +240,9 @@ template <class Arch, class In, class Out, class Epilogue>
                     multiply(kernels.whole, tiles.whole, kernels.groups);
                     multiply(kernels.shorter, tiles.shorter, kernels.groups - 1);
                     if constexpr (sizeof(In) == 2) {
-                        if (panels.has_wide_bias(panel))
-                            finish_wide_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to,
-                                                   g.out.channels);
+                        if (panels.has_int64_bias(panel))
+                            finish_int64_rows<Arch>(epilogue, sums, tiles.outputs, channel, channels, to,
+                                                    g.out.channels);
                         else
                             epilogue.template finish_tile<Arch>(sums, tiles.outputs, channel, channels, to,
                                                                 g.out.channels);

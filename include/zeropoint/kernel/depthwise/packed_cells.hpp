@@ -134,7 +134,7 @@ template <class Arch> struct depthwise_layout {
 };
 
 /// Set in the tag of a panel whose biases the epilogue adds.
-inline constexpr std::byte wide_bias_flag{0x80};
+inline constexpr std::byte int64_bias_flag{0x80};
 
 /// Reading packed depthwise weights.
 template <class Arch> struct packed_depthwise {
@@ -143,9 +143,9 @@ template <class Arch> struct packed_depthwise {
 
     packed_depthwise(const conv2d_geometry& g, const std::byte* packed) : layout(g), data(packed) {}
 
-    panel_kernel kernel(int panel) const { return static_cast<panel_kernel>(data[panel] & ~wide_bias_flag); }
+    panel_kernel kernel(int panel) const { return static_cast<panel_kernel>(data[panel] & ~int64_bias_flag); }
     /// Codes of 16 bits: whether the epilogue adds the biases, int32 having no room for them.
-    bool has_wide_bias(int panel) const { return (data[panel] & wide_bias_flag) != std::byte{0}; }
+    bool has_int64_bias(int panel) const { return (data[panel] & int64_bias_flag) != std::byte{0}; }
     const std::int32_t* bias(int panel) const {
         return reinterpret_cast<const std::int32_t*>(data + layout.bias_begin) + std::ptrdiff_t{panel} * layout.width;
     }
@@ -185,7 +185,7 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
         auto* quads = reinterpret_cast<std::int8_t*>(packed + layout.panel_begin(panel));
         auto* words = reinterpret_cast<std::int16_t*>(packed + layout.panel_begin(panel));
         panel_kernel kernel = panel_kernel::word_pairs;
-        if (!codes.are_wide() && !weights.affine() && layout.grid.quads_pay(g, quads_saturate<Arch> ? 3 : 1)) {
+        if (!codes.are_int16() && !weights.affine() && layout.grid.quads_pay(g, quads_saturate<Arch> ? 3 : 1)) {
             for (int c = 0; c != channels; ++c) {
                 layout.for_each_weight(g, first + c, c, 4, [&](std::ptrdiff_t to, std::ptrdiff_t from, int) {
                     quads[to] = static_cast<std::int8_t>(weights.values[from]);
@@ -206,11 +206,11 @@ void pack_depthwise(const conv2d_geometry& g, const conv2d_weights<Weight>& weig
                                            -(codes.zero_point + cell_shift<Arch>(codes, kernel)), sum);
         }
         packed[panel] = static_cast<std::byte>(kernel);
-        if (!codes.are_wide()) continue;
+        if (!codes.are_int16()) continue;
         for (int c = 0; c != channels; ++c)
-            if (!wide_sums_fit(weights, g.depth(), first + c)) packed[panel] |= wide_bias_flag;
-        if ((packed[panel] & wide_bias_flag) == std::byte{0})
-            for (int c = 0; c != channels; ++c) bias[c] = static_cast<std::int32_t>(weights.wide_bias_of(first + c));
+            if (!int16_sums_fit(weights, g.depth(), first + c)) packed[panel] |= int64_bias_flag;
+        if ((packed[panel] & int64_bias_flag) == std::byte{0})
+            for (int c = 0; c != channels; ++c) bias[c] = static_cast<std::int32_t>(weights.int64_bias_of(first + c));
     }
 }
 

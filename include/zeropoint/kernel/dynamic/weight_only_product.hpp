@@ -15,7 +15,7 @@
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
-// Weights lie in panels of 16 channels. A word of 32 bits holds those of one channel and 4 or 8 inputs, the first in its
+// Weights lie in panels of 16 channels. A bundle of 32 bits holds those of one channel and 4 or 8 inputs, the first in its
 // lowest bits: a shift up and a shift down widen one with its sign, in every vector there is. Lanes are channels, so that
 // sums run along the inputs in one order, and have the same bits on every architecture. The layout does not depend on it.
 
@@ -25,10 +25,10 @@ namespace kernel {
 
 inline constexpr int weight_only_channels = 16;
 
-/// Where the parts of a packed layer lie: words, then scales [panel][group][16], then the bias [panel][16].
+/// Where the parts of a packed layer lie: bundles, then scales [panel][group][16], then the bias [panel][16].
 struct weight_only_layout {
     int depth, channels, bits, group;  ///< `group` inputs share a scale, the last ones perhaps fewer
-    int panels, words, groups;         ///< words and groups of one channel
+    int panels, bundles, groups;       ///< bundles and groups of one channel
     std::size_t scales, bias, bytes;
 
     constexpr weight_only_layout(int inputs, int outputs, int weight_bits, int group_size)
@@ -37,10 +37,10 @@ struct weight_only_layout {
           bits(weight_bits),
           group(group_size),
           panels((outputs + weight_only_channels - 1) / weight_only_channels),
-          words((inputs + 32 / weight_bits - 1) / (32 / weight_bits)),
+          bundles((inputs + 32 / weight_bits - 1) / (32 / weight_bits)),
           groups((inputs + group_size - 1) / group_size),
           scales(align_up(std::size_t{4} * weight_only_channels * static_cast<std::size_t>(panels) *
-                          static_cast<std::size_t>(words))),
+                          static_cast<std::size_t>(bundles))),
           bias(scales + align_up(std::size_t{4} * weight_only_channels * static_cast<std::size_t>(panels) *
                                  static_cast<std::size_t>(groups))),
           bytes(bias + align_up(std::size_t{4} * weight_only_channels * static_cast<std::size_t>(panels))) {}
@@ -49,18 +49,18 @@ struct weight_only_layout {
 /// Packs codes [channels][depth], scales [channels][groups] and a bias a channel.
 inline void pack_weight_only(const weight_only_layout& layout, const std::int8_t* codes, const float* scales,
                              const float* bias, std::byte* packed) noexcept {
-    const int per_word = 32 / layout.bits;
+    const int per_bundle = 32 / layout.bits;
     const std::uint32_t mask = 0xffffffffu >> (32 - layout.bits);
     std::memset(packed, 0, layout.bytes);
-    auto* words = reinterpret_cast<std::uint32_t*>(packed);
+    auto* bundles = reinterpret_cast<std::uint32_t*>(packed);
     auto* to_scale = reinterpret_cast<float*>(packed + layout.scales);
     auto* to_bias = reinterpret_cast<float*>(packed + layout.bias);
     for (int c = 0; c != layout.channels; ++c) {
         const std::ptrdiff_t panel = c / weight_only_channels, lane = c % weight_only_channels;
         for (int k = 0; k != layout.depth; ++k) {
             const auto code = static_cast<std::uint32_t>(codes[std::ptrdiff_t{c} * layout.depth + k]) & mask;
-            words[(panel * layout.words + k / per_word) * weight_only_channels + lane] |= code
-                                                                                          << k % per_word * layout.bits;
+            bundles[(panel * layout.bundles + k / per_bundle) * weight_only_channels + lane] |=
+                code << k % per_bundle * layout.bits;
         }
         for (int g = 0; g != layout.groups; ++g)
             to_scale[(panel * layout.groups + g) * weight_only_channels + lane] =
@@ -72,15 +72,16 @@ inline void pack_weight_only(const weight_only_layout& layout, const std::int8_t
 /// The inverse.
 inline void unpack_weight_only(const weight_only_layout& layout, const std::byte* packed, std::int8_t* codes,
                                float* scales, float* bias) noexcept {
-    const int per_word = 32 / layout.bits, up = 32 - layout.bits;
-    const auto* words = reinterpret_cast<const std::uint32_t*>(packed);
+    const int per_bundle = 32 / layout.bits, up = 32 - layout.bits;
+    const auto* bundles = reinterpret_cast<const std::uint32_t*>(packed);
     const auto* from_scales = reinterpret_cast<const float*>(packed + layout.scales);
     const auto* from_bias = reinterpret_cast<const float*>(packed + layout.bias);
     for (int c = 0; c != layout.channels; ++c) {
         const std::ptrdiff_t panel = c / weight_only_channels, lane = c % weight_only_channels;
         for (int k = 0; k != layout.depth; ++k) {
-            const std::uint32_t word = words[(panel * layout.words + k / per_word) * weight_only_channels + lane];
-            const auto top = static_cast<std::int32_t>(word >> k % per_word * layout.bits << up);
+            const std::uint32_t bundle =
+                bundles[(panel * layout.bundles + k / per_bundle) * weight_only_channels + lane];
+            const auto top = static_cast<std::int32_t>(bundle >> k % per_bundle * layout.bits << up);
             *codes++ = static_cast<std::int8_t>(top >> up);
         }
         for (int g = 0; g != layout.groups; ++g)
@@ -91,13 +92,15 @@ inline void unpack_weight_only(const weight_only_layout& layout, const std::byte
 
 /// Vector types by name, for architectures that have none too.
 template <class Arch> struct float_vector { using type = xsimd::batch<float, Arch>; };
-template <class Number> struct word_vector { using type = std::int32_t; };
-template <class Arch> struct word_vector<xsimd::batch<float, Arch>> { using type = xsimd::batch<std::int32_t, Arch>; };
+template <class Number> struct bundle_vector { using type = std::int32_t; };
+template <class Arch> struct bundle_vector<xsimd::batch<float, Arch>> {
+    using type = xsimd::batch<std::int32_t, Arch>;
+};
 
-/// Weight number `index` of each word as a float.
-template <class Number, int Bits, class Word>
-[[gnu::always_inline]] inline Number widened_weight(const Word& word, int index) noexcept {
-    const Word weight = (word << (32 - Bits * (index + 1))) >> (32 - Bits);
+/// Weight number `index` of each bundle as a float.
+template <class Number, int Bits, class Bundle>
+[[gnu::always_inline]] inline Number widened_weight(const Bundle& bundle, int index) noexcept {
+    const Bundle weight = (bundle << (32 - Bits * (index + 1))) >> (32 - Bits);
     if constexpr (std::is_same_v<Number, float>) return static_cast<float>(weight);
     else return xsimd::to_float(weight);
 }
@@ -105,10 +108,10 @@ template <class Number, int Bits, class Word>
 /// `Rows` rows times one panel, into 16 values a row.
 template <class Number, int Bits, int Rows>
 [[gnu::always_inline]] inline void weight_only_tile(const weight_only_layout& layout, float_rows x,
-                                                    const std::int32_t* words, const float* scales, const float* bias,
+                                                    const std::int32_t* bundles, const float* scales, const float* bias,
                                                     float* y) noexcept {
-    constexpr int size = numbers_in<Number>, vectors = weight_only_channels / size, per_word = 32 / Bits;
-    using word_type = typename word_vector<Number>::type;
+    constexpr int size = numbers_in<Number>, vectors = weight_only_channels / size, per_bundle = 32 / Bits;
+    using bundle_type = typename bundle_vector<Number>::type;
     Number totals[Rows][vectors];
     for (int v = 0; v != vectors; ++v)
         for (int r = 0; r != Rows; ++r) totals[r][v] = load_number<Number>(bias + v * size);
@@ -121,21 +124,21 @@ template <class Number, int Bits, int Rows>
             Number value[Rows];
             repeat<Rows>([&](int r) __attribute__((always_inline)) { value[r] = Number(x.values[r * x.pitch + k]); });
             unroll<vectors>([&](auto v) __attribute__((always_inline)) {
-                word_type word;
-                if constexpr (std::is_same_v<Number, float>) word = words[v];
-                else word = word_type::load_unaligned(words + v * size);
-                const Number weight = widened_weight<Number, Bits>(word, index);
+                bundle_type bundle;
+                if constexpr (std::is_same_v<Number, float>) bundle = bundles[v];
+                else bundle = bundle_type::load_unaligned(bundles + v * size);
+                const Number weight = widened_weight<Number, Bits>(bundle, index);
                 repeat<Rows>([&](int r) __attribute__((always_inline)) {
                     sums[r][v] = sums[r][v] + rounded(Number(value[r] * weight));
                 });
             });
         };
         int k = begin;
-        for (; k + per_word <= end; k += per_word, words += weight_only_channels)
-            repeat<per_word>([&](int index) __attribute__((always_inline)) { add(k + index, index); });
+        for (; k + per_bundle <= end; k += per_bundle, bundles += weight_only_channels)
+            repeat<per_bundle>([&](int index) __attribute__((always_inline)) { add(k + index, index); });
         if (k != end) {
             for (int index = 0; k != end; ++k, ++index) add(k, index);
-            words += weight_only_channels;
+            bundles += weight_only_channels;
         }
         for (int v = 0; v != vectors; ++v)
             for (int r = 0; r != Rows; ++r)
@@ -151,14 +154,14 @@ template <class Arch, int Bits>
 [[gnu::noinline]] void weight_only_product(const weight_only_layout& layout, const float* x, int rows,
                                            const std::byte* packed, float* y) noexcept {
     constexpr int together = 4;
-    constexpr bool has_wide_panels = [] {
+    constexpr bool has_whole_panels = [] {
         if constexpr (has_ieee_vectors<Arch>) return weight_only_channels % xsimd::batch<float, Arch>::size == 0;
         else return false;
     }();
-    using Number = typename std::conditional_t<has_wide_panels, float_vector<Arch>, std::type_identity<float>>::type;
+    using Number = typename std::conditional_t<has_whole_panels, float_vector<Arch>, std::type_identity<float>>::type;
     for (int panel = 0; panel != layout.panels; ++panel) {
-        const auto* words =
-            reinterpret_cast<const std::int32_t*>(packed) + std::ptrdiff_t{panel} * layout.words * weight_only_channels;
+        const auto* bundles = reinterpret_cast<const std::int32_t*>(packed) +
+                              std::ptrdiff_t{panel} * layout.bundles * weight_only_channels;
         const auto* scales = reinterpret_cast<const float*>(packed + layout.scales) +
                              std::ptrdiff_t{panel} * layout.groups * weight_only_channels;
         const auto* bias = reinterpret_cast<const float*>(packed + layout.bias) + panel * weight_only_channels;
@@ -168,8 +171,8 @@ template <class Arch, int Bits>
         for (int row = 0; row != rows;) {
             const float_rows from{x + std::ptrdiff_t{row} * layout.depth, layout.depth};
             const int count = rows - row >= together ? together : 1;
-            if (count == together) weight_only_tile<Number, Bits, together>(layout, from, words, scales, bias, tile);
-            else weight_only_tile<Number, Bits, 1>(layout, from, words, scales, bias, tile);
+            if (count == together) weight_only_tile<Number, Bits, together>(layout, from, bundles, scales, bias, tile);
+            else weight_only_tile<Number, Bits, 1>(layout, from, bundles, scales, bias, tile);
             for (int r = 0; r != count; ++r, ++row)
                 std::copy_n(tile + r * weight_only_channels, channels,
                             y + std::ptrdiff_t{row} * layout.channels + first);

@@ -18,19 +18,19 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// What wide_add() needs: make_wide_add_parameters() computes it.
-struct wide_add_parameters {
+/// What add_int16() needs: make_add_int16_parameters() computes it.
+struct add_int16_parameters {
     std::int32_t a_multiplier = 0, b_multiplier = 0;  ///< a_scale / y_scale and b_scale / y_scale, times 2^shift
     int shift = 1;                                    ///< in [1, 45]
     std::int32_t quant_min = -32768, quant_max = 32767;
-    constexpr bool operator==(const wide_add_parameters&) const = default;
+    constexpr bool operator==(const add_int16_parameters&) const = default;
 };
 
 /// Parameters of y = a + b. With r = double(a_scale) / y_scale and likewise for b, the shift is the one that brings the
 /// larger r * 2^shift into [2^28, 2^29), at most 45, and the multipliers are rne(r * 2^shift): at most 2^29. Raises value_error where a scale is not a finite number above zero, or an operand's is
 /// 2^21 times the output's or more.
-constexpr wide_add_parameters make_wide_add_parameters(float a_scale, float b_scale, float y_scale,
-                                                       std::int32_t quant_min, std::int32_t quant_max) {
+constexpr add_int16_parameters make_add_int16_parameters(float a_scale, float b_scale, float y_scale,
+                                                         std::int32_t quant_min, std::int32_t quant_max) {
     for (const float scale : {a_scale, b_scale, y_scale})
         if (!(scale > 0 && scale < infinity))
             raise<value_error>("add: a scale must be a finite number above zero, not " + std::to_string(scale));
@@ -56,8 +56,8 @@ constexpr wide_add_parameters make_wide_add_parameters(float a_scale, float b_sc
 ///
 ///     sum / 2^15 = a * a1 + b * b1 + floor(low / 2^15), and what is left says whether a half is one exactly.
 template <class Arch>
-void wide_add(const std::int16_t* a, const std::int16_t* b, std::size_t count, const wide_add_parameters& p,
-              std::int16_t* y) noexcept {
+void add_int16(const std::int16_t* a, const std::int16_t* b, std::size_t count, const add_int16_parameters& p,
+               std::int16_t* y) noexcept {
     std::size_t i = 0;
     if constexpr (operations<Arch>::has_batches) {
         using ops = operations<Arch>;
@@ -123,8 +123,8 @@ void requantize_codes(const In* a, std::size_t count, const rescaling& p, Out* y
 /// y[i] = rescaled a[i] * b[i], for `count` codes of 16 bits: multiplier and shift are those of a_scale * b_scale /
 /// y_scale. y may be a or b.
 template <class Arch>
-void wide_mul(const std::int16_t* a, const std::int16_t* b, std::size_t count, const rescaling& p,
-              std::int16_t* y) noexcept {
+void mul_int16(const std::int16_t* a, const std::int16_t* b, std::size_t count, const rescaling& p,
+               std::int16_t* y) noexcept {
     for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<std::int16_t>(p(std::int64_t{a[i]} * b[i]));
 }
 

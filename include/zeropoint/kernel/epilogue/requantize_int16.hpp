@@ -45,7 +45,7 @@ constexpr std::int64_t rescale(std::int64_t sum, std::int32_t multiplier, std::i
 
 /// y = clamp(rescale(sum, multiplier[c], shift[c]), min - z, max - z) + z, for codes of 8 and of 16 bits. Sums of int32 are
 /// whole; those of int64 lack bias[c], |sum + bias| < 2^47.
-template <half_way Halves> struct wide_requantize {
+template <half_way Halves> struct requantize_int16 {
     const std::int32_t* multiplier = nullptr;
     const std::int32_t* shift = nullptr;
     const std::int64_t* bias = nullptr;
@@ -86,8 +86,8 @@ template <half_way Halves> struct wide_requantize {
 
     /// A tile of at most tile_rows rows of int64 sums, which lack their biases.
     template <class Arch, class Out>
-    void finish_wide_tile(const std::int64_t* sums, int rows, int first_channel, int channels, Out* y,
-                          std::ptrdiff_t y_pitch) const noexcept {
+    void finish_int64_tile(const std::int64_t* sums, int rows, int first_channel, int channels, Out* y,
+                           std::ptrdiff_t y_pitch) const noexcept {
         constexpr int width = panel_width<Arch>, most = operations<Arch>::tile_rows;
         constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();
         alignas(64) std::int64_t biases[width] = {}, whole[most * width];

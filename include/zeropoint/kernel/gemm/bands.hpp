@@ -98,7 +98,7 @@ constexpr std::size_t band_scratch_bytes(const conv2d_geometry& g, const band_la
 
 /// What depthwise.hpp adds to a code so that it is unsigned, which is its sign bit flipped.
 constexpr std::int32_t unsigned_shift(activation_codes codes) {
-    return codes.min < 0 && !codes.are_wide() ? 128 : 0;  // words are multiplied as they are
+    return codes.min < 0 && !codes.are_int16() ? 128 : 0;  // words are multiplied as they are
 }
 /// What makes codes unsigned by as little as can be, because a range that begins at 0 is the narrowest.
 constexpr std::int32_t zero_based_shift(activation_codes codes) {

@@ -135,9 +135,10 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
                    centered = Activations == panel_activations::centered_codes;
     using Staged = std::conditional_t<words, std::int16_t, std::uint8_t>;
 
-    constexpr bool wide = sizeof(In) == 2;
-    static_assert(words || !wide, "convolve_band: codes of 16 bits are multiplied in pairs");
-    const bool in_place = wide ? reads_words_in_place(g) : !words && !centered && reads_in_place<Arch>(g, call.codes);
+    constexpr bool is_int16 = sizeof(In) == 2;
+    static_assert(words || !is_int16, "convolve_band: codes of 16 bits are multiplied in pairs");
+    const bool in_place =
+        is_int16 ? reads_words_in_place(g) : !words && !centered && reads_in_place<Arch>(g, call.codes);
     const band_layout& staged = words ? call.plan.words : call.plan.bytes;
     const band_layout& layout = in_place ? call.plan.input : staged;
     auto* copy = reinterpret_cast<Staged*>(call.scratch);
@@ -168,7 +169,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         runs.ahead = panels.template weights<std::byte>(panel.index + 1);
         runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
         using weight = typename decltype(format)::weight;
-        if constexpr (wide) {
+        if constexpr (is_int16) {
             if (panels.window(panel.index) == 0) {
                 multiply_panel_in_parts<Arch, decltype(format)>(from + panel.group * g.group_in(), offsets, rows, runs,
                                                                 panels.template weights<weight>(panel.index),

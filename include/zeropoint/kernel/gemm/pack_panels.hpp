@@ -46,7 +46,7 @@ public:
           weights_(weights),
           codes_(codes),
           limits_(limits_for(codes)),
-          takes_quads_(!codes.are_wide() && quads_hold<Arch>(highest_code(codes))),
+          takes_quads_(!codes.are_int16() && quads_hold<Arch>(highest_code(codes))),
           panels_(g, weights.affine(), packed) {
         std::fill_n(packed, panels_.layout.bytes, std::byte{0});
     }
@@ -54,7 +54,7 @@ public:
     void pack(position panel) {
         std::int32_t* bias = panels_.bias(panel.index);
         if (weights_.bias != nullptr) std::copy_n(weights_.bias + panel.first_channel, panel.channels, bias);
-        panels_.window(panel.index) = codes_.are_wide() ? pack_wide_bias(panel, bias) : std::uint8_t{1};
+        panels_.window(panel.index) = codes_.are_int16() ? pack_int64_bias(panel, bias) : std::uint8_t{1};
         panel_kernel kernel = panel_kernel::word_pairs;
         if (weights_.affine()) {
             fill(panel, 2, panels_.template weights<std::int16_t>(panel.index));
@@ -102,11 +102,11 @@ private:
 
     /// Biases of a panel over codes of 16 bits, where int32 holds its sums whatever the codes are; else it is multiplied in
     /// parts, which window 0 says, and the epilogue adds them.
-    std::uint8_t pack_wide_bias(position panel, std::int32_t* bias) const {
+    std::uint8_t pack_int64_bias(position panel, std::int32_t* bias) const {
         for (int c = 0; c != panel.channels; ++c)
-            if (!wide_sums_fit(weights_, geometry_.depth(), panel.first_channel + c)) return 0;
+            if (!int16_sums_fit(weights_, geometry_.depth(), panel.first_channel + c)) return 0;
         for (int c = 0; c != panel.channels; ++c)
-            bias[c] = static_cast<std::int32_t>(weights_.wide_bias_of(panel.first_channel + c));
+            bias[c] = static_cast<std::int32_t>(weights_.int64_bias_of(panel.first_channel + c));
         return 1;
     }
 

@@ -18,7 +18,7 @@ template <class Arch, class Format, class Out, class Epilogue>
                                                const window_runs& runs, const typename Format::weight* panel,
                                                int first_channel, int channels, const Epilogue& epilogue, Out* y,
                                                std::ptrdiff_t y_pitch) noexcept {
-    static_assert(Format::depth == 2 && most_wide_products % 2 == 0, "multiply_panel_in_parts: parts are whole pairs");
+    static_assert(Format::depth == 2 && most_int16_products % 2 == 0, "multiply_panel_in_parts: parts are whole pairs");
     constexpr int width = panel_width<Arch>, most = operations<Arch>::tile_rows;
     alignas(64) static constexpr std::int32_t no_bias[width] = {};
     alignas(64) std::int32_t sums[most * width];
@@ -30,9 +30,9 @@ template <class Arch, class Format, class Out, class Epilogue>
         for (int run = 0; run != runs.kernel_rows * runs.segments; ++run) {
             const std::int16_t* from =
                 band + run / runs.segments * runs.row_advance + run % runs.segments * runs.segment_advance;
-            for (int done = 0; done < runs.length; done += most_wide_products) {
+            for (int done = 0; done < runs.length; done += most_int16_products) {
                 window_runs part;
-                part.length = std::min(most_wide_products, runs.length - done);
+                part.length = std::min(most_int16_products, runs.length - done);
                 tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](from + done, offsets + row, part,
                                                                                 weights, no_bias, sums);
                 weights += part.length * width;
@@ -40,7 +40,7 @@ template <class Arch, class Format, class Out, class Epilogue>
             }
             weights += runs.skipped_pairs * 2 * width;
         }
-        epilogue.template finish_wide_tile<Arch>(whole, count, first_channel, channels, y + row * y_pitch, y_pitch);
+        epilogue.template finish_int64_tile<Arch>(whole, count, first_channel, channels, y + row * y_pitch, y_pitch);
         row += count;
     }
 }

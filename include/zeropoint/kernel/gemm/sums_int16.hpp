@@ -25,19 +25,19 @@ template <class Weight> struct conv2d_weights {
     const Weight* values = nullptr;
     const std::int32_t* zero_points = nullptr;  ///< one an output channel; null: all 0
     const std::int32_t* bias = nullptr;         ///< one an output channel, at scale x_scale * w_scale; null: all 0
-    const std::int64_t* wide_bias = nullptr;    ///< the same beside codes of 16 bits, which never have `bias`
+    const std::int64_t* int64_bias = nullptr;   ///< the same beside codes of 16 bits, which never have `bias`
 
     /// Whether w - zero_point needs more than 8 bits: such weights are packed as int16.
     constexpr bool affine() const { return std::is_same_v<Weight, std::uint8_t> || zero_points != nullptr; }
-    constexpr std::int64_t wide_bias_of(int channel) const { return wide_bias == nullptr ? 0 : wide_bias[channel]; }
+    constexpr std::int64_t int64_bias_of(int channel) const { return int64_bias == nullptr ? 0 : int64_bias[channel]; }
 };
 
 /// Products of a code of 16 bits and a weight of 9 that int32 holds the sum of: 2^15 * 255 * 256 < 2^31.
-inline constexpr int most_wide_products = 256;
+inline constexpr int most_int16_products = 256;
 
 /// Whether int32 holds bias + sum x * w of an output channel for all codes of 16 bits; `depth` products an output.
-template <class Weight> bool wide_sums_fit(const conv2d_weights<Weight>& weights, int depth, int channel) {
-    const std::int64_t bias = weights.wide_bias_of(channel), limit = std::numeric_limits<std::int32_t>::max();
+template <class Weight> bool int16_sums_fit(const conv2d_weights<Weight>& weights, int depth, int channel) {
+    const std::int64_t bias = weights.int64_bias_of(channel), limit = std::numeric_limits<std::int32_t>::max();
     if (bias > limit || bias < -limit) return false;
     const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[channel];
     const Weight* from = weights.values + std::ptrdiff_t{channel} * depth;

@@ -72,7 +72,7 @@ struct activation_codes {
     std::int32_t zero_point = 0, min = 0, max = 255;
 
     /// Codes of 16 bits: std::int16_t, zero point 0.
-    constexpr bool are_wide() const { return min < -128 || max > 255; }
+    constexpr bool are_int16() const { return min < -128 || max > 255; }
 };
 
 }  // namespace kernel

@@ -16,14 +16,14 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-inline constexpr float wide_state_scale = 0x1p-15f;  ///< of the outputs, whose zero point is 0
+inline constexpr float state_scale_int16 = 0x1p-15f;  ///< of the outputs, whose zero point is 0
 
 /// sigmoid and tanh of (index - 2048) / 128, times 2^23, the nearest integers.
-struct wide_gate_tables {
+struct gate_tables_int16 {
     static constexpr std::size_t nodes = 4097;
     std::array<std::int32_t, nodes> sigmoid, tanh;
 
-    wide_gate_tables() {
+    gate_tables_int16() {
         for (std::size_t i = 0; i != nodes; ++i) {
             const double x = (static_cast<double>(i) - 2048) / 128;
             sigmoid[i] = static_cast<std::int32_t>(round_half_even(0x1p23 / (1 + std::exp(-x))));
@@ -43,7 +43,7 @@ struct wide_gate_tables {
 /// What makes gates' arguments of sums: for channel c, in units of 2^-(17 + shift),
 ///     x_sum * x_multiplier[c] + h_sum * h_multiplier[c] + biases
 /// Sums are below 2^39, multipliers at most 2^22 and biases at most 2^60: no sum leaves int64.
-struct wide_gate_arguments {
+struct gate_arguments_int16 {
     const std::int32_t *x_multiplier, *h_multiplier;
     const std::int64_t *x_bias, *h_bias;
     int shift;  ///< 1 to 40
@@ -64,9 +64,9 @@ inline std::int32_t clamp_to_state(std::int64_t value) noexcept {
 
 /// One step of an LSTM cell, gates i, f, g, o:
 ///     c = rne((f * c + i * g * 2^11) / 2^15) in int32,  h = rne(o * tanh(rne(c / 2^9)) / 2^15) in int16
-inline void wide_lstm_gates(const wide_gate_tables& tables, const wide_gate_arguments& arguments,
-                            const std::int64_t* x_sums, const std::int64_t* h_sums, std::size_t count, std::int32_t* c,
-                            std::int16_t* h) noexcept {
+inline void lstm_gates_int16(const gate_tables_int16& tables, const gate_arguments_int16& arguments,
+                             const std::int64_t* x_sums, const std::int64_t* h_sums, std::size_t count, std::int32_t* c,
+                             std::int16_t* h) noexcept {
     for (std::size_t i = 0; i != count; ++i) {
         const auto gate = [&](const auto& table, std::size_t which) {
             const std::size_t k = which * count + i;
@@ -83,9 +83,9 @@ inline void wide_lstm_gates(const wide_gate_tables& tables, const wide_gate_argu
 
 /// One step of a GRU cell, gates r, z, n; `state` is h with 32 bits:
 ///     n = tanh(x_n + rne(r * h_n / 2^15)) * 2^15,  state = n + rne(z * (state - n) / 2^15),  h = rne(state / 2^15)
-inline void wide_gru_gates(const wide_gate_tables& tables, const wide_gate_arguments& arguments,
-                           const std::int64_t* x_sums, const std::int64_t* h_sums, std::size_t count,
-                           std::int32_t* state, std::int16_t* h) noexcept {
+inline void gru_gates_int16(const gate_tables_int16& tables, const gate_arguments_int16& arguments,
+                            const std::int64_t* x_sums, const std::int64_t* h_sums, std::size_t count,
+                            std::int32_t* state, std::int16_t* h) noexcept {
     for (std::size_t i = 0; i != count; ++i) {
         const auto from_input = [&](std::size_t gate) {
             return arguments.from_input(gate * count + i, x_sums[gate * count + i]);

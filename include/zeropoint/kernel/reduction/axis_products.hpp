@@ -18,7 +18,7 @@ inline namespace v0 {
 namespace kernel {
 
 /// mantissa * 2^(300 * exponent): a product of any number of factors, where a double would overflow.
-struct wide_product {
+struct extended_product {
     double mantissa = 1;  ///< 0, or from 2^-300 to 2^300
     std::int64_t exponent = 0;
 
@@ -36,12 +36,12 @@ struct wide_product {
         for (std::int64_t i = std::max<std::int64_t>(exponent, -3); i < 0; ++i) result *= 0x1p-300;
         return result;
     }
-    constexpr bool operator==(const wide_product&) const = default;
+    constexpr bool operator==(const extended_product&) const = default;
 };
 
 /// What product_along() needs: make_product_parameters() computes it.
 struct product_parameters {
-    wide_product factor;  ///< x_scale^count / y_scale
+    extended_product factor;  ///< x_scale^count / y_scale
     std::int32_t x_zero_point = 0, y_zero_point = 0, quant_min = 0, quant_max = 255;
     constexpr bool operator==(const product_parameters&) const = default;
 };
@@ -71,7 +71,7 @@ void product_along(const shape& in, const shape& out, const X* x, const product_
     const double low = double(p.quant_min - p.y_zero_point), high = double(p.quant_max - p.y_zero_point);
     for_each_fold(e, x, y, [&](const pool_window<X>& window, Y* to) {
         for (int c = 0; c != e.out.channels; ++c) {
-            wide_product product;
+            extended_product product;
             window.for_each_position([&](const X* from) {
                 for (int k = 0; k != together; ++k) product.multiply(double(from[c + k] - p.x_zero_point));
             });
@@ -90,7 +90,7 @@ void product_along(const shape& in, const shape& out, float low, float high, con
     const int together = e.out.channels != e.in.channels ? e.in.channels : 1;
     for_each_fold(e, x, y, [&](const pool_window<float>& window, float* to) {
         for (int c = 0; c != e.out.channels; ++c) {
-            wide_product product;
+            extended_product product;
             window.for_each_position([&](const float* from) {
                 for (int k = 0; k != together; ++k) product.multiply(double{from[c + k]});
             });

@@ -112,8 +112,8 @@ struct transpose_bytes {
         return static_cast<std::uint8_t>((to & ~15u) | (to & 3) << 2 | (to >> 2 & 3));
     }
 };
-/// Groups of 16 bytes hold the words of parts 0, 1, 2, 3: brings together the words of each part.
-struct gather_words {
+/// Groups of 16 bytes hold 4 bytes each of parts 0, 1, 2, 3: brings together those of each part.
+struct gather_parts {
     static constexpr std::uint32_t get(unsigned to, unsigned size) {
         const unsigned groups = size / 4;
         return to % groups * 4 + to / groups;
@@ -148,16 +148,17 @@ template <class Arch, code8 T>
         const auto half = xsimd::zip_lo(mixed, xsimd::slide_right<8>(mixed));
         xsimd::bitwise_cast<T>(xsimd::zip_lo(half, xsimd::slide_right<8>(half))).store_unaligned(y);
     } else {
-        xsimd::batch<std::uint32_t, Arch> words;
+        xsimd::batch<std::uint32_t, Arch> transposed;
         if constexpr (bytes::size <= 32 || std::is_base_of_v<xsimd::avx512vbmi, Arch>) {
-            words = xsimd::bitwise_cast<std::uint32_t>(
+            transposed = xsimd::bitwise_cast<std::uint32_t>(
                 xsimd::swizzle(mixed, xsimd::make_batch_constant<std::uint8_t, interleaving::transpose_bytes, Arch>()));
-        } else {  // AVX-512 below VBMI shuffles no bytes: the same transposition by exchanging parts of words
-            words = interleaving::swap_parts<1>(xsimd::bitwise_cast<std::uint32_t>(mixed), 8, 0x00ff00ffu);
-            words = interleaving::swap_parts<2>(words, 16, 0x0000ffffu);
+        } else {  // AVX-512 below VBMI shuffles no bytes: the same transposition by exchanging parts of lanes
+            transposed = interleaving::swap_parts<1>(xsimd::bitwise_cast<std::uint32_t>(mixed), 8, 0x00ff00ffu);
+            transposed = interleaving::swap_parts<2>(transposed, 16, 0x0000ffffu);
         }
-        words = xsimd::swizzle(words, xsimd::make_batch_constant<std::uint32_t, interleaving::gather_words, Arch>());
-        xsimd::bitwise_cast<T>(words).store_unaligned(y);
+        transposed =
+            xsimd::swizzle(transposed, xsimd::make_batch_constant<std::uint32_t, interleaving::gather_parts, Arch>());
+        xsimd::bitwise_cast<T>(transposed).store_unaligned(y);
     }
 }
 

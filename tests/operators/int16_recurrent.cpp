@@ -117,11 +117,11 @@ template <class Layer> void compare(std::size_t gates) {
 
 }  // namespace
 
-TEST_CASE("wide recurrent: LSTM") { compare<zp::lstm<"layer", hidden>>(4); }
-TEST_CASE("wide recurrent: GRU") { compare<zp::gru<"layer", hidden>>(3); }
+TEST_CASE("recurrent of int16: LSTM") { compare<zp::lstm<"layer", hidden>>(4); }
+TEST_CASE("recurrent of int16: GRU") { compare<zp::gru<"layer", hidden>>(3); }
 
-TEST_CASE("wide recurrent: gates far out, and tables") {
-    const zp::kernel::wide_gate_tables tables;
+TEST_CASE("recurrent of int16: gates far out, and tables") {
+    const zp::kernel::gate_tables_int16 tables;
     double worst = 0;
     for (std::int64_t x = -2200000; x < 2200000; x += 197) {
         const double real = std::clamp(static_cast<double>(x) / 131072, -16.0, 16.0);
@@ -135,19 +135,19 @@ TEST_CASE("wide recurrent: gates far out, and tables") {
     const std::int32_t multiplier[4] = {1 << 22, 1 << 22, 1 << 22, 1 << 22};
     const std::int64_t large = (std::int64_t{1} << 38), limit = std::int64_t{1} << 59,
                        bias[4] = {limit, limit, limit, limit};
-    const zp::kernel::wide_gate_arguments arguments{multiplier, multiplier, bias, bias, 1};
+    const zp::kernel::gate_arguments_int16 arguments{multiplier, multiplier, bias, bias, 1};
     const std::int64_t up[4] = {large, large, large, large}, down[3] = {-large, -large, -large};
     std::int32_t wide = INT32_MAX;
     std::int16_t h = 0;
-    zp::kernel::wide_lstm_gates(tables, arguments, up, up, 1, &wide, &h);
+    zp::kernel::lstm_gates_int16(tables, arguments, up, up, 1, &wide, &h);
     CHECK(wide == INT32_MAX);
     CHECK(h == 32766);
     wide = 0;
-    zp::kernel::wide_gru_gates(tables, arguments, down, down, 1, &wide, &h);
+    zp::kernel::gru_gates_int16(tables, arguments, down, down, 1, &wide, &h);
     CHECK(h <= -32767);
 }
 
-TEST_CASE("wide recurrent: what does not fit is refused") {
+TEST_CASE("recurrent of int16: what does not fit is refused") {
     const parameters p{3 * hidden};
     const auto error_of = [&](float scale) {
         try {
