@@ -32,13 +32,16 @@ constexpr float rounded_scale(const node& n, const qparams& range) {
     return has_fine_table(n) ? range.scale / static_cast<float>(table_parts(n)) : range.scale;
 }
 
-/// What sums are rounded to, of such a range. The lowest code of the storage type has the first of a fine table's entries, so
-/// that those of a range like [-127, 127] begin behind it.
-constexpr kernel::output_codes rounded_codes(const node& n, const qparams& range) {
-    if (!has_fine_table(n)) return clamped_codes(n, range);
+/// Places in a fine table. The lowest code of the storage type has the first of its entries, so that those of a range like
+/// [-127, 127] begin behind it.
+constexpr kernel::output_codes fine_codes(const node& n, const qparams& range) {
     const std::int32_t parts = table_parts(n), lowest = n.out.storage == scalar_type::int8 ? -128 : 0;
     return {(range.zero_point - lowest) * parts, (n.out.quant_min - lowest) * parts,
             (n.out.quant_max - lowest + 1) * parts - 1, nullptr, true};
+}
+/// What sums are rounded to, of such a range.
+constexpr kernel::output_codes rounded_codes(const node& n, const qparams& range) {
+    return has_fine_table(n) ? fine_codes(n, range) : clamped_codes(n, range);
 }
 
 }  // namespace v0
