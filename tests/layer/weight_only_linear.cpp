@@ -135,5 +135,5 @@ TEST_CASE("weight_only_linear: what does not fit is refused") {
     CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "alone: expected 24 values of weight, found 23");
     CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) == "alone: expected 3 values of bias, found 2");
     weights[5] = std::numeric_limits<float>::quiet_NaN();
-    CHECK(error_of([&] { layer_type refused(weights); }) == "linear: expected finite weights, found nan");
+    CHECK(error_of([&] { layer_type refused(weights); }) == "alone: expected finite values of weight, found nan");
 }
