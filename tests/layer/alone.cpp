@@ -127,4 +127,12 @@ TEST_CASE("alone: tensors by name, in order, and what does not fit") {
           "alone: expected 64 values of out_proj.weight, found 0");
     CHECK(error_of([&] { attention refused(tensors["out_proj.weight"]); }) ==
           "alone: expected 192 values of in_proj_weight, found 64");
+    CHECK(error_of([&] {
+              attention refused(tensors["in_proj_weight"], tensors["in_proj_bias"], tensors["out_proj.weight"],
+                                tensors["out_proj.bias"], tensors["out_proj.bias"]);
+          }) == "alone: expected 4 tensors of parameters, found 5");
+    tensors["out_proj.weight"][7] = zp::infinity;
+    CHECK(error_of([&] {
+              attention refused(tensors["in_proj_weight"], std::vector<float>(), tensors["out_proj.weight"]);
+          }) == "alone: expected finite values of out_proj.weight, found inf");
 }

@@ -193,7 +193,7 @@ TEST_CASE("static layers: a convolution over a volume") {
         expected.data());
     CHECK(std::equal(expected.begin(), expected.end(), y.values().begin()));
     CHECK(error_of([&] { layer_type(made_up::values(5, 1), {}, x_range, y_range); }) ==
-          "edges: expected 432 weights, found 5");
+          "edges: expected 432 values of weight, found 5");
 }
 
 TEST_CASE("static layers: tensors of other extents or another scale are refused, weights of another count too") {
@@ -213,9 +213,9 @@ TEST_CASE("static layers: tensors of other extents or another scale are refused,
     CHECK(error_of([&] { layer(x, shifted, memory); }).find("quantized_conv2d: the output was made for scale 0.25") ==
           0);
     CHECK(error_of([&] { small(made_up::values(71, 1), bias, x_range, y_range); }) ==
-          "quantized_conv2d: expected 72 weights, found 71");
+          "quantized_conv2d: expected 72 values of weight, found 71");
     CHECK(error_of([&] { small(weights, made_up::values(7, 1), x_range, y_range); }) ==
-          "quantized_conv2d: expected 6 bias, found 7");
+          "quantized_conv2d: expected 6 values of bias, found 7");
 }
 
 TEST_CASE("static layers: sizes are constants, the pointer form is noexcept") {

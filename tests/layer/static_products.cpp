@@ -129,9 +129,9 @@ TEST_CASE("static layers: quantized_conv_transpose2d refuses what does not fit")
     const auto weights = normal(8 * 3 * 12, 1);
     const zp::qparams range{0.1f, 100}, other{0.2f, 100};
     CHECK(error_of([&] { layer_type(std::vector<float>(5), {}, range, range); }) ==
-          "quantized_conv_transpose2d: expected 288 weights, found 5");
+          "quantized_conv_transpose2d: expected 288 values of weight, found 5");
     CHECK(error_of([&] { layer_type(weights, std::vector<float>(5), range, range); }) ==
-          "quantized_conv_transpose2d: expected 6 bias, found 5");
+          "quantized_conv_transpose2d: expected 6 values of bias, found 5");
     const layer_type layer(weights, {}, range, range);
     const auto memory = std::make_unique<layer_type::workspace>();
     zp::tensor<zp::quint8> x({5, 4, 8}, range), small({4, 4, 8}, range), y(layer_type::output_shape, range),

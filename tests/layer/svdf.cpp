@@ -320,8 +320,10 @@ TEST_CASE("svdf: errors") {
     const zp::qparams range{1.0f, 0};
     CHECK_THROWS_WITH_AS(layer({feature, feature, bias, one}, range, range), "spot: expected 8 values of time, found 6",
                          zp::shape_error);
-    CHECK_THROWS_WITH_AS(layer({feature, time, bias}, range, range), "spot: expected 4 arrays of parameters, found 3",
+    CHECK_THROWS_WITH_AS(layer({feature, time, bias}, range, range), "spot: expected 1 values of state_scale, found 0",
                          zp::shape_error);
+    CHECK_THROWS_WITH_AS(layer({feature, time, bias, one, one}, range, range),
+                         "spot: expected 4 tensors of parameters, found 5", zp::shape_error);
     std::vector<float> broken = time;
     broken[3] = zp::infinity;
     CHECK_THROWS_WITH_AS(layer({feature, broken, bias, one}, range, range), doctest::Contains("time"),

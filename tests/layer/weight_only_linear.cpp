@@ -15,33 +15,11 @@
 #include "../support/arrays.hpp"
 #include "../support/errors.hpp"
 #include "../support/made_up.hpp"
+#include "../support/weight_only_reference.hpp"
 
 namespace {
 
 namespace kernel = zp::kernel;
-
-/// The definition as a loop: products and sums of floats, each rounded.
-std::vector<float> expected_of(const std::vector<float>& x, std::size_t depth, const std::vector<std::int8_t>& codes,
-                               const std::vector<float>& scales, const std::vector<float>& bias, std::size_t group) {
-    std::vector<float> y;
-    const std::size_t groups = (depth + group - 1) / group;
-    for (std::size_t row = 0; row != x.size() / depth; ++row) {
-        for (std::size_t c = 0; c != bias.size(); ++c) {
-            volatile float total = bias[c];
-            for (std::size_t g = 0; g != groups; ++g) {
-                volatile float sum = 0;
-                for (std::size_t k = g * group; k != std::min(depth, (g + 1) * group); ++k) {
-                    volatile float product = x[row * depth + k] * static_cast<float>(codes[c * depth + k]);
-                    sum = sum + product;
-                }
-                volatile float scaled = sum * scales[c * groups + g];
-                total = total + scaled;
-            }
-            y.push_back(float{total});
-        }
-    }
-    return y;
-}
 
 template <int Bits> void compare_random(std::uint64_t seed) {
     arrays::generator next(seed);
@@ -58,8 +36,8 @@ template <int Bits> void compare_random(std::uint64_t seed) {
             code = static_cast<std::int8_t>(next.integer(-(1 << (Bits - 1)), (1 << (Bits - 1)) - 1));
         zp::aligned_buffer packed(layout.bytes);
         kernel::pack_weight_only(layout, codes.data(), scales.data(), bias.data(), packed.data());
-        const auto expected =
-            expected_of(x, static_cast<std::size_t>(depth), codes, scales, bias, static_cast<std::size_t>(group));
+        const auto expected = zp_test::weight_only_product(x, static_cast<std::size_t>(depth), codes, scales, bias,
+                                                           static_cast<std::size_t>(group));
         CAPTURE(problem);
         arrays::for_each_architecture([&]<class Arch>() {
             std::vector<float> y(expected.size());
@@ -135,5 +113,5 @@ TEST_CASE("weight_only_linear: what does not fit is refused") {
     CHECK(error_of([&] { layer_type(made_up::values(23, 1)); }) == "alone: expected 24 values of weight, found 23");
     CHECK(error_of([&] { layer_type(weights, made_up::values(2, 1)); }) == "alone: expected 3 values of bias, found 2");
     weights[5] = std::numeric_limits<float>::quiet_NaN();
-    CHECK(error_of([&] { layer_type refused(weights); }) == "linear: expected finite weights, found nan");
+    CHECK(error_of([&] { layer_type refused(weights); }) == "alone: expected finite values of weight, found nan");
 }

@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <ratio>
 #include <string>
@@ -62,6 +64,24 @@ struct read_twice {
     }
 };
 
+/// An attention over linear layers that are these parts of a tensor, and the sum of what it gives and of node `beside`.
+constexpr zp::graph<8> attention_over_parts(const std::array<std::int8_t, 3>& parts, int beside,
+                                            const zp::operator_info* clamp = nullptr) {
+    zp::graph<8> g;
+    zp::builder b(g.nodes, 8);
+    const int x = b.input({1, 6, 8});
+    zp::node attention = b.unary(zp::operators::attention_info, zp::operators::attention_rules, x, "");
+    for (const std::int8_t part : parts) {
+        const int projected = b.linear_part(x, "part", 8, true, {"in_proj", part, 3});
+        attention.inputs[attention.input_count++ - 1] = static_cast<short>(projected);
+    }
+    attention.input_count = 3;
+    g.nodes[2].fused.clamp = clamp;
+    b.add(b.append(attention), beside);
+    g.size = b.size;
+    return g;
+}
+
 struct plain : zp::model<zp::input<1, 5, 24>, zp::linear<"a", 24>> {};
 struct with_gelu : zp::model<zp::input<1, 5, 24>, zp::linear<"a", 24>, zp::gelu> {};
 struct with_sum : zp::model<zp::input<1, 5, 24>, zp::residual<zp::linear<"a", 24>>> {};
@@ -100,6 +120,25 @@ TEST_CASE("contract: what is not attention, or may not be, stays as it is") {
     CHECK(count<read_twice>(zp::op::softmax) == 1);
     CHECK(count<rows_of_bert, float_attention>(zp::op::attention) == 0);
     CHECK(count<rows_of_bert, float_softmax>(zp::op::attention) == 0);
+}
+
+TEST_CASE("parts of a tensor: one product, where nothing else is asked of one of them") {
+    constexpr auto merged = zp::merge_parts(attention_over_parts({0, 1, 2}, 0));
+    REQUIRE(merged.size == 4);
+    const zp::node &product = merged.nodes[1], &attention = merged.nodes[2], &sum = merged.nodes[3];
+    CHECK(product.out.extents == zp::shape{1, 6, 24});
+    CHECK(product.weights.channels == 24);
+    CHECK(product.weights.count == 3 * 8 * 8);
+    CHECK(std::string(product.part.name) == "in_proj");
+    CHECK(product.part.parts == 1);
+    CHECK(attention.input_count == 1);
+    CHECK(attention.inputs[0] == 1);
+    CHECK(sum.inputs[0] == 2);
+    CHECK(sum.inputs[1] == 0);
+
+    CHECK(zp::merge_parts(attention_over_parts({1, 0, 2}, 0)).size == 6);  // in another order
+    CHECK(zp::merge_parts(attention_over_parts({0, 1, 2}, 2)).size == 6);  // read twice
+    CHECK(zp::merge_parts(attention_over_parts({0, 1, 2}, 0, &zp::operators::relu_info)).size == 6);
 }
 
 TEST_CASE("epilogues: one node, and the bits of two") {

@@ -21,6 +21,7 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -48,11 +49,7 @@ std::vector<std::byte> state_dict_of(const std::string& group, const std::string
     return file.bytes();
 }
 
-template <class Network> std::vector<float> run(const Network& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y, *std::make_unique<typename Network::workspace>());
-    return y;
-}
+using zp_test::run;
 double difference(const std::vector<float>& a, const std::vector<float>& b) {
     REQUIRE(a.size() == b.size());
     double largest = 0;

@@ -15,6 +15,7 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "integer_simulation.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -159,12 +160,7 @@ std::vector<double> codes_of(const zp::safetensors_file& file, const zp::node_vi
     return y;
 }
 
-template <class Model> std::vector<float> run(const Model& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Model::output_shape.size()));
-    const auto memory = std::make_unique<typename Model::workspace>();
-    model(x, y, *memory);
-    return y;
-}
+using zp_test::run;
 template <class Network> double decibels(const auto& exact, const Network& int8, const auto& inputs) {
     double signal = 0, noise = 0;
     for (const auto& x : inputs) {

@@ -29,6 +29,7 @@
 #include "../support/errors.hpp"
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -59,11 +60,7 @@ template <class Config, class Net>
 auto int8_of(const zp::float_model<Net>& trained, const std::vector<sentence>& data) {
     return zp::convert(zp::calibrate(zp::prepare<Config>(trained), data));
 }
-template <class Network> std::vector<float> run(const Network& model, const sentence& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y);
-    return y;
-}
+using zp_test::run;
 /// What a row leaves.
 template <class T, class Network> std::vector<T> values_of(const Network& model, const sentence& x, const char* name) {
     std::vector<T> found;

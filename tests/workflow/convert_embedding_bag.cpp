@@ -21,6 +21,7 @@
 #include "../support/errors.hpp"
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -51,11 +52,7 @@ std::vector<sentence> sentences(std::size_t count) {
     std::fill(all[0].begin() + 7, all[0].begin() + 12, padding);  // a bag of nothing
     return all;
 }
-template <class Network> std::vector<float> run(const Network& model, const sentence& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y);
-    return y;
-}
+using zp_test::run;
 /// From rows of floats, in double.
 std::vector<double> expected_of(const std::vector<float>& table, const sentence& x, bool mean) {
     std::vector<double> y(2 * columns);

@@ -12,6 +12,7 @@
 #include <zeropoint/workflow/convert.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -33,11 +34,7 @@ std::vector<float> by_places(const std::vector<float>& x) {
                 x[static_cast<std::size_t>((from[i].row * 7 + from[i].column) * 9 + c)];
     return y;
 }
-template <class Network> std::vector<float> run(const Network& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y);
-    return y;
-}
+using zp_test::run;
 
 }  // namespace
 

@@ -23,6 +23,7 @@
 #include <zeropoint/zeropoint.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -130,11 +131,7 @@ std::vector<std::vector<float>> normal_inputs(const zp::shape& extents, int coun
 template <class Config, class Net> auto converted(const zp::float_model<Net>& trained, const auto& inputs) {
     return zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(trained)), inputs));
 }
-template <class Network> std::vector<float> run(const Network& network, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    network(x, y);
-    return y;
-}
+using zp_test::run;
 // Codes as floats, which hold them exactly.
 template <class Network> zp::qparams range_of(const Network& network, int row) {
     return network.ranges()[Network::rows()[static_cast<std::size_t>(row)].out.qparams_id];

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +20,7 @@
 
 #include "../support/made_up.hpp"
 #include "../support/recurrent_reference.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -53,11 +53,7 @@ template <class Net> zp::float_model<Net> trained(int hidden, std::uint64_t seed
     return model;
 }
 
-template <class Network> std::vector<float> run(const Network& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y, *std::make_unique<typename Network::workspace>());
-    return y;
-}
+using zp_test::run;
 
 /// The parameters of a network by name.
 class parameters_of {

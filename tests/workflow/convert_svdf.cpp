@@ -19,6 +19,7 @@
 #include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -81,11 +82,7 @@ struct parameters {
     }
 };
 
-template <class Network> std::vector<float> run(const Network& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    model(x, y, *std::make_unique<typename Network::workspace>());
-    return y;
-}
+using zp_test::run;
 template <class Network> std::vector<float> run_steps(const Network& model, const std::vector<float>& x) {
     const auto stream = std::make_unique<zp::streaming<Network>>(model);
     constexpr std::size_t outputs = Network::output_shape.channels;

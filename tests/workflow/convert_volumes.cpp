@@ -14,6 +14,7 @@
 #include <zeropoint/operators.hpp>
 
 #include "integer_simulation.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -56,11 +57,7 @@ zp::kernel::conv3d_geometry second_windows() {
     return g;
 }
 
-template <class Model> std::vector<float> run(const Model& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Model::output_shape.size()));
-    model(x, y);
-    return y;
-}
+using zp_test::run;
 
 struct noise_meter {
     double signal = 0, noise = 0;

@@ -15,6 +15,7 @@
 #include <zeropoint/workflow/convert.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -45,11 +46,7 @@ struct by_hand : zp::model<zp::input<11, 9, 3>, zp::conv2d<"a", conv{.out_channe
 
 constexpr float mean[] = {0.485f, 0.456f, 0.406f}, deviation[] = {0.229f, 0.224f, 0.225f};
 
-template <class Model> std::vector<float> run(const Model& model, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Model::output_shape.size()));
-    model(x, y);
-    return y;
-}
+using zp_test::run;
 void check_close(const std::vector<float>& a, const std::vector<float>& b) {
     REQUIRE(a.size() == b.size());
     for (std::size_t i = 0; i != a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 2e-5f * (1 + std::abs(a[i])));

@@ -14,6 +14,7 @@
 #include <zeropoint/workflow/presets.hpp>
 
 #include "../support/made_up.hpp"
+#include "../support/run.hpp"
 
 namespace {
 
@@ -50,11 +51,7 @@ template <class Net> std::string kinds() {
     for (const zp::node& row : zp::fused_stage<Net>::table) text += std::string(text.empty() ? "" : " ") + row.op->name;
     return text;
 }
-template <class Network> std::vector<float> run(const Network& network, const std::vector<float>& x) {
-    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
-    network(x, y);
-    return y;
-}
+using zp_test::run;
 /// The largest difference between a network and its fused form, beside the largest value.
 template <class Net> double difference() {
     const auto trained = made_up::network<Net>(3);

@@ -19,6 +19,7 @@
 
 #include "../support/golden_file.hpp"
 #include "../support/made_up.hpp"
+#include "../support/weight_only_reference.hpp"
 
 namespace {
 
@@ -62,23 +63,9 @@ struct layer {
                 }
             }
     }
-    /// Products and sums of floats, each rounded; volatile keeps compilers from contracting.
     std::vector<float> operator()(const std::vector<float>& x, float lowest, float highest) const {
-        std::vector<float> y;
-        for (std::size_t row = 0; row != x.size() / depth; ++row)
-            for (std::size_t c = 0; c != bias.size(); ++c) {
-                volatile float total = bias[c];
-                for (std::size_t g = 0; g != groups; ++g) {
-                    volatile float sum = 0;
-                    for (std::size_t k = g * group; k != std::min(depth, (g + 1) * group); ++k) {
-                        volatile float product = x[row * depth + k] * static_cast<float>(codes[c * depth + k]);
-                        sum = sum + product;
-                    }
-                    volatile float scaled = sum * scales[c * groups + g];
-                    total = total + scaled;
-                }
-                y.push_back(std::clamp(float{total}, lowest, highest));
-            }
+        std::vector<float> y = zp_test::weight_only_product(x, depth, codes, scales, bias, group);
+        for (float& value : y) value = std::clamp(value, lowest, highest);
         return y;
     }
 };

@@ -27,6 +27,10 @@ template <> inline constexpr scalar_type scalar_type_of<std::int32_t> = scalar_t
 constexpr int size_of(scalar_type type) {
     return type == scalar_type::uint8 || type == scalar_type::int8 ? 1 : type == scalar_type::int16 ? 2 : 4;
 }
+/// Bits of a code of such a range where codes of 4 bits share bytes: 4, or 8.
+constexpr int bits_of_codes(std::int32_t quant_min, std::int32_t quant_max) {
+    return quant_min >= -8 && quant_max <= (quant_min < 0 ? 7 : 15) ? 4 : 8;
+}
 constexpr const char* name_of(scalar_type type) {
     switch (type) {
         case scalar_type::float32: return "float32";

@@ -9,19 +9,16 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
-#include <vector>
 
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/kernel/machine/machine.hpp>
-#include <zeropoint/layer/argument_checks.hpp>
+#include <zeropoint/layer/parameter_source.hpp>
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/input.hpp>
 #include <zeropoint/operators/integer_weights.hpp>
-#include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/pass/contract.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/pass/fuse.hpp>
@@ -118,53 +115,6 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
     }
 };
 
-/// The tensors of a state dict that layers ask for, each once, and the floats that nodes take from them.
-class parameter_source {
-public:
-    template <class Find> void read(const node& n, const parameter_list& list, Find& find, float* block) {
-        std::string lacking, found;
-        for (int i = 0; i != list.count; ++i) {
-            const parameter_array& array = list.arrays[i];
-            float* values = block + list.offset_of(i);
-            if (!array.in_state_dict) {
-                std::fill_n(values, array.size(), array.otherwise);
-                continue;
-            }
-            const bool is_part = n.part.name != nullptr;
-            const std::string prefix = is_part ? std::string(n.part.name) + "_" : std::string(n.name) + ".";
-            const std::string name = (prefix == "." ? std::string() : prefix) + array.name;
-            const bool may_lack =
-                array.role == parameter_role::bias || std::string_view(array.name).starts_with("bias");
-            const std::span<const float> whole = tensor(name, array, n.part.parts, may_lack, find);
-            if (may_lack) (whole.empty() ? lacking : found) = name;
-            if (whole.empty()) {
-                std::fill_n(values, array.size(), 0.0f);
-                continue;
-            }
-            const auto size = static_cast<std::size_t>(array.size());
-            array_from_file(array, whole.subspan(static_cast<std::size_t>(n.part.part) * size, size).data(), values);
-        }
-        if (!lacking.empty() && !found.empty())
-            raise<shape_error>("alone: expected all biases of a layer or none, found " + found + " and no " + lacking);
-    }
-
-private:
-    template <class Find>
-    std::span<const float> tensor(const std::string& name, const parameter_array& array, int parts, bool may_lack,
-                                  Find& find) {
-        for (const auto& [known, values] : tensors_)
-            if (known == name) return values;
-        const int rows = parts * array.extents[0], columns = array.rank == 1 ? 0 : array.size() / array.extents[0];
-        const std::span<const float> values = find(name, rows, columns, may_lack);
-        if (!values.empty() || !may_lack)
-            check_count("alone", ("values of " + name).c_str(),
-                        static_cast<std::size_t>(parts) * static_cast<std::size_t>(array.size()), values.size());
-        tensors_.emplace_back(name, values);
-        return values;
-    }
-    std::vector<std::pair<std::string, std::span<const float>>> tensors_;
-};
-
 }  // namespace detail
 
 /// Layers of a model over 1 to MostRows rows of Inputs floats, a row of outputs for each: what they are as rows of any model, with
@@ -240,26 +190,22 @@ public:
     explicit alone(Find&& find)  // NOLINT(bugprone-forwarding-reference-overload): copies have no such call
         : parameters_(parameter_bytes) {
         require_machine<Arch>();
-        detail::parameter_source source;
-        std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
-        const auto no_table = [](const parameter_array&, std::span<const float>) { return quantized_weights{}; };
+        detail::parameter_source source("alone", find);
         for (int i = 0; i != nodes_type::floats.size; ++i) {
             const node_view from = nodes_type::floats.view(i);
-            const parameter_list list = parameters_of(from);
-            if (list.count == 0) continue;
-            std::vector<float> block(static_cast<std::size_t>(list.bytes()) / sizeof(float));
-            source.read(from.n, list, find, block.data());
+            if (parameters_of(from).count == 0) continue;
             const int to = placed_node(i);
             const node_view v = stage::table.view(to);
             const preparation p{v, nullptr, parameters_.data() + v.n.at.parameter_offset};
-            stage::packs[static_cast<std::size_t>(to)](
-                p, quantize_parameters<quantizer, Arch>(v, from, block.data(), {}, name_of(from.n), raised, no_table));
+            stage::packs[static_cast<std::size_t>(to)](p, source.template read<quantizer, Arch>(v, from, {}));
         }
     }
-    /// The same of tensors in the order in which they are asked for, layer by layer. Biases may be left out at the end.
+    /// The same of tensors in the order in which they are asked for, layer by layer. Biases may be left out at the end; more tensors
+    /// than are asked for are a shape_error.
     template <class... Tensors>
         requires(sizeof...(Tensors) != 0 && (... && std::convertible_to<const Tensors&, std::span<const float>>))
-    explicit alone(const Tensors&... tensors) : alone(in_order{{std::span<const float>(tensors)...}}) {}
+    explicit alone(const Tensors&... tensors)
+        : alone(detail::tensors_in_order(std::array{std::span<const float>(tensors)...})) {}
 
     /// x: rows x inputs, y: rows x outputs. Raises shape_error where they are not, or have more than MostRows rows.
     void operator()(std::span<const float> x, std::span<float> y, workspace& memory) const requires(!has_state) {
@@ -278,20 +224,16 @@ public:
     }
 
 private:
-    template <class P> static auto find_quantizer() {
-        if constexpr (requires { typename P::weight_quantizer; })
-            return std::type_identity<typename P::weight_quantizer>();
-        else return std::type_identity<own_weight_quantizer>();
+    explicit alone(detail::tensors_in_order&& tensors) : alone(static_cast<detail::tensors_in_order&>(tensors)) {
+        tensors.check_all_read("alone");
     }
-    using quantizer = typename decltype(find_quantizer<Policy>())::type;
 
-    struct in_order {
-        std::array<std::span<const float>, 64> tensors;
-        std::size_t next = 0;
-        std::span<const float> operator()(const std::string&, int, int, bool) {
-            return next == tensors.size() ? std::span<const float>() : tensors[next++];
-        }
+    struct no_weights_to_quantize {
+        using weight_quantizer = own_weight_quantizer;
     };
+    using quantizer =
+        typename std::conditional_t<nodes_type::is_float, no_weights_to_quantize, Policy>::weight_quantizer;
+
     static std::string name_of(const node& n) { return n.name[0] != 0 ? n.name : n.op->name; }
     static int checked_rows(std::span<const float> x, std::span<float> y) {
         return detail::rows_of(size == 2 ? name_of(stage::table.nodes[1]) : "alone", x.size(), Inputs, y.size(),

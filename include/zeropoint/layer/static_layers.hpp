@@ -6,17 +6,16 @@
 #include <initializer_list>
 #include <span>
 #include <string>
-#include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/layer/argument_checks.hpp>
+#include <zeropoint/layer/parameter_source.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/conv2d.hpp>
 #include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/operators/input.hpp>
-#include <zeropoint/operators/quantize_parameters.hpp>
 
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/scheme/tensor.hpp>
@@ -162,7 +161,7 @@ public:
     static_layer(std::span<const float> weights, std::span<const float> bias, const qparams& input,
                  const qparams& output)
         : static_layer({weights, bias}, input, output) {}
-    /// The parameters of any row, in the order of its parameters_of() and as files have them; a bias may be empty, for zeros.
+    /// The parameters of any row, in the order of its parameters_of() and as state dicts have them; a bias may be empty, for zeros.
     /// Raises shape_error for other counts, calibration_error for parameters that are not finite, value_error for scales and
     /// zero points that no tensor has, and what quantize_bias raises.
     static_layer(std::initializer_list<std::span<const float>> parameters, const qparams& input, const qparams& output)
@@ -170,26 +169,12 @@ public:
         check_range<typename Policy::input>(row.name, "input", input);
         check_range<typename Policy::output>(row.name, "output", output);
         const node_view v = lowered.view(1);
-        const parameter_list list = parameters_of(v);
-        check_count(row.name, "arrays of parameters", static_cast<std::size_t>(list.count), parameters.size());
-        std::vector<float> floats(static_cast<std::size_t>(list.offset_of(list.count)));
-        for (int i = 0; i != list.count; ++i) {
-            const parameter_array& array = list.arrays[i];
-            const std::span<const float> values = parameters.begin()[i];
-            if (array.role == parameter_role::bias && values.empty()) continue;
-            const std::string what = array.role == parameter_role::filters ? "weights"
-                                     : array.role == parameter_role::bias  ? "bias"
-                                                                           : std::string("values of ") + array.name;
-            check_count(row.name, what.c_str(), static_cast<std::size_t>(array.size()), values.size());
-            check_finite(row.name, array.name, values);
-            array_from_file(array, values.data(), floats.data() + list.offset_of(i));
-        }
-        std::vector<std::string> raised;
-        const refusal wrong =
-            form::pack({v, ranges_.data(), parameters_.data()},
-                       quantize_parameters<typename Policy::weight_quantizer, Arch>(
-                           v, v, floats.data(), {input.scale, Policy::requantization_policy::has_float_bias}, row.name,
-                           raised, [](const parameter_array&, std::span<const float>) { return quantized_weights(); }));
+        detail::tensors_in_order tensors(std::span(parameters.begin(), parameters.size()));
+        detail::parameter_source source(row.name, tensors);
+        const refusal wrong = form::pack({v, ranges_.data(), parameters_.data()},
+                                         source.template read<typename Policy::weight_quantizer, Arch>(
+                                             v, v, {input.scale, Policy::requantization_policy::has_float_bias}));
+        tensors.check_all_read(row.name);
         if (wrong.rule != nullptr) raise<value_error>(std::string(row.name) + ": expected " + wrong.rule);
     }
 

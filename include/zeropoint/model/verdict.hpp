@@ -111,15 +111,15 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "these options do not fit the input of this transposed convolution (see error_in_layer<rule, Layer, "
                   "input shape, output shape>): kernel, stride and dilation must be at least 1, padding at least 0, "
                   "output_padding smaller than stride or dilation, and padding must leave something of the output");
-    static_assert(Broken != rule::cannot_stream,
-                  "zp::streaming cannot run this layer step by step (see error_in_layer<rule, Layer, input shape, "
-                  "output shape>): it "
-                  "takes conv1d of stride 1 behind a zp::zero_pad2d on the left alone, of (kernel - 1) * dilation, "
-                  "lstm and gru of one "
-                  "layer that go forward and give all steps, linear, embedding, functions of one value, add, concat, "
-                  "operators of "
-                  "two values, "
-                  "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
+    static_assert(
+        Broken != rule::cannot_stream,
+        "zp::streaming cannot run this layer step by step (see error_in_layer<rule, Layer, input shape, "
+        "output shape>): it "
+        "takes conv1d of stride 1 behind a zp::zero_pad2d on the left alone, of (kernel - 1) * dilation, "
+        "recurrent layers that go forward and give all steps, linear, embedding, functions of one value, add, concat, "
+        "operators of "
+        "two values, "
+        "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
     static_assert(Broken != rule::indices_read,
                   "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "
                   "Layer, shape{1, indices, 1}, ...>): put a zp::embedding in front of it");

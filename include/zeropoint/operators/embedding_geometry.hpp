@@ -61,8 +61,7 @@ void check_indices(const char* layer, const Index* indices, std::ptrdiff_t first
 
 /// Bits of a value of the table of a float node: 32 of floats.
 constexpr int table_value_bits(const node& n) {
-    if (n.weights.storage == scalar_type::float32) return 32;
-    return n.weights.quant_max > 15 ? 8 : 4;
+    return n.weights.storage == scalar_type::float32 ? 32 : bits_of_codes(n.weights.quant_min, n.weights.quant_max);
 }
 
 /// The block of a node whose table is such codes: these, then one kernel::embedding_row a row.

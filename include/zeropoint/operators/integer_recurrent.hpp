@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <type_traits>
 
@@ -19,39 +20,29 @@
 namespace zp {
 inline namespace v0 {
 
-/// What recurrent nodes over codes of 8 bits compute with.
-struct byte_recurrent_codes {
-    using h = std::int8_t;
-    using wide = std::int16_t;
-    using sum = std::int32_t;
-    using tables = kernel::gate_tables;
-    using arguments = kernel::gate_arguments;
-    static constexpr gate_units units = byte_gates;
-    static constexpr kernel::activation_codes of_state{0, -128, 127};
-    static constexpr auto lstm = &kernel::integer_lstm_gates;
-    static constexpr auto gru = &kernel::integer_gru_gates;
+/// What recurrent nodes over codes compute with, of 8 bits or of 16.
+template <bool Is16> struct integer_recurrent_codes {
+    template <class Of8, class Of16> using choose = std::conditional_t<Is16, Of16, Of8>;
+    using h = choose<std::int8_t, std::int16_t>;
+    using wide = choose<std::int16_t, std::int32_t>;
+    using sum = choose<std::int32_t, std::int64_t>;
+    using tables = choose<kernel::gate_tables, kernel::gate_tables_int16>;
+    using arguments = choose<kernel::gate_arguments, kernel::gate_arguments_int16>;
+    using gates = void (*)(const tables&, const arguments&, const sum*, const sum*, std::size_t, wide*, h*) noexcept;
+    static constexpr gate_units units = Is16 ? gates_int16 : byte_gates;
+    static constexpr kernel::activation_codes of_state{0, std::numeric_limits<h>::min(), std::numeric_limits<h>::max()};
+    static constexpr gates lstm = [] {
+        if constexpr (Is16) return &kernel::lstm_gates_int16;
+        else return &kernel::integer_lstm_gates;
+    }();
+    static constexpr gates gru = [] {
+        if constexpr (Is16) return &kernel::gru_gates_int16;
+        else return &kernel::integer_gru_gates;
+    }();
     static constexpr const char* refused =
-        "scales of inputs times scales of weights must be below 64: calibrate on real data";
+        Is16 ? "scales of inputs times scales of weights must be below 16: calibrate on real data"
+             : "scales of inputs times scales of weights must be below 64: calibrate on real data";
 };
-/// And over those of 16.
-struct int16_recurrent_codes {
-    using h = std::int16_t;
-    using wide = std::int32_t;
-    using sum = std::int64_t;
-    using tables = kernel::gate_tables_int16;
-    using arguments = kernel::gate_arguments_int16;
-    static constexpr gate_units units = gates_int16;
-    static constexpr kernel::activation_codes of_state{0, -32768, 32767};
-    static constexpr auto lstm = &kernel::lstm_gates_int16;
-    static constexpr auto gru = &kernel::gru_gates_int16;
-    static constexpr const char* refused =
-        "scales of inputs times scales of weights must be below 16: calibrate on real data";
-};
-
-/// T is the storage type of codes.
-template <class T>
-using recurrent_codes =
-    std::conditional_t<std::is_same_v<T, std::int16_t>, int16_recurrent_codes, byte_recurrent_codes>;
 
 /// What lies at the beginning of the block of a node over codes.
 template <class Codes> struct integer_recurrent_header {
@@ -254,7 +245,7 @@ private:
 /// LSTM and GRU nodes over codes.
 template <recurrent_key Key, class Arch> struct integer_recurrent_form {
     using value = storage_of<Key.storage>;
-    using codes = recurrent_codes<value>;
+    using codes = integer_recurrent_codes<std::is_same_v<value, std::int16_t>>;
     using header_type = integer_recurrent_header<codes>;
 
     static constexpr int parameter_bytes(const node_view& v) {

@@ -40,8 +40,8 @@ struct recurrent_operator
     static constexpr bool has_codes = Options.projection == 0 && Cell != recurrent_cell::rnn;
     static constexpr bool keeps_codes = has_codes, takes_int16 = has_codes;
     static constexpr bool any_length = Options.output == recurrent_output::all_steps;
-    static constexpr bool goes_step_by_step = Options.layers == 1 && !Options.bidirectional && any_length;
-    static constexpr stream_rule stream = goes_step_by_step ? stream_rule::stateful : stream_rule::whole;
+    static constexpr stream_rule stream =
+        any_length && !Options.bidirectional ? stream_rule::stateful : stream_rule::whole;
 
     static constexpr bool accepts(shape x) {
         return x.height == 1 && x.channels <= kernel::largest_dynamic_depth(true) &&

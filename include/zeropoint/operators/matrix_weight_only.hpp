@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace operators {
 
 /// Of a node's weights, in its block: 8, or 4 where their range has so few codes.
-constexpr int weight_only_bits(const node& n) { return n.weights.quant_min >= -8 && n.weights.quant_max <= 7 ? 4 : 8; }
+constexpr int weight_only_bits(const node& n) { return bits_of_codes(n.weights.quant_min, n.weights.quant_max); }
 /// Makes a float node one of weights alone under a policy: see weight_only_policy.
 template <class Policy> constexpr void make_weight_only(node& n) {
     using weight = typename Policy::weight;

@@ -33,7 +33,7 @@ template <class Weight = qint8, int GroupSize = 0, class Rule = pytorch_rule> st
         using rule = Rule;
         static constexpr int group_size = GroupSize;
     };
-    static constexpr int bits = Weight::quant_min >= -8 && Weight::quant_max <= 7 ? 4 : 8;
+    static constexpr int bits = bits_of_codes(Weight::quant_min, Weight::quant_max);
     static constexpr int group_size = GroupSize;
     static constexpr bool is_per_row = true;  ///< no row depends on another
 };

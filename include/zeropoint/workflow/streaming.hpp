@@ -68,7 +68,7 @@ template <class Stage> struct streaming_nodes {
 ///
 /// A step gives what the whole sequence gives at its place: int8 networks to the last bit, float rows but for the order of
 /// their sums. Layers must look back only: conv1d of stride 1 behind a zero_pad2d on the left of (kernel - 1) * dilation,
-/// lstm and gru of one layer that go forward, and layers that see one step at a time; others are errors of one sentence. It
+/// recurrent layers and stacks of them that go forward, and layers that see one step at a time; others are errors of one sentence. It
 /// keeps parameters of its own.
 template <class Network> class streaming {
     using source_stage = typename Network::stage;

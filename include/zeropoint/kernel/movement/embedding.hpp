@@ -7,8 +7,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
@@ -163,32 +161,6 @@ void embedding_bag(const Table& table, const Index* indices, std::size_t count, 
         }
         if (mode == embedding_bag_mode::mean && rows > 1)
             for (int c = 0; c != table.columns; ++c) y[c] /= static_cast<float>(rows);
-    }
-}
-
-/// The same for codes[rows][columns] of one grid, to codes of another: y = rne(clamp(float(sum of (code - zero_point)) * m,
-/// min - z, max - z)) + z, the sum exact and m = float(ratio), of a mean float(ratio / rows). `ratio` is the table's scale
-/// by the output's, in double. `sums` has room for `columns` numbers. At most 2^31 / 255 rows a bag.
-template <class Code, class Index, class Out>
-void embedding_bag_codes(const Code* codes, int columns, std::int32_t zero_point, const Index* indices,
-                         std::size_t count, const Index* offsets, std::size_t bags, embedding_bag_mode mode,
-                         std::ptrdiff_t padding_index, double ratio, const output_codes& output, std::int32_t* sums,
-                         Out* y) noexcept {
-    for (std::size_t bag = 0; bag != bags; ++bag, y += columns) {
-        const bag_span span(offsets, bags, bag, count);
-        std::fill_n(sums, columns, 0);
-        int rows = 0;
-        for (std::size_t i = span.begin; i != span.end; ++i) {
-            const auto index = static_cast<std::ptrdiff_t>(indices[i]);
-            if (index == padding_index) continue;
-            ++rows;
-            const Code* row = codes + index * columns;
-            for (int c = 0; c != columns; ++c) sums[c] += row[c] - zero_point;
-        }
-        const bool mean = mode == embedding_bag_mode::mean && rows > 1;
-        const auto multiplier = static_cast<float>(mean ? ratio / rows : ratio);
-        const nearest_even epilogue{&multiplier, output};
-        for (int c = 0; c != columns; ++c) y[c] = static_cast<Out>(epilogue(sums[c], 0));
     }
 }
 

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/movement/embedding.hpp>
 
 namespace zp {
@@ -35,22 +34,6 @@ float embedding_bag_value(const embedding_table<Code, Bits>& table, const Index*
         ++rows;
     }
     return mode == embedding_bag_mode::mean && rows > 1 ? sum / static_cast<float>(rows) : sum;
-}
-
-/// The real sum or mean of codes of one grid, in units of the output's scale, rounded once.
-template <class Code, class Index>
-double embedding_bag_real(const Code* codes, int columns, std::int32_t zero_point, const Index* indices,
-                          std::size_t begin, std::size_t end, embedding_bag_mode mode, std::ptrdiff_t padding_index,
-                          double ratio, int column) {
-    std::int64_t sum = 0, rows = 0;
-    for (std::size_t i = begin; i != end; ++i) {
-        const auto row = static_cast<std::ptrdiff_t>(indices[i]);
-        if (row == padding_index) continue;
-        sum += codes[row * columns + column] - zero_point;
-        ++rows;
-    }
-    const double real = static_cast<double>(sum) * ratio;
-    return mode == embedding_bag_mode::mean && rows > 1 ? real / static_cast<double>(rows) : real;
 }
 
 }  // namespace reference
