@@ -213,8 +213,11 @@ private:
     void run_form(const input_storage* x, std::byte* kept, output_storage* y, workspace& memory) const noexcept {
         const context c{lowered.nodes, parameters_.data(), ranges_.data(), memory.bytes, x, reinterpret_cast<float*>(y),
                         kept};
-        detail::run_of<form>()(row, c);
+        if constexpr (requires { requires form::is_small; }) run_inlined(c);
+        else detail::run_of<form>()(row, c);
     }
+    /// Half of a small product's instructions ask its node, which is a constant here.
+    [[gnu::flatten]] static void run_inlined(const context& c) noexcept { form::run(row, c); }
 
     aligned_buffer parameters_;
     std::array<qparams, 2> ranges_;

@@ -41,6 +41,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     using kernels = kernels_of<Key.family, Arch, Key.algorithm>;
     using block = int8_block<Requantization, weight>;
     using offsets = int8_offsets<Requantization>;
+    static constexpr bool is_small = Key.small.rows != 0;
 
     static constexpr int parameter_bytes(const node_view& v) {
         return offsets(static_cast<int>(align_up(kernels::packed_bytes(v))), v.n).bytes;
@@ -54,7 +55,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
 
     static void run(const node& n, const context& c) noexcept {
         const kernel::activation_codes codes = codes_of(c.nodes[n.inputs[0]].out, c.range_in(n));
-        if constexpr (Key.small.rows != 0) {
+        if constexpr (is_small) {
             using product = kernel::small_linear<Arch, Key.small.rows, Key.small.depth, Key.small.channels,
                                                  Key.int16_panels, Key.fine_table>;
             constexpr kernel::conv2d_geometry geometry = kernel::geometry_of(Key.small);
