@@ -9,6 +9,10 @@
 #include <zeropoint/io/model_writer.hpp>
 #include <zeropoint/io/safetensors.hpp>
 
+#if defined(ZEROPOINT_COMPILED)
+#include <zeropoint/compiled/files.hpp>
+#endif
+
 namespace zp {
 inline namespace v0 {
 
@@ -19,10 +23,11 @@ float_model<Net, Arch> read_float_model(const safetensors_file& file) {
 }
 
 namespace detail {
-template <class Model> auto read_model(const safetensors_file& file) {
-    if constexpr (!requires { typename Model::stage; }) return read_float_model<Model>(file);
-    else if constexpr (int8_stage<typename Model::stage>) return read_network<Model>(file);
-    else return read_float_model<typename Model::net, typename Model::stage::architecture>(file);
+/// From what read_network() takes.
+template <class Model, class... Source> auto read_model(const Source&... source) {
+    if constexpr (!requires { typename Model::stage; }) return read_network<float_model<Model>>(source...);
+    else if constexpr (int8_stage<typename Model::stage>) return read_network<Model>(source...);
+    else return read_network<float_model<typename Model::net, typename Model::stage::architecture>>(source...);
 }
 }  // namespace detail
 
@@ -34,7 +39,7 @@ template <class Model> auto read_model(const safetensors_file& file) {
 /// dtype or shape, not finite or out of its dtype's range, and that the file was saved from this type. Raises file_error.
 template <class Model> auto load(const std::string& path) {
     require_machine();
-    return detail::read_model<Model>(safetensors_file::read(path));
+    return detail::read_model<Model>(path);
 }
 /// The same, where the path is no std::string yet: it is not copied before the machine is known to run that.
 template <class Model> auto load(const char* path) {
@@ -44,7 +49,7 @@ template <class Model> auto load(const char* path) {
 /// The same from bytes in memory: a file that was linked into the program, say. Messages call them `name`.
 template <class Model> auto load(std::span<const std::byte> bytes, const std::string& name = "model") {
     require_machine();
-    return detail::read_model<Model>(safetensors_file::parse(bytes, name));
+    return detail::read_model<Model>(bytes, name);
 }
 
 /// Saves a float or an int8 network, which zp::load reads back to the same numbers. The file appears whole or not at all.

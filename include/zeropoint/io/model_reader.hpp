@@ -295,27 +295,60 @@ private:
     std::vector<std::string> known_;
 };
 
-/// The network of this type from an open file. See zp::load for what is checked.
-template <class Network> Network read_network(const safetensors_file& file) {
-    using stage = typename Network::stage;
-    Network model;
-    model_reader<contents_of<stage>> reader(file, int8_stage<stage> ? parts_in_file::apart : parts_in_file::whole,
-                                            has_float_bias<stage>);
-    const std::span<const node> nodes = Network::rows();
-    if constexpr (int8_stage<stage> && has_ranges<stage>)
-        reader.read_header(&signature_of_stage<stage>, earlier_nodes_of<stage>());
-    else if constexpr (int8_stage<stage>) reader.read_header(&signature_of_stage<stage>, nullptr);
-    if constexpr (has_ranges<stage>)
-        reader.read_ranges(nodes, {model.ranges(), static_cast<std::size_t>(stage::table.qparams_count)});
-    for (int i = 0; i != stage::table.size; ++i) {
-        const node& n = stage::table.nodes[i];
-        const pack_function pack = stage::packs[static_cast<std::size_t>(i)];
+/// A network as its reader sees it.
+struct network_to_read {
+    std::span<const node> nodes;
+    const pack_function* packs;
+    std::byte* parameters;
+    const qparams* all_ranges;
+    std::span<qparams> ranges;  // that are in the file: all or none
+    parts_in_file parts;
+    bool has_float_bias;
+    std::string (*signature)(int);  // null for a state dict
+    const earlier_nodes* earlier;
+};
+
+/// Reads, checks and packs what a network has in a file.
+template <file_contents Contents> void read_nodes(const safetensors_file& file, const network_to_read& to) {
+    model_reader<Contents> reader(file, to.parts, to.has_float_bias);
+    if (to.signature != nullptr) reader.read_header(to.signature, to.earlier);
+    if (to.ranges.data() != nullptr) reader.read_ranges(to.nodes, to.ranges);
+    for (int i = 0; i != static_cast<int>(to.nodes.size()); ++i) {
+        const node& n = to.nodes[static_cast<std::size_t>(i)];
+        const pack_function pack = to.packs[i];
         if (n.at.parameter_bytes == 0 || pack == nullptr) continue;
-        std::byte* block = model.parameters() + n.at.parameter_offset;
-        const node_parameters parameters = reader.read_parameters(nodes, i);
-        reader.accept(pack({stage::table.view(i), model.ranges(), block}, parameters), n);
+        std::byte* block = to.parameters + n.at.parameter_offset;
+        const node_parameters parameters = reader.read_parameters(to.nodes, i);
+        reader.accept(pack({{to.nodes.data(), n}, to.all_ranges, block}, parameters), n);
     }
     reader.finish();
+}
+/// The same from a path, or from bytes that messages call `name`.
+template <file_contents Contents> void read_nodes(const std::string& path, const network_to_read& to) {
+    read_nodes<Contents>(safetensors_file::read(path), to);
+}
+template <file_contents Contents>
+void read_nodes(std::span<const std::byte> bytes, const std::string& name, const network_to_read& to) {
+    read_nodes<Contents>(safetensors_file::parse(bytes, name), to);
+}
+
+/// The network of this type from an open file, a path, or bytes and their name. See zp::load for what is checked.
+template <class Network, class... Source> Network read_network(const Source&... source) {
+    using stage = typename Network::stage;
+    Network model;
+    network_to_read to{};
+    to.nodes = Network::rows();
+    to.packs = stage::packs.data();
+    to.parameters = model.parameters();
+    to.all_ranges = model.ranges();
+    to.parts = int8_stage<stage> ? parts_in_file::apart : parts_in_file::whole;
+    to.has_float_bias = has_float_bias<stage>;
+    if constexpr (int8_stage<stage>) to.signature = &signature_of_stage<stage>;
+    if constexpr (has_ranges<stage>) {
+        to.ranges = {model.ranges(), static_cast<std::size_t>(stage::table.qparams_count)};
+        if constexpr (int8_stage<stage>) to.earlier = earlier_nodes_of<stage>();
+    }
+    read_nodes<linked_contents_of<stage>>(source..., to);
     return model;
 }
 

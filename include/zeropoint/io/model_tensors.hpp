@@ -90,6 +90,13 @@ struct file_contents {
     bool int32_biases = false, int64_biases = false, float_biases = false;
     bool luts = false, lut_nodes = false, fused_luts = false;
 
+    /// Whether it has all that another has.
+    constexpr bool has(const file_contents& other) const {
+        return floats >= other.floats && codes >= other.codes && codes_of_16_bits >= other.codes_of_16_bits &&
+               offsets >= other.offsets && pairs >= other.pairs && int32_biases >= other.int32_biases &&
+               int64_biases >= other.int64_biases && float_biases >= other.float_biases && luts >= other.luts &&
+               lut_nodes >= other.lut_nodes && fused_luts >= other.fused_luts;
+    }
     constexpr void add(const node_view& v, bool has_float_bias) {
         if (v.n.at.parameter_bytes == 0) return;
         luts = luts || lut_size(v) != 0;
@@ -116,11 +123,28 @@ struct file_contents {
         }
     }
 };
+/// Those of int8 networks without tables, of float networks, and of all.
+inline constexpr file_contents compiled_contents[] = {
+    {.codes = true, .int32_biases = true},
+    {.floats = true},
+    {true, true, true, true, true, true, true, true, true, true, true},
+};
 template <class Stage>
 inline constexpr file_contents contents_of = [] {
     file_contents all;
     for (int i = 0; i != Stage::table.size; ++i) all.add(Stage::table.view(i), has_float_bias<Stage>);
     return all;
+}();
+
+/// What its reader and writer are compiled for: with zeropoint::compiled, which has them for a few contents, the first of those
+/// that have all of these.
+template <class Stage>
+inline constexpr file_contents linked_contents_of = [] {
+#ifdef ZEROPOINT_COMPILED
+    for (const file_contents& compiled : compiled_contents)
+        if (compiled.has(contents_of<Stage>)) return compiled;
+#endif
+    return contents_of<Stage>;
 }();
 
 /// With `lut_bits`, what it would be with fused tables of 2^lut_bits entries. Of stages with `written`, that of those nodes.

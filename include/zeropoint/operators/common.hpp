@@ -16,3 +16,8 @@
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/operators/pool2d.hpp>
 #include <zeropoint/operators/stubs.hpp>
+
+#if defined(ZEROPOINT_COMPILED)
+#include <zeropoint/compiled/common.hpp>
+#include <zeropoint/compiled/filters.hpp>
+#endif

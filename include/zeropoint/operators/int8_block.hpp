@@ -51,68 +51,9 @@ template <class Requantization, class Weight> struct int8_block {
     using unpack_weights = void (*)(const node_view&, const std::int32_t* zero_points, kernel::activation_codes,
                                     const std::byte*, Weight*, std::int32_t* bias);
 
-    [[gnu::noinline]] static refusal pack(const preparation& p, const node_parameters& from, pack_weights pack_with) {
-        const node& n = p.at.n;
-        const quantized_weights& weights = from.matrices.front();
-        const qparams &x_range = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
-        if (const refusal wrong = refuses(p, weights.scales); wrong.rule != nullptr) return wrong;
-        const offsets at = offsets::of(n);
-        // Weights that have zero points are packed as words, also where all are 0.
-        const std::vector<std::int32_t> zeros(n.weights.packed_int16 ? weights.scales.size() : 0);
-        const std::vector<std::int32_t>& zero_points = n.weights.packed_int16 ? zeros : weights.zero_points;
-        pack_with(
-            p.at,
-            {reinterpret_cast<const Weight*>(weights.codes.data()), zero_points.empty() ? nullptr : zero_points.data(),
-             weights.bias.empty() ? nullptr : weights.bias.data()},
-            codes_of(p.x_type(), x_range), p.block);
-        std::memcpy(p.block + at.scales, weights.scales.data(), weights.scales.size() * sizeof(float));
-        for (int c = 0; c != n.weights.channels; ++c) {
-            const auto i = static_cast<std::size_t>(c);
-            first_type first{};
-            second_type second{};
-            Requantization::prepare({x_range.scale, weights.scales[i], rounded_scale(n, output)},
-                                    Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
-            std::memcpy(p.block + at.first + 4 * c, &first, 4);
-            if constexpr (Requantization::has_second) std::memcpy(p.block + at.second + 4 * c, &second, 4);
-            if (Requantization::has_float_bias) std::memcpy(p.block + at.real_bias + 4 * c, &weights.float_bias[i], 4);
-            if (n.fused.adds_input_1) {
-                const float ratio =
-                    kernel::residual_ratio(p.x_qparams(1).scale, double{x_range.scale} * double{weights.scales[i]});
-                std::memcpy(p.block + at.ratios + 4 * c, &ratio, 4);
-            }
-            if (n.weights.affine) std::memcpy(p.block + at.zero_points + 4 * c, &weights.zero_points[i], 4);
-        }
-        if (n.fused.lut != nullptr) copy_table(n, from.lut.data(), reinterpret_cast<std::uint8_t*>(p.block + at.table));
-        return {};
-    }
-    [[gnu::noinline]] static node_parameters unpack(const preparation& p, unpack_weights unpack_with) {
-        const node& n = p.at.n;
-        const offsets at = offsets::of(n);
-        const auto channels = static_cast<std::size_t>(n.weights.channels);
-        node_parameters to;
-        quantized_weights& weights = to.matrices.emplace_back();
-        weights.scales.resize(channels);
-        std::memcpy(weights.scales.data(), p.block + at.scales, 4 * channels);
-        if (n.weights.affine) {
-            weights.zero_points.resize(channels);
-            std::memcpy(weights.zero_points.data(), p.block + at.zero_points, 4 * channels);
-        }
-        weights.codes.resize(static_cast<std::size_t>(n.weights.count));
-        weights.bias.resize(channels);
-        unpack_with(p.at, weights.zero_points.empty() ? nullptr : weights.zero_points.data(),
-                    codes_of(p.x_type(), p.x_qparams()), p.block, reinterpret_cast<Weight*>(weights.codes.data()),
-                    weights.bias.data());
-        if (Requantization::has_float_bias) {
-            weights.bias.clear();
-            weights.float_bias.resize(channels);
-            std::memcpy(weights.float_bias.data(), p.block + at.real_bias, 4 * channels);
-        }
-        if (n.fused.lut != nullptr) {
-            to.lut.resize(static_cast<std::size_t>(fused_table_size(n)));
-            copy_table(n, reinterpret_cast<const std::uint8_t*>(p.block + at.table), to.lut.data());
-        }
-        return to;
-    }
+    // Defined outside: what is defined inside is inline, and compiled by all that call it.
+    [[gnu::noinline]] static refusal pack(const preparation& p, const node_parameters& from, pack_weights pack_with);
+    [[gnu::noinline]] static node_parameters unpack(const preparation& p, unpack_weights unpack_with);
 
 private:
     /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other.
@@ -139,6 +80,72 @@ private:
         for (std::size_t i = 0; i != size; ++i) to[i ^ flip] = from[i];
     }
 };
+
+template <class Requantization, class Weight>
+refusal int8_block<Requantization, Weight>::pack(const preparation& p, const node_parameters& from,
+                                                 pack_weights pack_with) {
+    const node& n = p.at.n;
+    const quantized_weights& weights = from.matrices.front();
+    const qparams &x_range = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
+    if (const refusal wrong = refuses(p, weights.scales); wrong.rule != nullptr) return wrong;
+    const offsets at = offsets::of(n);
+    // Weights that have zero points are packed as words, also where all are 0.
+    const std::vector<std::int32_t> zeros(n.weights.packed_int16 ? weights.scales.size() : 0);
+    const std::vector<std::int32_t>& zero_points = n.weights.packed_int16 ? zeros : weights.zero_points;
+    pack_with(
+        p.at,
+        {reinterpret_cast<const Weight*>(weights.codes.data()), zero_points.empty() ? nullptr : zero_points.data(),
+         weights.bias.empty() ? nullptr : weights.bias.data()},
+        codes_of(p.x_type(), x_range), p.block);
+    std::memcpy(p.block + at.scales, weights.scales.data(), weights.scales.size() * sizeof(float));
+    for (int c = 0; c != n.weights.channels; ++c) {
+        const auto i = static_cast<std::size_t>(c);
+        first_type first{};
+        second_type second{};
+        Requantization::prepare({x_range.scale, weights.scales[i], rounded_scale(n, output)},
+                                Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
+        std::memcpy(p.block + at.first + 4 * c, &first, 4);
+        if constexpr (Requantization::has_second) std::memcpy(p.block + at.second + 4 * c, &second, 4);
+        if (Requantization::has_float_bias) std::memcpy(p.block + at.real_bias + 4 * c, &weights.float_bias[i], 4);
+        if (n.fused.adds_input_1) {
+            const float ratio =
+                kernel::residual_ratio(p.x_qparams(1).scale, double{x_range.scale} * double{weights.scales[i]});
+            std::memcpy(p.block + at.ratios + 4 * c, &ratio, 4);
+        }
+        if (n.weights.affine) std::memcpy(p.block + at.zero_points + 4 * c, &weights.zero_points[i], 4);
+    }
+    if (n.fused.lut != nullptr) copy_table(n, from.lut.data(), reinterpret_cast<std::uint8_t*>(p.block + at.table));
+    return {};
+}
+template <class Requantization, class Weight>
+node_parameters int8_block<Requantization, Weight>::unpack(const preparation& p, unpack_weights unpack_with) {
+    const node& n = p.at.n;
+    const offsets at = offsets::of(n);
+    const auto channels = static_cast<std::size_t>(n.weights.channels);
+    node_parameters to;
+    quantized_weights& weights = to.matrices.emplace_back();
+    weights.scales.resize(channels);
+    std::memcpy(weights.scales.data(), p.block + at.scales, 4 * channels);
+    if (n.weights.affine) {
+        weights.zero_points.resize(channels);
+        std::memcpy(weights.zero_points.data(), p.block + at.zero_points, 4 * channels);
+    }
+    weights.codes.resize(static_cast<std::size_t>(n.weights.count));
+    weights.bias.resize(channels);
+    unpack_with(p.at, weights.zero_points.empty() ? nullptr : weights.zero_points.data(),
+                codes_of(p.x_type(), p.x_qparams()), p.block, reinterpret_cast<Weight*>(weights.codes.data()),
+                weights.bias.data());
+    if (Requantization::has_float_bias) {
+        weights.bias.clear();
+        weights.float_bias.resize(channels);
+        std::memcpy(weights.float_bias.data(), p.block + at.real_bias, 4 * channels);
+    }
+    if (n.fused.lut != nullptr) {
+        to.lut.resize(static_cast<std::size_t>(fused_table_size(n)));
+        copy_table(n, reinterpret_cast<const std::uint8_t*>(p.block + at.table), to.lut.data());
+    }
+    return to;
+}
 
 }  // namespace operators
 }  // namespace v0

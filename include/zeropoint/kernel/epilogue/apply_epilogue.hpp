@@ -297,14 +297,18 @@ public:
 private:
     template <class Epilogue>
     static void finish(const void* epilogue, const std::int32_t* sums, int rows, int first_channel, int channels,
-                       Out* y, std::ptrdiff_t y_pitch) noexcept {
-        finish_rows_here<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y,
-                               y_pitch);
-    }
+                       Out* y, std::ptrdiff_t y_pitch) noexcept;
 
     const void* epilogue_;
     void (*finish_)(const void*, const std::int32_t*, int, int, int, Out*, std::ptrdiff_t) noexcept;
 };
+// Outside of its class, where it is not inline: only such a function can be compiled elsewhere.
+template <class Arch, class Out>
+template <class Epilogue>
+void any_epilogue<Arch, Out>::finish(const void* epilogue, const std::int32_t* sums, int rows, int first_channel,
+                                     int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    finish_rows_here<Arch>(*static_cast<const Epilogue*>(epilogue), sums, rows, first_channel, channels, y, y_pitch);
+}
 template <class Arch, class Out>
 void finish_rows(const any_epilogue<Arch, Out>& epilogue, const std::int32_t* sums, int rows, int first_channel,
                  int channels, Out* y, std::ptrdiff_t y_pitch) noexcept {

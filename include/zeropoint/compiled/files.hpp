@@ -1,0 +1,28 @@
+// What zeropoint::compiled has for files: the readers of int8 and of float networks, and of networks with anything else.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include <zeropoint/compiled/instance.hpp>
+#include <zeropoint/io/model_reader.hpp>
+
+// clang-format off
+#define ZEROPOINT_READER(Contents)                                                                                             \
+    ZEROPOINT_INSTANCE void read_nodes<Contents>(const safetensors_file&, const network_to_read&);                             \
+    ZEROPOINT_INSTANCE void read_nodes<Contents>(const std::string&, const network_to_read&);                                  \
+    ZEROPOINT_INSTANCE void read_nodes<Contents>(std::span<const std::byte>, const std::string&, const network_to_read&);
+// clang-format on
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+ZEROPOINT_READER(compiled_contents[0])
+ZEROPOINT_READER(compiled_contents[1])
+ZEROPOINT_READER(compiled_contents[2])
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp
+
+#undef ZEROPOINT_READER

@@ -1,0 +1,3 @@
+// The most common operators, compiled once.
+#define ZEROPOINT_INSTANCE template
+#include <zeropoint/compiled/common.hpp>

@@ -1,0 +1,3 @@
+// Filters over codes of 8 bits, compiled once.
+#define ZEROPOINT_INSTANCE template
+#include <zeropoint/compiled/filters.hpp>
