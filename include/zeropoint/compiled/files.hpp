@@ -17,6 +17,8 @@
 
 namespace zp {
 inline namespace v0 {
+ZEROPOINT_INSTANCE void safetensors_file::open<safetensors_header>();
+
 namespace detail {
 ZEROPOINT_READER(compiled_contents[0])
 ZEROPOINT_READER(compiled_contents[1])

@@ -21,6 +21,8 @@
 #define ZEROPOINT_EPILOGUE(T, Epilogue)                                                                                        \
     ZEROPOINT_INSTANCE void any_epilogue<default_architecture, T>::finish<Epilogue>(                                           \
         const void*, const std::int32_t*, int, int, int, T*, std::ptrdiff_t) noexcept;                                         \
+    ZEROPOINT_INSTANCE void finish_rows<default_architecture>(                                                                 \
+        const Epilogue&, const std::int32_t*, int, int, int, T*, std::ptrdiff_t) noexcept;                                     \
     ZEROPOINT_INSTANCE void depthwise_conv2d<default_architecture>(                                                            \
         const conv2d_geometry&, const T*, activation_codes, const std::byte*, const Epilogue&, T*, std::byte*) noexcept;       \
     ZEROPOINT_INSTANCE void direct_conv2d<default_architecture>(                                                               \

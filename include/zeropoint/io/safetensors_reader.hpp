@@ -189,22 +189,9 @@ private:
 
     [[gnu::cold]] safetensors_file(std::vector<std::byte> file_bytes, std::string source_name)
         : bytes_(std::move(file_bytes)), source_name_(std::move(source_name)) {
-        const std::size_t header_bytes = checked_header_length();
-        constexpr std::size_t header_begin = safetensors_header::length_bytes;
-        const auto* text = reinterpret_cast<const char*>(bytes_.data() + header_begin);
-        safetensors_header header = read_safetensors_header({text, header_bytes}, source_name_);
-        const auto data = std::span<const std::byte>(bytes_).subspan(header_begin + header_bytes);
-        check_safetensors_layout(header.entries, data.size(), source_name_);
-
-        metadata_ = std::move(header.metadata);
-        for (safetensors_entry& entry : header.entries) {
-            const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
-            const auto bytes = data.subspan(begin, end - begin);
-            tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
-        }
-        by_name_ = sorted_order(tensors_.size(),
-                                [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+        open<safetensors_header>();
     }
+    template <class Header> [[gnu::cold]] void open();
 
     [[gnu::cold]] std::size_t checked_header_length() const {
         constexpr std::size_t length_bytes = safetensors_header::length_bytes;
@@ -288,6 +275,25 @@ private:
     std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name
     file_metadata metadata_;
 };
+
+/// Reads and checks the header. A template that is no inline function: with zeropoint::compiled it is compiled there.
+template <class Header> void safetensors_file::open() {
+    const std::size_t header_bytes = checked_header_length();
+    constexpr std::size_t header_begin = Header::length_bytes;
+    const auto* text = reinterpret_cast<const char*>(bytes_.data() + header_begin);
+    Header header = read_safetensors_header({text, header_bytes}, source_name_);
+    const auto data = std::span<const std::byte>(bytes_).subspan(header_begin + header_bytes);
+    check_safetensors_layout(header.entries, data.size(), source_name_);
+
+    metadata_ = std::move(header.metadata);
+    for (safetensors_entry& entry : header.entries) {
+        const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
+        const auto bytes = data.subspan(begin, end - begin);
+        tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
+    }
+    by_name_ = sorted_order(tensors_.size(),
+                            [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+}
 
 }  // namespace v0
 }  // namespace zp
