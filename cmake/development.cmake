@@ -28,6 +28,9 @@ set(ZEROPOINT_TEST_ARCH_FLAGS "${flags}" CACHE STRING
     "Architecture flags of tests, examples and benchmarks, such as -march=x86-64-v3; empty for the compiler's baseline")
 target_compile_options(zeropoint_development INTERFACE ${ZEROPOINT_TEST_ARCH_FLAGS})
 
+# The preset `release` compiles all of them from headers alone, and so do scripts/architectures.
+option(ZEROPOINT_LINK_COMPILED "Tests and examples link zeropoint::compiled, where they do not test the headers alone" OFF)
+
 # A response file for whoever starts a compiler by hand: c++ -std=c++20 @build/dev/include_flags.txt file.cpp
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/include_flags.txt
      CONTENT "-I$<JOIN:$<TARGET_PROPERTY:zeropoint_development,INTERFACE_INCLUDE_DIRECTORIES>,\n-I>\n")

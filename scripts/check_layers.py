@@ -17,14 +17,15 @@ MAY_SEE = {
     "kernel": {"core"},
     "observe": {"core", "scheme", "kernel"},
     "graph": BELOW_GRAPH,
-    "operators": BELOW_OPERATORS,
+    "operators": BELOW_OPERATORS | {"compiled"},
     "pass": BELOW_OPERATORS,
     "model": BELOW_MODEL,
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
     "analysis": BELOW_WORKFLOW | {"workflow"},
-    "io": {"core", "kernel", "scheme", "graph", "pass", "model"},
+    "io": {"core", "kernel", "scheme", "graph", "pass", "model", "compiled"},
+    "compiled": BELOW_MODEL | {"io"},  # lists, which headers include at their end
     "models": BELOW_WORKFLOW,
 }
 # The rooms of the kernels, lowest first: each sees those before it.

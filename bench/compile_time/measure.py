@@ -4,7 +4,8 @@
     bench/compile_time/measure.py [--before another/checkout] [--repeats 5] [--flags "-mavx2 -mfma"]
 
 CPU seconds count, the least of all repeats: they say nearly the same on a busy machine. With --before, each program is also
-compiled with the headers (and the examples) of another checkout, in turns with this one's.
+compiled with the headers (and the examples) of another checkout, in turns with this one's. Last come both programs with
+zeropoint::compiled, and with that and a precompiled header, in turns with the headers alone: `before` is that.
 The file of include flags is written by CMake's configure step, for instance by `cmake --preset dev`.
 """
 import argparse
@@ -58,9 +59,9 @@ def longest_symbol(object_file: pathlib.Path) -> str:
     return max((line.split()[-1] for line in lines.splitlines() if line.strip()), key=len)
 
 
-def stripped_size(compiler: str, object_file: pathlib.Path) -> int:
+def stripped_size(compiler: str, object_file: pathlib.Path, library: list[pathlib.Path] = []) -> int:
     program = object_file.with_suffix("")
-    measured([compiler, str(object_file), "-o", str(program)])
+    measured([compiler, str(object_file), *map(str, library), "-Wl,--gc-sections", "-o", str(program)])
     if shutil.which("strip"):
         subprocess.run(["strip", str(program)], check=True)
     return program.stat().st_size
@@ -74,19 +75,20 @@ class Comparison:
 
     def compiled(self, text: str, flags: list[str]) -> list[Subject]:
         """One subject a checkout. `text` is C++, or the path of a source within each checkout."""
+        return self.in_turns(text, [(root, flags) for root in [ROOT, *self.options.before]])
+
+    def in_turns(self, text: str, ways: list[tuple[pathlib.Path, list[str]]], repeats: int = 0) -> list[Subject]:
+        """One subject a way to compile it: a checkout and flags."""
         self.sources += 1
-        subjects = []
-        for _ in range(self.options.repeats):
-            for i, root in enumerate([ROOT, *self.options.before]):
-                if len(subjects) == i:
-                    subjects.append(Subject(object_file=self.folder / f"{self.sources}_{i}.o"))
+        subjects = [Subject(object_file=self.folder / f"{self.sources}_{i}.o") for i in range(len(ways))]
+        for _ in range(repeats or self.options.repeats):
+            for (root, flags), subject in zip(ways, subjects):
                 source = root / text
                 if "\n" in text:
                     source = self.folder / f"{self.sources}.cpp"
                     source.write_text(text, encoding="utf-8")
-                subject = subjects[i]
-                command = [self.options.compiler, "-std=c++20", "-O2", "-DNDEBUG", *flags, f"-I{root / 'include'}",
-                           "@" + self.options.include_flags, f'-DZEROPOINT_SOURCE_DIR="{ROOT}"', "-c", str(source), "-o",
+                command = [self.options.compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{root / 'include'}",
+                           "@" + self.options.include_flags, f'-DZEROPOINT_SOURCE_DIR="{ROOT}"', *flags, "-c", str(source), "-o",
                            str(subject.object_file)]
                 _, seconds, mebibytes = measured(command)
                 subject.seconds = min(subject.seconds, seconds)
@@ -139,6 +141,31 @@ def compare(comparison: Comparison) -> None:
         "200 kB", sizes[0] <= 200_000)
 
 
+def compare_compiled(comparison: Comparison, what: str, program: str, flags: list[str], most: tuple[float, float]) -> None:
+    """A program by headers alone, with zeropoint::compiled, and with a precompiled header as well."""
+    sections = ["-ffunction-sections", "-fdata-sections"]
+    library = [comparison.in_turns(str(source.relative_to(ROOT)), [(ROOT, [*flags, *sections])], repeats=1)[0]
+               for source in sorted((ROOT / "src").glob("*.cpp"))]
+    row(f"{what}: the library, once", f"{sum(part.seconds for part in library):.2f} s")
+
+    headers = pathlib.Path(tempfile.mkdtemp(dir=comparison.folder)) / "headers.hpp"
+    headers.write_text("#include <zeropoint/deploy.hpp>\n", encoding="utf-8")
+    flags_of_user = [*flags, "-DZEROPOINT_COMPILED"]
+    _, seconds, _ = measured([comparison.options.compiler, "-std=c++20", "-O2", "-DNDEBUG", f"-I{ROOT / 'include'}",
+                              "@" + comparison.options.include_flags, f'-DZEROPOINT_SOURCE_DIR="{ROOT}"', *flags_of_user,
+                              "-x", "c++-header", str(headers), "-o", f"{headers}.gch"])
+    row("  the precompiled header, once", f"{seconds:.2f} s")
+    alone, linked, precompiled = comparison.in_turns(
+        program, [(ROOT, flags), (ROOT, flags_of_user), (ROOT, [*flags_of_user, "-include", str(headers)])])
+    for name, subject, aim in (("zeropoint::compiled", linked, most[0]), ("and a precompiled header", precompiled, most[1])):
+        seconds_row(f"  {name}", [subject, alone], aim)
+        mebibytes_row([subject, alone])
+    objects = [part.object_file for part in library]
+    sizes = [stripped_size(comparison.options.compiler, subject.object_file, objects) for subject in (alone, linked)]
+    row("  the program, stripped", f"{sizes[1] / 1000:.1f} kB", f"{sizes[0] / 1000:.1f} kB", f"{sizes[1] / sizes[0]:.2f}",
+        "1.05 of before", sizes[1] <= 1.05 * sizes[0])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
@@ -155,7 +182,11 @@ def main() -> None:
     print(f"{version.splitlines()[0]}, -O2 {options.flags}; CPU seconds, peak memory")
     print(f"{'':<40} {'now':>16} {'before' if options.before else '':>16} {'ratio' if options.before else '':>6}  aim")
     with tempfile.TemporaryDirectory() as folder:
-        compare(Comparison(options, pathlib.Path(folder)))
+        comparison = Comparison(options, pathlib.Path(folder))
+        compare(comparison)
+        if "clang" not in version:  # whose precompiled headers are used in another way
+            compare_compiled(comparison, "ResNet-50", program_text("deployment", "resnet50"), options.flags.split(), (0.55, 0.38))
+            compare_compiled(comparison, "03_deploy", EXAMPLE, [], (0.5, 0.35))
 
 
 if __name__ == "__main__":
