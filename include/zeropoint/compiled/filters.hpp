@@ -9,11 +9,16 @@
 #include <zeropoint/operators/int8_block.hpp>
 
 // clang-format off
-// Of codes T, whatever their epilogue is.
-#define ZEROPOINT_CONVOLUTIONS(T)                                                                                              \
+// To codes, sums or floats, whatever the epilogue is.
+#define ZEROPOINT_PRODUCTS(In, Out)                                                                                            \
     ZEROPOINT_INSTANCE void convolve_bands<default_architecture>(                                                              \
-        const conv2d_geometry&, const T*, activation_codes, const std::byte*, const any_epilogue<default_architecture, T>&,    \
-        T*, std::byte*) noexcept;                                                                                              \
+        const conv2d_geometry&, const In*, activation_codes, const std::byte*,                                                 \
+        const any_epilogue<default_architecture, Out>&, Out*, std::byte*) noexcept;
+// The same of codes T alone.
+#define ZEROPOINT_CONVOLUTIONS(T)                                                                                              \
+    ZEROPOINT_PRODUCTS(T, T)                                                                                                   \
+    ZEROPOINT_PRODUCTS(T, std::int32_t)                                                                                        \
+    ZEROPOINT_PRODUCTS(T, float)                                                                                               \
     ZEROPOINT_INSTANCE void winograd_conv2d<default_architecture, T, T>(                                                       \
         const conv2d_geometry&, const winograd_transforms<default_architecture>&, const T*, activation_codes,                  \
         const std::byte*, const any_epilogue<default_architecture, T>&, T*, std::byte*) noexcept;
@@ -77,6 +82,7 @@ ZEROPOINT_INSTANCE struct int8_block<fixed_point_double_rounding, std::int8_t>;
 }  // namespace v0
 }  // namespace zp
 
+#undef ZEROPOINT_PRODUCTS
 #undef ZEROPOINT_CONVOLUTIONS
 #undef ZEROPOINT_EPILOGUE
 #undef ZEROPOINT_WINOGRAD
