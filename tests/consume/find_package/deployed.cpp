@@ -6,6 +6,4 @@ struct tiny_model : zp::model<zp::input<1, 1, 4>, zp::linear<"fc", 2>, zp::relu>
 int main() try {
     zp::load<zp::quantized<tiny_model, zp::default_qconfig>>(std::span<const std::byte>{});
     return 1;
-} catch (const zp::file_error&) {
-    return 0;
-}
+} catch (const zp::file_error&) { return 0; }
