@@ -1,3 +1,3 @@
-// Readers of files, compiled once.
+// Readers and writers of files, compiled once.
 #define ZEROPOINT_INSTANCE template
 #include <zeropoint/compiled/files.hpp>

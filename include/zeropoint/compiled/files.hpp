@@ -1,4 +1,4 @@
-// What zeropoint::compiled has for files: the readers of int8 and of float networks, and of networks with anything else.
+// What zeropoint::compiled has for files: what reads and writes int8 networks, float networks, and networks with anything else.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,14 @@
 
 #include <zeropoint/compiled/instance.hpp>
 #include <zeropoint/io/model_reader.hpp>
+#include <zeropoint/io/model_writer.hpp>
 
 // clang-format off
-#define ZEROPOINT_READER(Contents)                                                                                             \
+#define ZEROPOINT_FILES(Contents)                                                                                             \
     ZEROPOINT_INSTANCE void read_nodes<Contents>(const safetensors_file&, const network_to_read&);                             \
     ZEROPOINT_INSTANCE void read_nodes<Contents>(const std::string&, const network_to_read&);                                  \
-    ZEROPOINT_INSTANCE void read_nodes<Contents>(std::span<const std::byte>, const std::string&, const network_to_read&);
+    ZEROPOINT_INSTANCE void read_nodes<Contents>(std::span<const std::byte>, const std::string&, const network_to_read&);      \
+    ZEROPOINT_INSTANCE void write_nodes<Contents>(const network_to_write&, safetensors_writer&);
 // clang-format on
 
 namespace zp {
@@ -20,11 +22,11 @@ inline namespace v0 {
 ZEROPOINT_INSTANCE void safetensors_file::open<safetensors_header>();
 
 namespace detail {
-ZEROPOINT_READER(compiled_contents[0])
-ZEROPOINT_READER(compiled_contents[1])
-ZEROPOINT_READER(compiled_contents[2])
+ZEROPOINT_FILES(compiled_contents[0])
+ZEROPOINT_FILES(compiled_contents[1])
+ZEROPOINT_FILES(compiled_contents[2])
 }  // namespace detail
 }  // namespace v0
 }  // namespace zp
 
-#undef ZEROPOINT_READER
+#undef ZEROPOINT_FILES

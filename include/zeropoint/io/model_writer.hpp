@@ -105,6 +105,29 @@ private:
     bool whole_;
 };
 
+/// A network as its writer sees it.
+struct network_to_write {
+    std::span<const node> nodes;
+    const unpack_function* unpacks;
+    const std::byte* parameters;
+    const qparams* all_ranges;
+    std::span<const qparams> ranges;  // that are in the file: all or none
+    bool keeps_parts_whole;
+};
+/// Adds what a network has in a file.
+template <file_contents Contents> void write_nodes(const network_to_write& from, safetensors_writer& file) {
+    model_writer<Contents> writer(file, from.keeps_parts_whole);
+    if (from.ranges.data() != nullptr) writer.add_ranges(from.ranges);
+    for (int i = 0; i != static_cast<int>(from.nodes.size()); ++i) {
+        const node& n = from.nodes[static_cast<std::size_t>(i)];
+        const unpack_function unpack = from.unpacks[i];
+        if (n.at.parameter_bytes == 0 || unpack == nullptr) continue;
+        // preparation is for packing as well; unpacking only reads.
+        auto* block = const_cast<std::byte*>(from.parameters + n.at.parameter_offset);
+        writer.add_parameters(from.nodes, i, unpack({{from.nodes.data(), n}, from.all_ranges, block}));
+    }
+}
+
 /// Stages of which files are made: int8 and dynamic ones, and a model as the user wrote it.
 template <class Stage> inline constexpr bool is_saved = int8_stage<Stage>;
 template <class Net, class Arch> inline constexpr bool is_saved<float_stage<Net, Arch>> = true;
@@ -121,17 +144,15 @@ template <class Stage>
             file.metadata("format_version", std::to_string(int8_format_version));
             file.metadata("signature", detail::signature_of_stage<Stage>(0));
         }
-        detail::model_writer<detail::contents_of<Stage>> writer(file, !is_int8);
+        detail::network_to_write from{};
+        from.nodes = model.rows();
+        from.unpacks = Stage::unpacks.data();
+        from.parameters = model.parameters();
+        from.all_ranges = model.ranges();
         if constexpr (detail::has_ranges<Stage>)
-            writer.add_ranges({model.ranges(), static_cast<std::size_t>(Stage::table.qparams_count)});
-        for (int i = 0; i != Stage::table.size; ++i) {
-            const node& n = Stage::table.nodes[i];
-            const unpack_function unpack = Stage::unpacks[static_cast<std::size_t>(i)];
-            if (n.at.parameter_bytes == 0 || unpack == nullptr) continue;
-            // preparation is for packing as well; unpacking only reads.
-            auto* block = const_cast<std::byte*>(model.parameters() + n.at.parameter_offset);
-            writer.add_parameters(model.rows(), i, unpack({Stage::table.view(i), model.ranges(), block}));
-        }
+            from.ranges = {model.ranges(), static_cast<std::size_t>(Stage::table.qparams_count)};
+        from.keeps_parts_whole = !is_int8;
+        detail::write_nodes<detail::linked_contents_of<Stage>>(from, file);
         return file;
     }
 
