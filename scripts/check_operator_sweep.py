@@ -25,6 +25,10 @@ NO_LAYERS = {
     "quant_stub": "where the quantized region begins",
     "dequant_stub": "where the quantized region ends",
     "named": "gives a name",
+    "input": "what goes in",
+    "indices": "what goes in",
+    "from": "goes on from an earlier value",
+    "output": "what comes out",
     "recurrent_geometry": "the extents of a recurrent layer",
 }
 # Operators of docs/operators.md that are no layers of a model, or read indices, and so have their own tests of accuracy.

@@ -110,12 +110,9 @@ TEST_CASE("operator parity: rows of transposed convolutions are PyTorch's, in on
         CHECK(read.matrices[0].float_bias == weights.float_bias);
         const auto in = channels_last(golden.values<std::uint8_t>(group + "/x"), rows[0].out.extents);
         std::vector<std::uint8_t> out(static_cast<std::size_t>(row.out.extents.size()));
-        const zp::context c{rows,
-                            block.data(),
-                            ranges,
-                            scratch.data(),
-                            reinterpret_cast<const float*>(in.data()),
-                            reinterpret_cast<float*>(out.data())};
+        const void* const xs[] = {in.data()};
+        void* const ys[] = {out.data()};
+        const zp::context c{rows, block.data(), ranges, scratch.data(), xs, ys};
         form::run(row, c);
         CHECK(out == channels_last(golden.values<std::uint8_t>(group + "/codes"), row.out.extents));
     }

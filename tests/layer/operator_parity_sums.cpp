@@ -70,12 +70,9 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
                 zp::aligned_buffer memory(addend.size() + static_cast<std::size_t>(Form::scratch_bytes(v)) + 64);
                 std::copy_n(arena.data(), addend.size(), memory.data());
                 sum.at.scratch_offset = static_cast<int>(zp::align_up(addend.size()));
-                const zp::context c{rows,
-                                    block.data(),
-                                    ranges,
-                                    memory.data(),
-                                    reinterpret_cast<const float*>(image_codes.data()),
-                                    reinterpret_cast<float*>(y.data())};
+                const void* const xs[] = {image_codes.data()};
+                void* const ys[] = {y.data()};
+                const zp::context c{rows, block.data(), ranges, memory.data(), xs, ys};
                 Form::run(sum, c);
             };
             zp_test::with_matrix_form<zp_test::key_of_bytes(zp::filter_kernels::conv2d, true), zp::nearest_even>(

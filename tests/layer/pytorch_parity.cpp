@@ -99,12 +99,9 @@ struct problem {
         std::vector<std::uint8_t> nhwc(in), y(out), result(out * static_cast<std::size_t>(images));
         for (std::size_t i = 0; i != static_cast<std::size_t>(images); ++i) {
             zp::kernel::nchw_to_nhwc(x.data() + i * in, rows[0].out.extents, nhwc.data());
-            const zp::context c{rows,
-                                block.data(),
-                                ranges,
-                                scratch.data(),
-                                reinterpret_cast<const float*>(nhwc.data()),
-                                reinterpret_cast<float*>(y.data())};
+            const void* const xs[] = {nhwc.data()};
+            void* const ys[] = {y.data()};
+            const zp::context c{rows, block.data(), ranges, scratch.data(), xs, ys};
             Form::run(rows[1], c);
             zp::kernel::nhwc_to_nchw(y.data(), rows[1].out.extents, result.data() + i * out);
         }

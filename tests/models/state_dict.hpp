@@ -104,13 +104,12 @@ std::vector<float> estimate_statistics(zp::float_model<Net>& model, const std::v
     std::vector<float> averages, output(static_cast<std::size_t>(network::output_shape.size()));
     std::vector<std::unique_ptr<typename network::workspace>> memory;
     for (std::size_t n = 0; n != inputs.size(); ++n) memory.push_back(std::make_unique<typename network::workspace>());
+    std::vector<const void*> xs;
+    for (const std::vector<float>& input : inputs) xs.push_back(input.data());
+    void* const ys[] = {output.data()};
     const auto context_of = [&](std::size_t n) {
-        return zp::context{network::stage::table.nodes,
-                           model.parameters(),
-                           model.ranges(),
-                           memory[n]->bytes,
-                           inputs[n].data(),
-                           output.data()};
+        return zp::context{
+            network::stage::table.nodes, model.parameters(), model.ranges(), memory[n]->bytes, &xs[n], ys};
     };
     for (std::size_t i = 0; i != network::rows().size(); ++i) {
         const zp::node& row = network::rows()[i];

@@ -71,21 +71,69 @@ graph<capacity> random_graph(made_up::generator& next) {
     return g;
 }
 
+/// The same, of which some values are given out, perhaps more than once, and read before and behind that.
+graph<capacity> random_graph_with_outputs(made_up::generator& next) {
+    graph<capacity> g = random_graph(next);
+    if (node& last = g.nodes[g.size - 1]; zp::is_view(last)) last.out.storage = g.nodes[last.inputs[0]].out.storage;
+    int outputs = 0;
+    for (int i = 1; i != g.size; ++i) {
+        node& row = g.nodes[i];
+        for (int k = 0; k != row.input_count; ++k)  // nobody reads an output's node
+            if (const node& read = g.nodes[row.inputs[k]]; read.op->is_output) row.inputs[k] = read.inputs[0];
+        if (row.op != &custom_info || (next.integer(0, 5) != 0 && i != g.size - 1)) continue;
+        node given;
+        given.op = &operators::output;
+        given.input_count = 1;
+        given.inputs[0] = row.inputs[0];
+        given.options[0] = outputs++;
+        row = given;
+        row.out = g.nodes[row.inputs[0]].out;
+    }
+    // Rows that took the extents of one that is an output now take those of what it reads.
+    for (int i = 1; i != g.size; ++i) {
+        node& row = g.nodes[i];
+        if (row.op->is_output) row.out = g.nodes[row.inputs[0]].out;
+        else if (row.op->multiplies) row.out.extents = g.nodes[row.inputs[1]].out.extents;
+        else if (row.op != &custom_info) row.out.extents = g.nodes[row.inputs[0]].out.extents;
+        if (zp::is_view(row)) row.out.storage = g.nodes[row.inputs[0]].out.storage;
+        if (row.op == &add_info && g.nodes[row.inputs[1]].out.extents.size() != row.out.extents.size())
+            row.inputs[1] = row.inputs[0];
+    }
+    return g;
+}
+
 struct range {
     int begin, end;
     bool meets(const range& other) const { return begin < other.end && other.begin < end; }
     bool operator==(const range&) const = default;
 };
 range place_of(const node& row) {
-    return {row.at.arena_offset, row.at.arena_offset + row.out.extents.size() * zp::size_of(row.out.storage)};
+    const int begin = zp::is_in_user_output(row.at.arena_offset) ? 0 : row.at.arena_offset;
+    return {begin, begin + row.out.extents.size() * zp::size_of(row.out.storage)};
+}
+/// 0: in the arena. From 1 on: in that of output 0, 1, ...
+std::size_t memory_of(const node& row) {
+    const int offset = row.at.arena_offset;
+    return zp::is_in_user_output(offset) ? static_cast<std::size_t>(1 + zp::in_user_output - offset) : 0;
 }
 
-/// Runs the plan over an arena whose bytes know which row wrote them last, and says what goes wrong first.
+/// Runs the plan over memory whose bytes know which row wrote them last, and says what goes wrong first.
 std::string mistake_of(const graph<capacity>& g) {
     enum { nobody = -1 };
-    std::vector<int> writer(static_cast<std::size_t>(g.arena_bytes), nobody);
-    const auto write = [&](const range& place, int who) {
-        for (int b = place.begin; b != place.end; ++b) writer[static_cast<std::size_t>(b)] = who;
+    std::vector<int> memories[1 + capacity];
+    memories[0].assign(static_cast<std::size_t>(g.arena_bytes), nobody);
+    const auto write = [&](const range& place, int who, std::size_t memory = 0) {
+        if (memory != 0 && memories[memory].empty())
+            memories[memory].assign(static_cast<std::size_t>(place.end), nobody);
+        for (int b = place.begin; b != place.end; ++b) memories[memory][static_cast<std::size_t>(b)] = who;
+    };
+    const auto is_whole = [&](const node& row, int who) {
+        const range place = place_of(row);
+        const std::vector<int>& memory = memories[memory_of(row)];
+        for (int b = place.begin; b != place.end; ++b)
+            if (static_cast<std::size_t>(b) >= memory.size() || memory[static_cast<std::size_t>(b)] != who)
+                return false;
+        return true;
     };
     int wrote[capacity] = {};  // whose bytes a row's values are: its own, or those a view looks at
     const auto inside = [&](const range& place) {
@@ -96,7 +144,7 @@ std::string mistake_of(const graph<capacity>& g) {
         const node& row = g.nodes[i];
         const std::string at = " at row " + std::to_string(i) + " (" + row.op->name + ")";
         const range scratch{row.at.scratch_offset, row.at.scratch_offset + row.at.scratch_bytes};
-        const bool in_arena = row.at.arena_offset != zp::in_user_output;
+        const bool in_arena = memory_of(row) == 0;
         if (row.at.scratch_bytes != 0 && !inside(scratch)) return "scratch outside" + at;
         if (in_arena && !inside(place_of(row))) return "output outside or misaligned" + at;
         if (row.at.scratch_bytes != 0) write(scratch, nobody);
@@ -117,20 +165,21 @@ std::string mistake_of(const graph<capacity>& g) {
                 continue;
             }
             const range place = place_of(input);
-            for (int b = place.begin; b != place.end; ++b)
-                if (writer[static_cast<std::size_t>(b)] != wrote[row.inputs[k]]) return "input lost" + at;
-            if (!in_arena || !place.meets(place_of(row))) continue;
+            if (!is_whole(input, wrote[row.inputs[k]])) return "input lost" + at;
+            if (memory_of(input) != memory_of(row) || !place.meets(place_of(row))) continue;
             const bool elementwise = row.op == &operators::relu_info || row.op == &sigmoid_info ||
                                      row.op == &add_info || (row.op == &operators::conv2d_info && k == 1);
-            view = row.op == &operators::flatten || row.op == &operators::dropout;
+            view = row.op == &operators::flatten || row.op == &operators::dropout || row.op == &operators::output;
             if (place != place_of(row) || !(elementwise || view) || row.out.storage != input.out.storage)
                 return "overlap" + at;
             if (view) wrote[i] = wrote[row.inputs[k]];
         }
-        if (view || !in_arena) continue;
+        if (view) continue;
         wrote[i] = i;
-        if (!row.op->is_input) write(place_of(row), i);
+        if (!row.op->is_input) write(place_of(row), i, memory_of(row));
     }
+    for (int i = 0; i != g.size; ++i)
+        if (g.nodes[i].op->is_output && !is_whole(g.nodes[i], wrote[i])) return "output lost";
     return "";
 }
 
@@ -268,7 +317,27 @@ TEST_CASE("plan: a sum with a residual takes the place of the residual, never th
     CHECK(plan(2, 0, operators::conv2d_info, codes, 3) == "a");  // free by then, and the input is the caller's
 }
 
-TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's memory") {
+TEST_CASE("plan: what is given out stays in the caller's memory, and is written there where it can be") {
+    made_up::generator next(13);
+    int direct = 0, copied = 0;
+    for (int round = 0; round != 1000; ++round) {
+        graph<capacity> g = random_graph_with_outputs(next);
+        if (zp::marked_output_count(g) == 0) continue;
+        zp::place_activations(g);
+        CHECK(mistake_of(g) == "");
+        for (const node& row : g)
+            if (row.op->is_output) {
+                const node& value = g.nodes[row.inputs[0]];
+                CHECK(memory_of(row) == static_cast<std::size_t>(1 + row.options[0]));
+                CHECK((value.op->is_input || memory_of(value) != 0));
+                ++(memory_of(value) == memory_of(row) ? direct : copied);
+            }
+    }
+    CHECK(direct > 1000);
+    CHECK(copied > 100);
+}
+
+TEST_CASE("plan: the last node of a graph that marks no output writes to the caller's memory") {
     graph<2> g;
     g.size = 2;
     g.nodes[0].out.extents = g.nodes[1].out.extents = {1, 1, 100};
@@ -279,8 +348,8 @@ TEST_CASE("plan: an output of codes lies in the arena, a float one in the user's
     CHECK(g.arena_bytes == 448);
     g.nodes[1].out.storage = zp::scalar_type::int8;
     zp::place_activations(g);
-    CHECK(g.nodes[1].at.arena_offset == 448);
-    CHECK(g.arena_bytes == 448 + 128);
+    CHECK(g.nodes[1].at.arena_offset == zp::in_user_output);
+    CHECK(g.arena_bytes == 448);
 }
 
 TEST_CASE("plan: parameters lie in row order, aligned, without gaps beyond the alignment") {

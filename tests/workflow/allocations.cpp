@@ -157,6 +157,34 @@ TEST_CASE("allocations: float and int8 inference make none") {
     CHECK(allocations_of(zp::convert(zp::calibrate(zp::prepare<config>(trained), inputs)), x) == 0);
 }
 
+TEST_CASE("allocations: neither do calls with several inputs and outputs, nor results by value") {
+    struct ports : zp::model<zp::named<"a", zp::input<4, 4, 2>>, zp::conv2d<"conv", conv{.out_channels = 3}>,
+                             zp::named<"a_features", zp::relu>, zp::named<"b", zp::input<4, 4, 1>>,
+                             zp::concat<zp::from<"a_features">, zp::identity>, zp::output<"both">, zp::flatten,
+                             zp::linear<"fc", 5>, zp::output<"fc">> {};
+    const auto trained = made_up::network<ports>(1);
+    const auto a = made_up::values(32, 1), b = made_up::values(16, 2);
+    struct plain : zp::qconfig<config::activation, config::weight> {};
+    const auto converted = zp::convert(zp::calibrate(zp::prepare<plain>(trained), zp::in(a, b)));
+    const auto count = [&](const auto& model) {
+        std::array<float, 64> both{};
+        std::array<float, 5> fc{};
+        typename std::remove_cvref_t<decltype(model)>::workspace memory;
+        const long before = allocations;
+        model(zp::in(a, b), zp::out(both, fc), memory);
+        model(zp::in(zp::as<"b">(b), zp::as<"a">(zp::nchw(a))), zp::out(both, fc));
+        return allocations - before;
+    };
+    CHECK(count(trained) == 0);
+    CHECK(count(converted) == 0);
+    const auto single = made_up::network<net>(1);
+    input x{};
+    const long before = allocations;
+    const output y = single(x);
+    CHECK(allocations == before);
+    CHECK(y.size() == 5);
+}
+
 TEST_CASE("allocations: a network is one allocation, that of its parameters") {
     const auto trained = made_up::network<net>(1);
     const long before = allocations;

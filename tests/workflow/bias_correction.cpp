@@ -166,7 +166,8 @@ TEST_CASE("bias correction: networks that were calibrated in parts are merged") 
     auto whole = zp::prepare<corrected>(made_up::network<net>(2));
     for (const std::vector<float>& x : data()) whole.observe(x.data());
     for (int i = 0; i != static_cast<int>(whole.rows().size()); ++i) {
-        const auto a = first.inputs().means_of(i, first.samples()), b = whole.inputs().means_of(i, whole.samples());
+        const auto a = first.sums_of_inputs().means_of(i, first.samples()),
+                   b = whole.sums_of_inputs().means_of(i, whole.samples());
         REQUIRE(a.values.size() == b.values.size());
         for (std::size_t k = 0; k != a.values.size(); ++k)
             CHECK(a.values[k] == doctest::Approx(b.values[k]).epsilon(1e-12));

@@ -29,9 +29,13 @@ public:
     diagnostic error{};
     bool needs_names = true;  // where nodes have parameters, for files
 
-    constexpr int input(shape extents);  // operators/input.hpp
+    /// A model of several inputs names them; their order is that of a call's arguments.
+    constexpr int input(shape extents, const char* name = "input");  // operators/input.hpp
     /// So many integers, which embeddings alone read.
-    constexpr int indices(int count);
+    constexpr int indices(int count, const char* name = "input");
+    /// Gives x to the caller, in the order of these calls. Returns x, which others may read as well. A model that never says so
+    /// has its last node as its only output.
+    constexpr int output(int x, const char* name);                       // operators/output.hpp
     constexpr int conv2d(int x, const char* name, const conv& options);  // operators/conv2d.hpp
     constexpr int conv1d(int x, const char* name, conv options);
     constexpr int conv3d(int x, const char* name, const volume_conv& options);  // operators/conv3d.hpp

@@ -16,21 +16,22 @@ struct context {
     const std::byte* parameters;
     const qparams* ranges;  // by qparams_id; empty in float stages
     std::byte* arena;
-    const void* input;
-    float* output;
+    const void* const* inputs;  // the caller's memory, by port
+    void* const* outputs;
     std::byte* state = nullptr;  // in networks the arena; on its own the caller's
 
     node_view view(const node& n) const { return {nodes, n}; }
     /// The values that node i has left for its readers.
     template <class T> const T* value(int i) const {
-        if (nodes[i].op->is_input) return reinterpret_cast<const T*>(input);
-        return reinterpret_cast<const T*>(arena + nodes[i].at.arena_offset);
+        const node& n = nodes[i];
+        if (n.op->is_input) return static_cast<const T*>(inputs[n.options[0]]);
+        return out<T>(n);
     }
     /// The k-th input of a node.
     template <class T> const T* in(const node& n, int k = 0) const { return value<T>(n.inputs[k]); }
     /// Where a node writes.
     template <class T> T* out(const node& n) const {
-        if (n.at.arena_offset == in_user_output) return reinterpret_cast<T*>(output);
+        if (is_in_user_output(n.at.arena_offset)) return static_cast<T*>(outputs[in_user_output - n.at.arena_offset]);
         return reinterpret_cast<T*>(arena + n.at.arena_offset);
     }
     template <class T> T* scratch(const node& n) const { return reinterpret_cast<T*>(arena + n.at.scratch_offset); }

@@ -19,6 +19,7 @@ template <int N> struct graph {
 
     constexpr const node* begin() const { return nodes; }
     constexpr const node* end() const { return nodes + size; }
+    /// Of a graph without marked outputs its only one: see graph/ports.hpp.
     constexpr const node& output() const { return nodes[size - 1]; }
     constexpr node_view view(int i) const { return {nodes, nodes[i]}; }
 };
@@ -36,9 +37,10 @@ template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
     return tight;
 }
 
-/// The node of a name, or -1.
+/// The node of a name, or -1. Outputs have names of their own.
 template <int N> constexpr int node_named(const graph<N>& g, const char* name) {
     for (int i = 0; i != g.size; ++i) {
+        if (g.nodes[i].op->is_output) continue;
         const char *a = g.nodes[i].name, *b = name;
         while (*a != 0 && *a == *b) ++a, ++b;
         if (*a == 0 && *b == 0) return i;

@@ -18,7 +18,9 @@ struct operator_info;
 struct operator_rules;
 
 inline constexpr int max_inputs = 8, most_options = 16;
-inline constexpr int in_user_input = -1, in_user_output = -2;  // values of placement::arena_offset
+// Values of placement::arena_offset: the caller's memory of inputs, of output 0, and of output k at in_user_output - k.
+inline constexpr int in_user_input = -1, in_user_output = -2;
+constexpr bool is_in_user_output(int arena_offset) { return arena_offset <= in_user_output; }
 
 /// What a node leaves for those that read it.
 struct value_type {
@@ -79,7 +81,7 @@ struct algorithm_choice {
 /// In bytes.
 struct placement {
     int parameter_offset = 0, parameter_bytes = 0;  // in the parameter block
-    int arena_offset = 0;                           // of the output; or in_user_input, in_user_output
+    int arena_offset = 0;                           // of the output; or in_user_output and below
     int scratch_offset = 0, scratch_bytes = 0;      // working memory of this node alone, in the same arena
     int state_offset = 0, state_bytes = 0;          // of its states, in context::state
 };
@@ -97,6 +99,7 @@ struct node_flags {
     bool keeps_state = false;    // goes on from where the call before ended: see operator_info::states
     bool observed = false;       // prepared: its output feeds the observer of its qparams_id
     bool unshared = false;       // a requantize that files of shared ranges lack: see pass/shared_ranges.hpp
+    bool port_codes = false;     // of an input or an output: the int8 network takes or gives codes there, no floats
 };
 
 /// A row of the table that every stage of a model owns as a static constexpr member. Nodes stand in execution order.

@@ -143,6 +143,7 @@ struct operator_info {
     bool is_identity = false;    // does nothing at inference: the fuse pass removes it
     bool takes_volumes = false;  // inputs may have a depth
     bool is_input = false;
+    bool is_output = false;                                  // gives its input to the caller: see graph/ports.hpp
     bool is_boundary = false;                                // between floats and codes, or codes of two kinds
     bool to_float = false;                                   // reads codes and writes floats
     bool opens_quantized = false, closes_quantized = false;  // the stubs

@@ -16,15 +16,16 @@ enum class rule : std::uint8_t {
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
     conv_transpose_options, no_int16_form, cannot_stream, indices_read, indices_expected,
-    value_too_large
+    value_too_large, unknown_name
 };
 // clang-format on
 
-/// The first broken rule, the node that broke it, and up to two shapes that explain it.
+/// The first broken rule, the node that broke it, up to two shapes that explain it, and the name that was looked for.
 struct diagnostic {
     rule broken = rule::none;
     int row = -1;
     shape a{}, b{};
+    const char* name = nullptr;
 };
 
 }  // namespace v0

@@ -143,6 +143,10 @@ class alone {
         !stage::is_valid || !nodes_type::overflows,
         "alone<Layers, Inputs, Policy, ...>: an int32 accumulator can overflow with more than 65793 inputs, with more "
         "than 33025 where weights are affine: split the inputs, and add the outputs");
+    static_assert(!stage::is_valid || (input_count(stage::table) == 1 && marked_output_count(stage::table) == 0),
+                  "alone<Layers, Inputs, Policy, ...>: layers on their own have one input and one output: make a model "
+                  "of those with "
+                  "a zp::input or a zp::output");
     static constexpr bool has_state = stage::table.state_bytes != 0;
 
 public:
@@ -255,7 +259,9 @@ private:
                 for (int i = 0; i != size; ++i) fewer[i].out.extents.width = count;
                 nodes = fewer;
             }
-        const context c{nodes, parameters_.data(), nullptr, memory.bytes, x, y, kept};
+        const void* const xs[] = {x};
+        void* const ys[] = {y};
+        const context c{nodes, parameters_.data(), nullptr, memory.bytes, xs, ys, kept};
         for (int i = 0; i != size; ++i) stage::steps[static_cast<std::size_t>(i)](nodes[i], c);
     }
 

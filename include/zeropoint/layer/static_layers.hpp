@@ -211,8 +211,9 @@ private:
         check_tensor(row.name, "output", output_shape, ranges_[1], y);
     }
     void run_form(const input_storage* x, std::byte* kept, output_storage* y, workspace& memory) const noexcept {
-        const context c{lowered.nodes, parameters_.data(), ranges_.data(), memory.bytes, x, reinterpret_cast<float*>(y),
-                        kept};
+        const void* const xs[] = {x};
+        void* const ys[] = {y};
+        const context c{lowered.nodes, parameters_.data(), ranges_.data(), memory.bytes, xs, ys, kept};
         if constexpr (requires { requires form::is_small; }) run_inlined(c);
         else detail::run_of<form>()(row, c);
     }

@@ -9,13 +9,16 @@
 namespace zp {
 inline namespace v0 {
 
-/// A quantize or dequantize inside of a network: where codes meet floats, beside its input and its output.
+/// A quantize or dequantize inside of a network: where codes meet floats, beside its inputs and its outputs.
 template <int N> constexpr bool is_boundary(const graph<N>& g, int i) {
     const node& n = g.nodes[i];
     if (!n.op->is_boundary) return false;
-    if (n.is_float()) return i != g.size - 1;
+    bool is_read = false;
+    for (int j = i + 1; j != g.size; ++j)
+        for (int k = 0; k != g.nodes[j].input_count; ++k)
+            is_read = is_read || (g.nodes[j].inputs[k] == i && !g.nodes[j].op->is_output);
     const node& value = g.nodes[n.inputs[0]];
-    return value.is_float() && !value.op->is_input;
+    return is_read && value.is_float() != n.is_float() && !value.op->is_input;
 }
 /// Codes that are brought to another scale.
 template <int N> constexpr bool is_rescaling(const graph<N>& g, int i) {

@@ -27,10 +27,11 @@ namespace detail {
 template <class Range> inline constexpr bool is_unchecked = false;
 template <class Range> inline constexpr bool is_unchecked<unchecked_values<Range>> = true;
 
-/// Raises value_error, with the layer's name, for the first index that lies outside of the table of a node which reads it.
-template <index_value Index> void check_indices(std::span<const node> nodes, const Index* indices) {
+/// Raises value_error, with the layer's name, for the first index of an input, a node, that lies outside of the table of a node which
+/// reads it.
+template <index_value Index> void check_indices(std::span<const node> nodes, int input, const Index* indices) {
     for (const node& n : nodes) {
-        if (n.op->bound == nullptr) continue;
+        if (n.op->bound == nullptr || n.inputs[0] != input) continue;
         const index_bound bound = n.op->bound({nodes.data(), n});
         zp::check_indices(n.name, indices, bound.first, bound.count, bound.rows);
     }

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <zeropoint/graph/builder.hpp>
+#include <zeropoint/graph/ports.hpp>
 
 namespace zp {
 inline namespace v0 {
 
+/// Whether two nodes may not have one name: outputs have names of their own, which inputs must not have either.
+constexpr bool shares_names(const node& a, const node& b) {
+    return a.op->is_output == b.op->is_output || a.op->is_input || b.op->is_input;
+}
 /// Names are hashed once each: comparing every pair as text costs seconds of compile time at a hundred names.
 template <int N> constexpr void check_names(graph<N>& g) {
     unsigned hashes[N] = {};
@@ -15,7 +20,7 @@ template <int N> constexpr void check_names(graph<N>& g) {
         hashes[i] = hash;
         if (g.nodes[i].name[0] == 0) continue;
         for (int j = 0; j != i; ++j) {
-            if (hashes[j] != hash) continue;
+            if (hashes[j] != hash || !shares_names(g.nodes[i], g.nodes[j])) continue;
             const char *a = g.nodes[i].name, *b = g.nodes[j].name;
             while (*a != 0 && *a == *b) ++a, ++b;
             if (*a == *b) {
@@ -26,13 +31,14 @@ template <int N> constexpr void check_names(graph<N>& g) {
     }
 }
 
-/// The last node is the output; whatever does not lead to it would run for nothing, and hide a mistake.
+/// What does not lead to an output, which is the last node where none is marked, would run for nothing, and hide a mistake.
 template <int N> constexpr void check_uses(graph<N>& g) {
     bool used[N] = {};
     for (int i = 0; i != g.size; ++i)
         for (int k = 0; k != g.nodes[i].input_count; ++k) used[g.nodes[i].inputs[k]] = true;
-    for (int i = 0; i != g.size - 1; ++i) {
-        if (used[i]) continue;
+    const bool is_marked = marked_output_count(g) != 0;
+    for (int i = 0; i != g.size; ++i) {
+        if (used[i] || (is_marked ? g.nodes[i].op->is_output : i == g.size - 1)) continue;
         g.error = {rule::unused_value, i, g.nodes[i].out.extents, {}};
         return;
     }
@@ -55,6 +61,7 @@ template <class Net> consteval auto lower() {
     if (g.error.broken == rule::none && (g.size == 0 || !g.nodes[0].op->is_input))
         g.error = {rule::no_input, 0, {}, {}};
     if (g.error.broken == rule::none && g.size == 1) g.error = {rule::no_layers, 0, {}, {}};
+    number_ports(g);
     if (g.error.broken == rule::none) check_names(g);
     if (g.error.broken == rule::none) check_uses(g);
     return g;

@@ -20,7 +20,12 @@ template <std::size_t Length> consteval fixed_string<Length + 1> exact(const cha
 template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_layer {
     static_assert(Broken != rule::duplicate_name,
                   "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers "
-                  "share no parameters here, give one of them another name");
+                  "share no parameters here, give one of them another name; of several inputs each has its own, "
+                  "zp::named<\"left\", zp::input<...>>, which no output has");
+    static_assert(
+        Broken != rule::unknown_name,
+        "a zp::from goes on from a value that is not there (see Layer in error_in_layer<rule, Layer, ...>): its "
+        "name must be that of an input or a layer in front of it");
     static_assert(
         Broken != rule::branch_shapes_differ,
         "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, "
@@ -70,7 +75,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "normalize the images first, and flatten behind that");
     static_assert(Broken != rule::unused_value,
                   "no layer reads the output of this one (see Layer in error_in_layer<rule, Layer, output shape, "
-                  "...>): the last row is a model's only output, leave out what does not lead to it");
+                  "...>): the last row is a model's only output, leave out what does not lead to it; of a model with "
+                  "several outputs, mark each by zp::output<\"name\">");
     static_assert(
         Broken != rule::not_a_layer,
         "one of the layers of this model is none (see error_in_layer<rule, Layer, shape{1, 1, its place among the "
@@ -132,7 +138,10 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
 };
 
 template <class Source>
-inline constexpr std::string_view culprit = Source::table.error.row < 0 || Source::table.error.row >= Source::table.size
+inline constexpr std::string_view culprit = Source::table.error.name != nullptr
+                                                ? std::string_view(Source::table.error.name)
+                                            : Source::table.error.row < 0 || Source::table.error.row
+                                                                                 >= Source::table.size
                                                 ? std::string_view()
                                                 : std::string_view(Source::table.nodes[Source::table.error.row].name);
 

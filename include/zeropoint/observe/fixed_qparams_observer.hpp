@@ -10,6 +10,12 @@
 namespace zp {
 inline namespace v0 {
 
+/// What the bytes of an image mean where byte b stands for (b / 255 - mean) / deviation, of all channels alike. The zero point is the
+/// byte nearest to 255 * mean. (Means of channels are a zp::normalize behind the input.)
+constexpr qparams qparams_of_bytes(double mean = 0, double deviation = 1) {
+    return {static_cast<float>(1 / (255 * deviation)), static_cast<int>(255 * mean + 0.5)};
+}
+
 /// PyTorch's FixedQParamsObserver: `fixed_qparams_observer<qparams{1.0f / 256, 0}>` for [0, 1] as quint8,
 /// `<qparams{2.0f / 256, 128}>` for [-1, 1]. Needs no data, but watches it for reports, and rejects NaN and infinity.
 template <qparams Params> class fixed_qparams_observer : public observation_count {

@@ -14,6 +14,7 @@
 #include <zeropoint/operators/input.hpp>
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
+#include <zeropoint/operators/output.hpp>
 #include <zeropoint/operators/pool2d.hpp>
 #include <zeropoint/operators/stubs.hpp>
 

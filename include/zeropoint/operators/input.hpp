@@ -1,5 +1,7 @@
-// What goes into a model: an image of floats, or indices.
+// What goes into a model: images of floats, or indices.
 #pragma once
+
+#include <array>
 
 #include <zeropoint/graph/builder.hpp>
 #include <zeropoint/graph/form.hpp>
@@ -11,10 +13,13 @@ inline constexpr operator_kind input{"input"};
 }
 namespace operators {
 
+inline constexpr std::array<const char*, 1> port_option{"port"};
+
 inline constexpr operator_info input = [] {
     operator_info info;
     info.kind = &op::input;
     info.name = "input";
+    info.option_names = port_option;
     info.signed_by_kind = info.is_input = true;
     info.stream = stream_rule::pointwise;
     return info;
@@ -34,16 +39,16 @@ template <> struct forms_of<op::input> {
     template <int, class, class> using form = operators::input_form;
 };
 
-constexpr int builder::input(shape extents) {
+constexpr int builder::input(shape extents, const char* name) {
     node n;
     n.op = &operators::input;
     n.rules = &operators::input_rules;
-    n.name = "input";
+    n.name = name;
     n.out.extents = extents;
     return append(n);
 }
-constexpr int builder::indices(int count) {
-    const int x = input({1, count, 1});
+constexpr int builder::indices(int count, const char* name) {
+    const int x = input({1, count, 1}, name);
     nodes[x].out.storage = scalar_type::int32;
     return x;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/graph/graph.hpp>
+#include <zeropoint/graph/ports.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -31,7 +31,7 @@ constexpr bool is_view(const node& n) {
 
 /// Which values lie in one place: owners[i] is the first node of those that node i shares its memory with. A view shares its
 /// input's, an elementwise node that of an input which nothing reads after it, a node with a residual that of the residual
-/// where it is not what the windows read as well. The user's memory is never shared.
+/// where it is not what the windows read as well. What lies in the user's memory is never overwritten.
 /// last_uses[i] becomes the last node that reads what lies in the place of owner i.
 template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N], int (&last_uses)[N]) {
     int reads[N] = {};  // the last reader of each node's values
@@ -42,35 +42,51 @@ template <int N> constexpr void share_places(const graph<N>& g, int (&owners)[N]
     for (int i = 0; i != g.size; ++i) {
         const node& n = g.nodes[i];
         owners[i] = i;
-        for (int k = 0; k != n.input_count && owners[i] == i && n.at.arena_offset != in_user_output; ++k) {
+        for (int k = 0; k != n.input_count && owners[i] == i && !is_in_user_output(n.at.arena_offset); ++k) {
             const int owner = owners[n.inputs[k]];
             if (g.nodes[owner].op->is_input) continue;
             if (n.fused.adds_input_1 && owner == owners[n.inputs[0]]) continue;  // its windows read it
-            if (is_view(n) || (may_overwrite(n, g.nodes[n.inputs[k]]) && last_uses[owner] == i)) owners[i] = owner;
+            const bool is_free = last_uses[owner] == i && !is_in_user_output(g.nodes[owner].at.arena_offset);
+            if (is_view(n) || (may_overwrite(n, g.nodes[n.inputs[k]]) && is_free)) owners[i] = owner;
         }
         const int owner = owners[i];
         if (owner == i || reads[i] > last_uses[owner]) last_uses[owner] = reads[i];
     }
 }
 
+/// What comes out is written where the caller wants it: by the last node, or by who makes the value of a marked output. A value that
+/// is given out twice, and an input, are copied by the output's node.
+template <int N> constexpr void place_outputs(graph<N>& g) {
+    for (int i = 0; i != g.size; ++i)
+        g.nodes[i].at.arena_offset = 0;  // where an earlier stage had its node means nothing
+    if (marked_output_count(g) == 0) {
+        if (!g.nodes[g.size - 1].op->is_input) g.nodes[g.size - 1].at.arena_offset = in_user_output;
+        return;
+    }
+    for (int i = 0; i != g.size; ++i) {
+        node& n = g.nodes[i];
+        if (!n.op->is_output) continue;
+        n.at.arena_offset = in_user_output - port_number(n);
+        node& made = g.nodes[n.inputs[0]];
+        if (!made.op->is_input && !is_in_user_output(made.at.arena_offset)) made.at.arena_offset = n.at.arena_offset;
+    }
+}
+
 /// Offsets in the arena. Greedy by size over the lifetimes: the largest block first, each at the lowest offset that is
 /// free while it lives. Needs every node's type, scratch_bytes and state_bytes: a state that is not kept lies behind the
-/// scratch. A float output is written to the user's memory.
+/// scratch. Inputs live from the beginning: a call may put there what it has to change about them.
 template <int N> constexpr void place_activations(graph<N>& g) {
     constexpr int blocks = 2 * N;  // outputs, then scratch
     int first[blocks] = {}, last[blocks] = {}, bytes[blocks] = {}, order[blocks] = {}, placed[blocks] = {},
         offsets[blocks] = {}, owners[N] = {}, last_uses[N] = {};
-    const int output = g.size - 1;
-    const bool in_user_memory = g.nodes[output].is_float() && output != 0;
-    for (int i = 0; i != g.size; ++i)
-        g.nodes[i].at.arena_offset = 0;  // where an earlier stage had its node means nothing
-    if (in_user_memory) g.nodes[output].at.arena_offset = in_user_output;
+    place_outputs(g);
     share_places(g, owners, last_uses);
     for (int i = 0; i != g.size; ++i) {
         const node& n = g.nodes[i];
         first[i] = first[N + i] = last[N + i] = i;
+        if (n.op->is_input) first[i] = 0;
         last[i] = last_uses[i];
-        if (owners[i] == i && !(i == output && in_user_memory))
+        if (owners[i] == i && !is_in_user_output(n.at.arena_offset))
             bytes[i] =
                 static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
         bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(n.at.scratch_bytes)));

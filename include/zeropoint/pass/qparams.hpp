@@ -20,6 +20,7 @@ template <int N> constexpr void share_with_only_readers(graph<N>& g) {
         if (n.is_indices()) continue;
         const bool keeps = keeps_qparams(n) && !n.flags.keep_float;
         if ((keeps && !n.op->picks_values) || n.op->has_own_range) is_fixed[n.out.qparams_id] = true;
+        if (n.op->is_output) ++reads[n.out.qparams_id];
         for (int k = 0; k != n.input_count; ++k)
             if (const short id = g.nodes[n.inputs[k]].out.qparams_id; id >= 0 && id != n.out.qparams_id) ++reads[id];
     }
@@ -48,6 +49,13 @@ template <int N, class Choose> constexpr graph<N> assign_qparams(const graph<N>&
     for (int i = 0; i != g.size; ++i) {
         node& n = g.nodes[i];
         if (n.is_indices()) continue;  // there is no range of them
+        if (n.op->is_output) {         // what it gives is its input
+            const node& value = g.nodes[n.inputs[0]];
+            n.config = value.config;
+            n.out.qparams_id = value.out.qparams_id;
+            n.flags.keep_float = true;
+            continue;
+        }
         const int entry = n.flags.keep_float ? -1 : choose(n);
         n.flags.keep_float = entry < 0;
         n.config = static_cast<std::int8_t>(entry < 0 ? 0 : entry);
@@ -56,7 +64,7 @@ template <int N, class Choose> constexpr graph<N> assign_qparams(const graph<N>&
         if (shares || derives) n.config = g.nodes[n.inputs[0]].config;
         n.out.qparams_id = shares ? g.nodes[n.inputs[0]].out.qparams_id : static_cast<short>(g.qparams_count++);
         n.flags.observed = !shares && !derives;
-        if (i == 0) n.flags.keep_float = false;  // the input has a scale, whoever reads it
+        if (n.op->is_input) n.flags.keep_float = false;  // an input has a scale, whoever reads it
     }
     share_with_only_readers(g);
     return g;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include <zeropoint/graph/ports.hpp>
 #include <zeropoint/graph/rewriter.hpp>
 #include <zeropoint/pass/shared_ranges.hpp>
 
@@ -189,7 +190,7 @@ template <class Rewriter> constexpr node quantize_node(Rewriter& to, int i, node
     return n;
 }
 
-/// The nodes of the int8 network: quantize and dequantize where a float island meets codes and at both ends, requantize where
+/// The nodes of the int8 network: quantize and dequantize where a float island meets codes and at ports of floats, requantize where
 /// an input of a concat keeps a scale of its own, tables fused into the layer in front of them, and with `merges_sums` adds
 /// into the layer that makes the later one of their operands. `make_weights(nodes, node)` may give a node that stays float, and
 /// reads others of `nodes`, integer weights.
@@ -209,6 +210,16 @@ constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, MakeWeig
             if (!is_float) how.set_codes(n.out);
             else if (!n.flags.keep_float) make_coded_table(n, how.embedding_bits);
             (is_float ? to.as_float : to.as_codes)[i] = to.append(n);
+        } else if (n.op->is_input && n.flags.port_codes) {
+            to.rule_of(n).set_codes(n.out);
+            to.as_codes[i] = to.append(n);
+        } else if (n.op->is_output) {
+            const int value = n.flags.port_codes ? to.codes(n.inputs[0]) : to.floats(n.inputs[0]);
+            n.inputs[0] = static_cast<short>(value);
+            n.out.storage = to.value(value).storage;
+            n.out.quant_min = to.value(value).quant_min;
+            n.out.quant_max = to.value(value).quant_max;
+            to.append(n);
         } else if (n.op->is_input || n.flags.keep_float) {
             for (int k = 0; k != n.input_count; ++k) n.inputs[k] = static_cast<short>(to.floats(n.inputs[k]));
             if (!n.op->is_input) make_weights(to.result.nodes, n);
@@ -218,7 +229,9 @@ constexpr graph<M> quantize_nodes(const graph<N>& g, Describe describe, MakeWeig
             to.as_codes[i] = to.append(n);
         }
     }
-    if (to.as_float[g.size - 1] < 0) to.floats(g.size - 1);
+    if (marked_output_count(g) != 0) return to.result;
+    if (g.nodes[g.size - 1].flags.port_codes) to.codes(g.size - 1);
+    else to.floats(g.size - 1);
     return to.result;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,48 +28,128 @@ public:
 };
 
 namespace detail {
-/// How many inputs a batch of so many values holds.
-template <class Prepared> void check_batch(std::size_t values, const char* what) {
-    constexpr auto size = static_cast<std::size_t>(Prepared::input_shape.size());
-    if (values == 0 || values % size != 0)
-        raise<shape_error>("a calibration batch must hold one or more inputs of " + to_string(Prepared::input_shape) +
-                           ", that is a multiple of " + std::to_string(size) + " " + what + ", but " +
-                           std::to_string(values) + " came");
-}
-template <class Prepared>
-void observe_batch(Prepared& network, std::span<const float> values, bool channels_first, std::vector<float>& image) {
-    constexpr auto size = static_cast<std::size_t>(Prepared::input_shape.size());
-    check_batch<Prepared>(values.size(), "floats");
-    for (std::size_t i = 0; i != values.size(); i += size) {
-        const float* x = values.data() + i;
-        if (channels_first) {
-            image.resize(size);
-            kernel::nchw_to_nhwc(x, Prepared::input_shape, image.data());
-            x = image.data();
-        }
-        network.observe(x);
-    }
-}
-/// All indices of a batch are checked before the first is observed.
-template <class Prepared, index_value Index>
-void observe_indices(Prepared& network, std::span<const Index> values, std::vector<std::int32_t>& indices) {
-    constexpr auto size = static_cast<std::size_t>(Prepared::input_shape.size());
-    check_batch<Prepared>(values.size(), "indices");
-    for (std::size_t i = 0; i != values.size(); i += size) check_indices(Prepared::rows(), values.data() + i);
-    indices.resize(size);
-    for (std::size_t i = 0; i != values.size(); i += size) {
-        for (std::size_t k = 0; k != size; ++k) indices[k] = static_cast<std::int32_t>(values[i + k]);
-        network.observe(indices.data());
-    }
-}
-/// Whether a range holds values that a network takes one after another.
-template <class Prepared, class Range>
-inline constexpr bool is_batch = [] {
-    if constexpr (!Prepared::takes_indices) return std::is_convertible_v<const Range&, std::span<const float>>;
-    else return index_value<std::remove_const_t<typename element_of<const Range>::type>>;
-}();
 template <class Range> inline constexpr bool is_nchw = false;
 template <class Range> inline constexpr bool is_nchw<nchw_values<Range>> = true;
+/// What a batch of several inputs is given as.
+template <class Batch> inline constexpr bool is_batch_of_ports = false;
+template <class... Ranges> inline constexpr bool is_batch_of_ports<input_ranges<Ranges...>> = true;
+template <class... Ranges> inline constexpr bool is_batch_of_ports<std::tuple<Ranges...>> = true;
+template <class A, class B> inline constexpr bool is_batch_of_ports<std::pair<A, B>> = true;
+
+/// Whether a range holds values of an input of that storage, one input after another.
+template <scalar_type Storage, class Range>
+inline constexpr bool is_batch = [] {
+    if constexpr (is_nchw<Range>) return false;
+    else if constexpr (Storage == scalar_type::float32)
+        return std::is_convertible_v<const Range&, std::span<const float>>;
+    else return index_value<value_of<const Range>>;
+}();
+template <scalar_type Storage, class Range>
+inline constexpr bool is_batch<Storage, nchw_values<Range>> =
+    Storage == scalar_type::float32&& is_batch<Storage, Range>;
+
+/// The range of a batch that goes into input P of a prepared network. All its indices are checked before any input is observed.
+template <class Prepared, int P, class Range> class batch_of_input {
+    using stage = typename Prepared::stage;
+    static constexpr port at = Prepared::inputs()[static_cast<std::size_t>(P)];
+    static constexpr auto size = static_cast<std::size_t>(at.extents.size());
+    static constexpr bool takes_indices = at.storage == scalar_type::int32;
+    using value = storage_of<at.storage>;
+
+    static auto span_of(const Range& x) {
+        if constexpr (is_nchw<Range>) return std::span<const float>(x.values);
+        else if constexpr (takes_indices) return std::span(x);
+        else return std::span<const float>(x);
+    }
+
+public:
+    explicit batch_of_input(const Range& x) : values_(span_of(x)) {
+        if (values_.empty() || values_.size() % size != 0)
+            raise<shape_error>("a calibration batch must hold one or more inputs of " + which() +
+                               to_string(at.extents) + ", that is a multiple of " + std::to_string(size) + " " +
+                               values_text(at.storage) + ", but " + std::to_string(values_.size()) + " came");
+        if constexpr (takes_indices)
+            for (std::size_t i = 0; i != values_.size(); i += size)
+                check_indices(Prepared::rows(), at.node, values_.data() + i);
+    }
+    std::size_t count() const { return values_.size() / size; }
+    /// Input i as the network reads it, until the next is asked for.
+    const void* input(std::size_t i) {
+        const auto* x = values_.data() + i * size;
+        if constexpr (takes_indices) {
+            changed_.resize(size);
+            for (std::size_t k = 0; k != size; ++k) changed_[k] = static_cast<value>(x[k]);
+        } else if constexpr (is_nchw<Range>) {
+            changed_.resize(size);
+            kernel::nchw_to_nhwc(x, at.extents, changed_.data());
+        } else {
+            return x;
+        }
+        return changed_.data();
+    }
+
+private:
+    static std::string which() {
+        return Prepared::inputs().size() == 1 ? std::string() : "\"" + std::string(at.name) + "\", ";
+    }
+    decltype(span_of(std::declval<const Range&>())) values_;
+    std::vector<value> changed_;
+};
+
+/// Observes the inputs of a batch, of which each port has as many.
+template <class Prepared, class... Batches> void observe_in_step(Prepared& network, Batches... batches) {
+    const std::size_t counts[] = {batches.count()...};
+    for (std::size_t p = 1; p < sizeof...(Batches); ++p)
+        if (counts[p] != counts[0])
+            raise<shape_error>("a calibration batch must hold as many inputs of every port, but \"" +
+                               std::string(Prepared::inputs()[0].name) + "\" has " + std::to_string(counts[0]) +
+                               " and \"" + std::string(Prepared::inputs()[p].name) + "\" has " +
+                               std::to_string(counts[p]));
+    for (std::size_t i = 0; i != counts[0]; ++i) {
+        const void* const xs[] = {batches.input(i)...};
+        network.observe(xs);
+    }
+}
+/// A batch of ranges, one a port or each with the name of its.
+template <class Prepared, class... Ranges> void observe_batch(Prepared& network, const input_ranges<Ranges...>& batch) {
+    using side = input_side<typename Prepared::stage, input_ranges<Ranges...>>;
+    side::check_rules();
+    if constexpr (side::fits) [&]<int... P>(std::integer_sequence<int, P...>) {
+            constexpr bool fits = (is_batch<Prepared::inputs()[static_cast<std::size_t>(P)].storage,
+                                            std::remove_const_t<typename side::template argument_at<P>::range>> &&
+                                   ...);
+            constexpr bool has_several = sizeof...(P) != 1;
+            static_assert(fits || !has_several,
+                          "calibrate(prepared, batches): this model has several inputs: a batch is zp::in(a, b, ...) "
+                          "or a std::tuple "
+                          "of ranges in the order of declaration, of floats, or zp::nchw of such, for a zp::input and "
+                          "of integers "
+                          "of 32 or 64 bits for zp::indices");
+            static_assert(fits || has_several || !Prepared::takes_indices,
+                          "calibrate(prepared, batches): this model takes indices: batches must be a range of "
+                          "contiguous ranges of integers of 32 or 64 bits, such as "
+                          "std::vector<std::vector<std::int32_t>>");
+            static_assert(fits || has_several || Prepared::takes_indices,
+                          "calibrate(prepared, batches): batches must be a range of contiguous ranges of floats, "
+                          "such as std::vector<std::vector<float>>, or zp::nchw of such");
+            if constexpr (fits)
+                observe_in_step(
+                    network,
+                    batch_of_input<Prepared, P, std::remove_const_t<typename side::template argument_at<P>::range>>(
+                        side::template argument_at<P>::values(
+                            std::get<static_cast<std::size_t>(side::template argument_of<P>)>(batch.values)))...);
+        }
+    (side::sequence);
+}
+template <class Prepared, class Batch> void observe_batch(Prepared& network, const Batch& batch) {
+    if constexpr (is_batch_of_ports<Batch>)
+        std::apply([&](const auto&... ranges) { observe_batch(network, in(ranges...)); }, batch);
+    else observe_batch(network, in(batch));
+}
+/// Whether an argument of calibrate is one batch, not a range of batches.
+template <class Prepared, class Batches>
+inline constexpr bool is_single_batch =
+    is_batch_of_ports<Batches> || is_nchw<Batches> || is_batch<Prepared::inputs()[0].storage, Batches>;
 }  // namespace detail
 
 /// Observes every input of every batch. `batches` is any range whose elements are contiguous ranges of floats, each one or
@@ -76,46 +157,24 @@ template <class Range> inline constexpr bool is_nchw<nchw_values<Range>> = true;
 /// floats is taken as a single batch. Batches for a model of indices are ranges of integers of 32 or 64 bits; one outside of a
 /// table raises value_error. `progress(calibration_progress)` is called after each batch. How inputs are grouped
 /// into batches changes nothing: each input is one observation. Call it again on the result to go on.
+///
+/// For a model of several inputs a batch has a range for each, which hold as many inputs: zp::in(ids, mask) of ranges that are there,
+/// or a std::tuple that owns them; `batches` is one such batch, or a range of them.
 template <class Net, class Config, class Arch, class Batches, class Progress = void (*)(const calibration_progress&)>
 calibrated<Net, Config, Arch> calibrate(
     prepared<Net, Config, Arch> network, const Batches& batches,
     Progress progress = [](const calibration_progress&) {}) {
     calibration_progress done;
-    using network_type = prepared<Net, Config, Arch>;
-    std::vector<typename network_type::input_value> values_of_one;
-    const auto one = [&](const auto& batch, bool channels_first) {
-        if constexpr (network_type::takes_indices) detail::observe_indices(network, std::span(batch), values_of_one);
-        else detail::observe_batch(network, std::span<const float>(batch), channels_first, values_of_one);
+    const auto one = [&](const auto& batch) {
+        detail::observe_batch(network, batch);
         ++done.batches;
         done.samples = network.samples();
         std::invoke(progress, std::as_const(done));
     };
-    if constexpr (detail::is_nchw<Batches>) {
-        static_assert(!network_type::takes_indices,
-                      "calibrate(prepared, zp::nchw(...)): this model takes indices, which are no images");
-        one(batches.values, true);
-    } else if constexpr (detail::is_batch<network_type, Batches>) {
-        one(batches, false);
+    if constexpr (detail::is_single_batch<prepared<Net, Config, Arch>, Batches>) {
+        one(batches);
     } else {
-        for (const auto& batch : batches) {
-            using batch_type = std::remove_cvref_t<decltype(batch)>;
-            if constexpr (detail::is_nchw<batch_type>) {
-                static_assert(
-                    !network_type::takes_indices,
-                    "calibrate(prepared, batches of zp::nchw): this model takes indices, which are no images");
-                one(batch.values, true);
-            } else {
-                constexpr bool fits = detail::is_batch<network_type, batch_type>;
-                static_assert(fits || !network_type::takes_indices,
-                              "calibrate(prepared, batches): this model takes indices: batches must be a range of "
-                              "contiguous ranges of integers of 32 or 64 bits, such as "
-                              "std::vector<std::vector<std::int32_t>>");
-                static_assert(fits || network_type::takes_indices,
-                              "calibrate(prepared, batches): batches must be a range of contiguous ranges of floats, "
-                              "such as std::vector<std::vector<float>>, or zp::nchw of such");
-                if constexpr (fits) one(batch, false);
-            }
-        }
+        for (const auto& batch : batches) one(batch);
     }
     return calibrated<Net, Config, Arch>(std::move(network));
 }

@@ -138,7 +138,7 @@ private:
         [[maybe_unused]] mean_inputs means;
         if constexpr (entries::corrects_biases)
             if (n.op->multiplies && n.out.is_codes()) {
-                means = source_.inputs().means_of(n.from.self, source_.samples());
+                means = source_.sums_of_inputs().means_of(n.from.self, source_.samples());
                 how.means = &means;
             }
         const auto table = [&](const parameter_array& array, std::span<const float> values) {

@@ -83,20 +83,26 @@ public:
 
     /// Runs one input (height x width x channels floats, or indices, which zp::calibrate has checked) and observes every
     /// activation. NaN and infinity raise calibration_error with the layer's name; what came before stays observed.
-    void observe(const typename base::input_value* x) {
-        if (memory_.size() == 0) memory_ = aligned_buffer(static_cast<std::size_t>(base::arena_bytes) + output_bytes);
-        base::run(x, reinterpret_cast<float*>(memory_.data() + base::arena_bytes), memory_.data(),
-                  [&](int i, const void* values) {
-                      observe_node(i, static_cast<const float*>(values));
-                      input_sums_.observe(i, static_cast<const float*>(values));
-                  });
+    void observe(const typename base::input_value* x) requires(base::inputs().size() == 1) {
+        const void* const xs[] = {x};
+        observe(xs);
+    }
+    /// The same of several: one pointer an input.
+    void observe(const void* const* xs) {
+        if (memory_.size() == 0) memory_ = aligned_buffer(output_offsets.back());
+        std::array<void*, base::outputs().size()> ys;
+        for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory_.data() + output_offsets[p];
+        base::run(xs, ys.data(), memory_.data(), [&](int i, const void* values) {
+            observe_node(i, static_cast<const float*>(values));
+            input_sums_.observe(i, static_cast<const float*>(values));
+        });
         ++samples_;
     }
     /// How many inputs were observed.
     std::uint64_t samples() const { return samples_; }
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
     /// What the correction of biases needs; empty under a qconfig without zp::correct_biases.
-    const input_sums<prepared_stage<Net, Config, Arch>>& inputs() const { return input_sums_; }
+    const input_sums<prepared_stage<Net, Config, Arch>>& sums_of_inputs() const { return input_sums_; }
     /// Smallest and largest value of a node, whose scale may be another node's; those of nothing are infinite.
     observed_range range_of_values(int i) const { return ranges_[static_cast<std::size_t>(i)]; }
 
@@ -118,10 +124,19 @@ public:
     }
 
 private:
-    static constexpr std::size_t output_bytes = sizeof(float) * static_cast<std::size_t>(base::output_shape.size());
+    /// Where each output lies in memory_, and behind the last where that ends.
+    static constexpr auto output_offsets = [] {
+        std::array<std::size_t, base::outputs().size() + 1> offsets{
+            align_up(static_cast<std::size_t>(base::arena_bytes))};
+        for (std::size_t p = 0; p + 1 != offsets.size(); ++p)
+            offsets[p + 1] =
+                offsets[p] + align_up(sizeof(float) * static_cast<std::size_t>(base::outputs()[p].extents.size()));
+        return offsets;
+    }();
 
     void observe_node(int i, const float* values) {
         const node& n = base::stage::table.nodes[i];
+        if (n.op->is_output) return;  // seen where it is made
         const shape& extents = n.out.extents;
         const auto count = static_cast<std::size_t>(extents.size());
         if (n.out.qparams_id >= 0) {
@@ -143,7 +158,7 @@ private:
     observer_set<prepared_stage<Net, Config, Arch>> observers_;
     [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
     std::array<observed_range, static_cast<std::size_t>(base::stage::table.size)> ranges_{};
-    aligned_buffer memory_;  // the arena, then the output
+    aligned_buffer memory_;  // the arena, then the outputs
     std::uint64_t samples_ = 0;
 };
 

@@ -258,7 +258,8 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
         "dynamic<\"name\", Policy>, dynamic_type<op, Policy>, weight_only<\"name\", Policy>, weight_only_type<op, "
         "Policy>, "
         "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
-        "separate_sums, correct_biases, table_bits<bits> or embedding_bits<bits>");
+        "separate_sums, correct_biases, table_bits<bits>, embedding_bits<bits>, codes_in<\"input\"> or "
+        "codes_out<\"output\">");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");

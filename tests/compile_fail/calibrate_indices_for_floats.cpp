@@ -1,0 +1,24 @@
+// expect: this model has several inputs: a batch is zp::in.a, b, .... or a std::tuple of ranges in the order of declaration
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/workflow/calibrate.hpp>
+
+using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
+using weights = zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>;
+struct config : zp::qconfig<activations, weights> {};
+struct net : zp::model<zp::named<"a", zp::input<1, 1, 3>>, zp::named<"b", zp::input<1, 1, 3>>,
+                       zp::add<zp::identity, zp::from<"a">>> {};
+#ifdef ZEROPOINT_MUST_FAIL
+using second = std::vector<int>;
+#else
+using second = std::vector<float>;
+#endif
+
+void run(const zp::prepared<net, config, zp::default_architecture>& model, const std::vector<float>& a,
+         const second& b) {
+    zp::calibrate(model, zp::in(a, b));
+}

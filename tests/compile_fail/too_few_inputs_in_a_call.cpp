@@ -1,0 +1,19 @@
+// expect: give as many ranges as the model has inputs .see ranges_for_inputs<given, inputs>., in the order in which it declares them
+#include <array>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/float_stage.hpp>
+
+struct net : zp::model<zp::named<"left", zp::input<1, 1, 3>>, zp::named<"right", zp::input<1, 1, 2>>,
+                       zp::concat<zp::from<"left">, zp::identity>, zp::linear<"fc", 4>, zp::output<"features">,
+                       zp::linear<"score", 2>, zp::output<"score">> {};
+
+void run(const zp::float_model<net>& model, const std::array<float, 3>& left, const std::array<float, 2>& right,
+         std::array<float, 4>& features, std::array<float, 2>& score) {
+#ifdef ZEROPOINT_MUST_FAIL
+    model(left, zp::out(features, score));
+    static_cast<void>(right);
+#else
+    model(zp::in(left, right), zp::out(features, score));
+#endif
+}
