@@ -20,19 +20,18 @@ struct gate {
         for (int i = 0; i != o.y_shape().size(); ++i) o.y()[i] = o.x(0)[i] / (1 + std::exp(-o.x(1)[i]));
     }
 
-    struct tables { double factor; std::int16_t sigmoid[256]; };
-    static constexpr int prepared_bytes(const zp::node_view&) { return sizeof(tables); }
-    static void prepare(const zp::preparation& p) {
-        auto* t = reinterpret_cast<tables*>(p.prepared());
-        t->factor = double{p.x_qparams(0).scale} / 32768 / double{p.y_qparams().scale};
+    struct prepared { double factor; std::int16_t sigmoid[256]; };
+    static prepared prepare(const zp::preparation& p) {
+        prepared made{double{p.x_qparams(0).scale} / 32768 / double{p.y_qparams().scale}, {}};
         for (int i = 0; i != 256; ++i) {  // by the bits of a code
             const int code = p.x_type(1).storage == zp::scalar_type::int8 ? static_cast<std::int8_t>(i) : i;
             const double b = double{p.x_qparams(1).scale} * (code - p.x_qparams(1).zero_point);
-            t->sigmoid[i] = static_cast<std::int16_t>(zp::round_half_even(32767 / (1 + std::exp(-b))));
+            made.sigmoid[i] = static_cast<std::int16_t>(zp::round_half_even(32767 / (1 + std::exp(-b))));
         }
+        return made;
     }
     template <class T> static void forward(const zp::operands<T>& o) {  // T: std::uint8_t, std::int8_t
-        const auto* t = o.template prepared<tables>();
+        const auto* t = o.template prepared<prepared>();
         const zp::kernel::output_codes y = o.y_codes();
         for (int i = 0; i != o.y_shape().size(); ++i) {
             const int a = o.x(0)[i] - o.x_qparams(0).zero_point;

@@ -17,11 +17,6 @@ TEST_CASE("file_dtype: names, sizes and C++ types") {
     CHECK_FALSE(zp::find_file_dtype("F322").has_value());
     CHECK(zp::bit_width_of(zp::file_dtype_of<float>) == 32);
     CHECK(zp::bit_width_of(zp::file_dtype_of<std::int64_t>) == 64);
-    CHECK(zp::file_dtype_for(zp::scalar_type::int8) == zp::file_dtype_of<std::int8_t>);
-    CHECK(zp::file_dtype_for(zp::scalar_type::uint8) == zp::file_dtype_of<std::uint8_t>);
-    CHECK(zp::file_dtype_for(zp::scalar_type::int16) == zp::file_dtype_of<std::int16_t>);
-    CHECK(zp::file_dtype_for(zp::scalar_type::int32) == zp::file_dtype_of<std::int32_t>);
-    CHECK(zp::file_dtype_for(zp::scalar_type::float32) == zp::file_dtype_of<float>);
 }
 
 TEST_CASE("file_dtype: bytes of a shape") {

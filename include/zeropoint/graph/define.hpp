@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <new>
 #include <span>
 #include <type_traits>
 
@@ -61,6 +62,8 @@ template <class Operator, class Arch> constexpr int prepared_bytes_of([[maybe_un
     if constexpr (requires { Operator::template prepared_bytes<Arch>(v); })
         return Operator::template prepared_bytes<Arch>(v);
     else if constexpr (requires { Operator::prepared_bytes(v); }) return Operator::prepared_bytes(v);
+    else if constexpr (requires { typename Operator::prepared; })
+        return static_cast<int>(sizeof(typename Operator::prepared));
     else return 0;
 }
 
@@ -86,7 +89,11 @@ template <class Operator, class Arch> struct operator_block {
         if (p.at.n.is_float()) return {};
         if constexpr (requires { Operator::problem(p); })
             if (const refusal wrong{Operator::problem(p)}; wrong.rule != nullptr) return wrong;
-        if constexpr (requires { Operator::prepare(p); }) Operator::prepare(p);
+        if constexpr (requires {
+                          { Operator::prepare(p) } -> std::same_as<typename Operator::prepared>;
+                      })
+            new (p.prepared()) typename Operator::prepared(Operator::prepare(p));
+        else if constexpr (requires { Operator::prepare(p); }) Operator::prepare(p);
         return {};
     }
     static node_parameters unpack(const preparation& p) {
@@ -258,7 +265,8 @@ inline constexpr operator_kind custom{"custom"};
 /// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead.
 /// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.
 /// - `range`: a zp::qparams_source; or `output_min`, `output_max`, its known range, which must hold 0.
-/// - `prepared_bytes(const node_view&)`, `prepare(const preparation&)`: tables and factors that follow from scales and parameters.
+/// - `prepared`, a type, and `prepare(const preparation&)`, which returns one: tables and factors that follow from scales and
+///   parameters. Where their size depends on the node, `prepared_bytes(const node_view&)`, and prepare() fills so many.
 /// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.
 /// - `pack<Arch>(const preparation&, const node_parameters&)`, which returns such a sentence or null, and `unpack<Arch>`, its
 ///   inverse, with `keeps_codes = true`: int8 nodes keep matrices as codes (parameter_role::matrix), not floats.

@@ -1,11 +1,9 @@
 // Which functions compute a node: chosen by its operator and by what matters of it, its key. Equal keys are one form.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
-#include <utility>
 
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/graph/graph.hpp>

@@ -9,8 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include <zeropoint/core/dtype.hpp>
-
 namespace zp {
 inline namespace v0 {
 
@@ -89,18 +87,6 @@ template <> inline constexpr file_dtype file_dtype_of<std::uint8_t> = file_dtype
 template <> inline constexpr file_dtype file_dtype_of<std::uint16_t> = file_dtype::U16;
 template <> inline constexpr file_dtype file_dtype_of<std::uint32_t> = file_dtype::U32;
 template <> inline constexpr file_dtype file_dtype_of<std::uint64_t> = file_dtype::U64;
-
-/// The same for a storage type that is known at run time.
-constexpr file_dtype file_dtype_for(scalar_type type) {
-    switch (type) {
-        case scalar_type::float32: return file_dtype::F32;
-        case scalar_type::uint8: return file_dtype::U8;
-        case scalar_type::int8: return file_dtype::I8;
-        case scalar_type::int16: return file_dtype::I16;
-        case scalar_type::int32: return file_dtype::I32;
-    }
-    return file_dtype::F32;
-}
 
 /// Extents of a tensor, outermost first; elements lie in row-major order. A scalar has none.
 using file_shape = std::vector<std::int64_t>;

@@ -2,7 +2,6 @@
 // any architecture is in a file: weights are packed when it is loaded.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>

@@ -1,7 +1,6 @@
 // The header of a safetensors file: what it says of each tensor, read from JSON, checked, and written as JSON.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

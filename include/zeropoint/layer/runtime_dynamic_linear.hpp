@@ -1,7 +1,6 @@
 // A linear layer of int8 weights that quantizes its activations as they come, of extents that are known at run time.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>

@@ -93,7 +93,7 @@ private:
 
     /// Bins for [batch.min, batch.max], zero and all that was there.
     void widen(const observed_range& batch) {
-        range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
+        range_ = range_.with(batch);
         const float low = std::min(range_.min, 0.0f), high = std::max(range_.max, 0.0f);
         const int exponent = exponent_for(low, high), shift = std::min(exponent - exponent_, 62);
         const std::int64_t first = bin_of(low, exponent);

@@ -1,7 +1,6 @@
 // Scale and zero point that do not depend on data: outputs whose range is known, such as a sigmoid's.
 #pragma once
 
-#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -18,23 +17,12 @@ constexpr qparams qparams_of_bytes(double mean = 0, double deviation = 1) {
 
 /// PyTorch's FixedQParamsObserver: `fixed_qparams_observer<qparams{1.0f / 256, 0}>` for [0, 1] as quint8,
 /// `<qparams{2.0f / 256, 128}>` for [-1, 1]. Needs no data, but watches it for reports, and rejects NaN and infinity.
-template <qparams Params> class fixed_qparams_observer : public observation_count {
+template <qparams Params> class fixed_qparams_observer : public widest_range {
     static_assert(is_finite(Params.scale) && Params.scale > 0,
                   "fixed_qparams_observer<Params>: Params.scale must be finite and greater than 0");
 
 public:
-    static constexpr merge_order order = merge_order::exact_any_order;
-
-    template <class Arch = default_architecture> void observe(const observation& seen) {
-        if (seen.values.empty()) return;
-        const observed_range batch = range_of<Arch>(seen);
-        range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
-        add(seen);
-    }
-    void merge(const fixed_qparams_observer& other) {
-        range_ = {std::min(range_.min, other.range_.min), std::max(range_.max, other.range_.max)};
-        add(other);
-    }
+    void merge(const fixed_qparams_observer& other) { merge_base(other); }
     /// Always Params.
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view) const {
@@ -45,10 +33,6 @@ public:
                       "fixed_qparams_observer<Params> has one scale: it serves per_tensor schemes");
         return {Params};
     }
-    observed_range range() const { return range_; }
-
-private:
-    observed_range range_;
 };
 
 }  // namespace v0

@@ -1,9 +1,7 @@
 // PyTorch's HistogramObserver, with its bins, its search, and so its scales and zero points.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,8 +29,7 @@ public:
     /// adds nothing.
     template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
-        const observed_range batch = range_of<Arch>(seen);
-        const observed_range wide{std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
+        const observed_range wide = range_.with(range_of<Arch>(seen));
         if (!is_finite(wide.max - wide.min))
             raise<calibration_error>(std::string(seen.where) + ": the observed range from " + number_text(wide.min) +
                                      " to " + number_text(wide.max) + " is too wide for a histogram");
@@ -43,7 +40,7 @@ public:
     }
     void merge(const histogram_observer& later) {
         if (later.range_.empty()) return;
-        const observed_range wide{std::min(range_.min, later.range_.min), std::max(range_.max, later.range_.max)};
+        const observed_range wide = range_.with(later.range_);
         add_counts(later.counts_over(wide), wide);
         add(later);
     }

@@ -1,7 +1,6 @@
 // PyTorch's search for the range with the least quantization error, over a histogram.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

@@ -16,35 +16,36 @@ class per_channel_min_max_observer;
 
 /// PyTorch's MinMaxObserver: the range is everything seen. With a per_channel or per_group scheme it stands for
 /// per_channel_min_max_observer.
-class min_max_observer : public observation_count {
+class min_max_observer : public widest_range {
 public:
     using per_channel_form = per_channel_min_max_observer;
-    static constexpr merge_order order = merge_order::exact_any_order;
 
-    /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
-    template <class Arch = default_architecture> void observe(const observation& seen) {
-        if (seen.values.empty()) return;
-        const observed_range batch = range_of<Arch>(seen);
-        range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
-        add(seen);
-    }
-    void merge(const min_max_observer& other) {
-        range_ = {std::min(range_.min, other.range_.min), std::max(range_.max, other.range_.max)};
-        add(other);
-    }
+    void merge(const min_max_observer& other) { merge_base(other); }
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
                       "min_max_observer serves per_tensor schemes: for this scheme take "
                       "zp::per_channel_min_max_observer, or zp::observer_for<min_max_observer, QScheme>");
-        if (range_.empty()) reject_no_data(where, "min_max_observer");
-        return {choose_observed_qparams<DType, QScheme, Rule>(range_.min, range_.max, where)};
+        if (range().empty()) reject_no_data(where, "min_max_observer");
+        return {choose_observed_qparams<DType, QScheme, Rule>(range().min, range().max, where)};
     }
-    observed_range range() const { return range_; }
-
-private:
-    observed_range range_;
 };
+
+/// The smallest and the largest values of a batch's channels. Raises shape_error where there are not as many channels as so far, 0
+/// being none so far, and calibration_error for NaN and infinity.
+struct channel_ranges {
+    std::vector<float> mins, maxs;
+};
+template <class Arch> channel_ranges ranges_of_channels(const observation& seen, std::size_t channels_so_far) {
+    require_channels(seen, channels_so_far);
+    const auto channels = static_cast<std::size_t>(seen.channels);
+    channel_ranges all{std::vector<float>(channels, infinity), std::vector<float>(channels, -infinity)};
+    const std::size_t finite =
+        kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), channels,
+                                          static_cast<std::size_t>(seen.inner), all.mins.data(), all.maxs.data());
+    if (finite != seen.values.size()) reject_not_finite(seen, finite);
+    return all;
+}
 
 /// PyTorch's PerChannelMinMaxObserver; the channels are those of the observation.
 class per_channel_min_max_observer : public observation_count {
@@ -56,12 +57,7 @@ public:
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
     template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
-        require_channels(seen, mins_.size());
-        std::vector<float> mins(static_cast<std::size_t>(seen.channels), infinity), maxs(mins.size(), -infinity);
-        const std::size_t finite =
-            kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
-                                              static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
-        if (finite != seen.values.size()) reject_not_finite(seen, finite);
+        const auto [mins, maxs] = ranges_of_channels<Arch>(seen, mins_.size());
         widen(mins, maxs);
         add(seen);
     }

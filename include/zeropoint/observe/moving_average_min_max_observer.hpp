@@ -1,7 +1,6 @@
 // Ranges that follow the data: exponential moving averages of each batch's minimum and maximum.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -24,6 +23,26 @@ struct moving_average {
     void append(const moving_average& later, float remaining) {
         value = later.value + rounded_product(remaining, value - later.first);
     }
+};
+
+/// Of both ends of a range.
+struct moving_range {
+    moving_average min, max;
+
+    void add(float low, float high, bool is_first, float c) {
+        if (is_first) {
+            min.start(low);
+            max.start(high);
+        } else {
+            min.follow(low, c);
+            max.follow(high, c);
+        }
+    }
+    void append(const moving_range& later, float remaining) {
+        min.append(later.min, remaining);
+        max.append(later.max, remaining);
+    }
+    observed_range values() const { return {min.value, max.value}; }
 };
 
 /// (1 - c)^n, by squaring.
@@ -52,13 +71,7 @@ public:
     template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
         const observed_range batch = range_of<Arch>(seen);
-        if (samples() == 0) {
-            min_.start(batch.min);
-            max_.start(batch.max);
-        } else {
-            min_.follow(batch.min, static_cast<float>(averaging_constant));
-            max_.follow(batch.max, static_cast<float>(averaging_constant));
-        }
+        average_.add(batch.min, batch.max, samples() == 0, static_cast<float>(averaging_constant));
         add(seen);
     }
     void merge(const moving_average_min_max_observer& later) {
@@ -67,9 +80,7 @@ public:
             *this = later;
             return;
         }
-        const float remaining = remaining_weight(averaging_constant, later.samples());
-        min_.append(later.min_, remaining);
-        max_.append(later.max_, remaining);
+        average_.append(later.average_, remaining_weight(averaging_constant, later.samples()));
         add(later);
     }
     template <class DType, class QScheme, class Rule = pytorch_rule>
@@ -78,13 +89,13 @@ public:
                       "moving_average_min_max_observer serves per_tensor schemes: for this scheme take "
                       "zp::moving_average_per_channel_min_max_observer");
         if (samples() == 0) reject_no_data(where, "moving_average_min_max_observer");
-        return {choose_observed_qparams<DType, QScheme, Rule>(min_.value, max_.value, where)};
+        return {choose_observed_qparams<DType, QScheme, Rule>(range().min, range().max, where)};
     }
     /// The averages, not the extremes.
-    observed_range range() const { return samples() == 0 ? observed_range{} : observed_range{min_.value, max_.value}; }
+    observed_range range() const { return samples() == 0 ? observed_range{} : average_.values(); }
 
 private:
-    moving_average min_, max_;
+    moving_range average_;
 };
 
 /// PyTorch's MovingAveragePerChannelMinMaxObserver.
@@ -103,24 +114,10 @@ public:
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
     template <class Arch = default_architecture> void observe(const observation& seen) {
         if (seen.values.empty()) return;
-        require_channels(seen, mins_.size());
-        std::vector<float> mins(static_cast<std::size_t>(seen.channels), infinity), maxs(mins.size(), -infinity);
-        const std::size_t finite =
-            kernel::min_max_per_channel<Arch>(seen.values.data(), seen.values.size(), mins.size(),
-                                              static_cast<std::size_t>(seen.inner), mins.data(), maxs.data());
-        if (finite != seen.values.size()) reject_not_finite(seen, finite);
-        const bool first = mins_.empty();
-        mins_.resize(mins.size());
-        maxs_.resize(maxs.size());
-        for (std::size_t c = 0; c != mins.size(); ++c) {
-            if (first) {
-                mins_[c].start(mins[c]);
-                maxs_[c].start(maxs[c]);
-            } else {
-                mins_[c].follow(mins[c], static_cast<float>(averaging_constant));
-                maxs_[c].follow(maxs[c], static_cast<float>(averaging_constant));
-            }
-        }
+        const auto [mins, maxs] = ranges_of_channels<Arch>(seen, averages_.size());
+        averages_.resize(mins.size());
+        for (std::size_t c = 0; c != mins.size(); ++c)
+            averages_[c].add(mins[c], maxs[c], samples() == 0, static_cast<float>(averaging_constant));
         add(seen);
     }
     void merge(const moving_average_per_channel_min_max_observer& later) {
@@ -129,12 +126,9 @@ public:
             *this = later;
             return;
         }
-        require_same_channels(mins_.size(), later.mins_.size());
+        require_same_channels(averages_.size(), later.averages_.size());
         const float remaining = remaining_weight(averaging_constant, later.samples());
-        for (std::size_t c = 0; c != mins_.size(); ++c) {
-            mins_[c].append(later.mins_[c], remaining);
-            maxs_[c].append(later.maxs_[c], remaining);
-        }
+        for (std::size_t c = 0; c != averages_.size(); ++c) averages_[c].append(later.averages_[c], remaining);
         add(later);
     }
     template <class DType, class QScheme, class Rule = pytorch_rule>
@@ -144,20 +138,19 @@ public:
                       "per_tensor scheme take zp::moving_average_min_max_observer");
         if (samples() == 0) reject_no_data(where, "moving_average_per_channel_min_max_observer");
         std::vector<qparams> all;
-        for (std::size_t c = 0; c != mins_.size(); ++c)
-            all.push_back(choose_observed_qparams<DType, QScheme, Rule>(mins_[c].value, maxs_[c].value, where));
+        for (const moving_range& channel : averages_)
+            all.push_back(choose_observed_qparams<DType, QScheme, Rule>(channel.min.value, channel.max.value, where));
         return all;
     }
     /// The widest of the averages.
     observed_range range() const {
         observed_range all;
-        for (std::size_t c = 0; c != mins_.size(); ++c)
-            all = {std::min(all.min, mins_[c].value), std::max(all.max, maxs_[c].value)};
+        for (const moving_range& channel : averages_) all = all.with(channel.values());
         return all;
     }
 
 private:
-    std::vector<moving_average> mins_, maxs_;
+    std::vector<moving_range> averages_;
 };
 
 }  // namespace v0

@@ -1,6 +1,7 @@
 // What an observer is: something that sees float values in batches, and then chooses scale and zero point for them.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,10 @@ struct observed_range {
     float min = infinity, max = -infinity;
 
     constexpr bool empty() const { return min > max; }
+    /// The smallest range that holds both.
+    constexpr observed_range with(const observed_range& other) const {
+        return {std::min(min, other.min), std::max(max, other.max)};
+    }
     constexpr bool operator==(const observed_range&) const = default;
 };
 
@@ -136,6 +141,29 @@ protected:
 
 private:
     std::uint64_t samples_ = 0, count_ = 0;
+};
+
+/// And the range of everything seen.
+class widest_range : public observation_count {
+public:
+    static constexpr merge_order order = merge_order::exact_any_order;
+
+    /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
+    template <class Arch = default_architecture> void observe(const observation& seen) {
+        if (seen.values.empty()) return;
+        range_ = range_.with(range_of<Arch>(seen));
+        add(seen);
+    }
+    observed_range range() const { return range_; }
+
+protected:
+    void merge_base(const widest_range& other) {
+        range_ = range_.with(other.range_);
+        add(other);
+    }
+
+private:
+    observed_range range_;
 };
 
 }  // namespace v0

@@ -1,7 +1,6 @@
 // Any per-tensor observer, once a channel; and which form of an observer a qscheme asks for.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -80,10 +79,7 @@ public:
     }
     observed_range range() const {
         observed_range all;
-        for (const Observer& channel : channels_) {
-            const observed_range one = channel.range();
-            all = {std::min(all.min, one.min), std::max(all.max, one.max)};
-        }
+        for (const Observer& channel : channels_) all = all.with(channel.range());
         return all;
     }
     std::size_t channels() const { return channels_.size(); }

@@ -16,7 +16,7 @@ inline namespace v0 {
 
 /// PyTorch's RecordingObserver with a bound: the first MaxValues values stay, 4 bytes each; what comes later is counted
 /// and still widens the range. calculate_qparams is that of min_max_observer.
-template <std::size_t MaxValues = std::size_t{1} << 20> class recording_observer : public observation_count {
+template <std::size_t MaxValues = std::size_t{1} << 20> class recording_observer : public widest_range {
     static_assert(MaxValues > 0,
                   "recording_observer<MaxValues>: MaxValues must be at least 1: it is how many floats are kept");
 
@@ -25,26 +25,21 @@ public:
         merge_order::order_dependent;  // the range does not depend on it; which values stay does
 
     template <class Arch = default_architecture> void observe(const observation& seen) {
-        if (seen.values.empty()) return;
-        const observed_range batch = range_of<Arch>(seen);
-        range_ = {std::min(range_.min, batch.min), std::max(range_.max, batch.max)};
+        widest_range::observe<Arch>(seen);
         keep(seen.values);
-        add(seen);
     }
     void merge(const recording_observer& later) {
-        range_ = {std::min(range_.min, later.range_.min), std::max(range_.max, later.range_.max)};
+        merge_base(later);
         keep(later.values());
-        add(later);
     }
     template <class DType, class QScheme, class Rule = pytorch_rule>
     std::vector<qparams> calculate_qparams(std::string_view where) const {
         static_assert(QScheme::is_per_tensor,
                       "recording_observer serves per_tensor schemes: for this scheme take "
                       "zp::per_channel_observer<zp::recording_observer<...>>");
-        if (range_.empty()) reject_no_data(where, "recording_observer");
-        return {choose_observed_qparams<DType, QScheme, Rule>(range_.min, range_.max, where)};
+        if (range().empty()) reject_no_data(where, "recording_observer");
+        return {choose_observed_qparams<DType, QScheme, Rule>(range().min, range().max, where)};
     }
-    observed_range range() const { return range_; }
     /// What was kept, in the order it came.
     std::span<const float> values() const { return values_; }
     /// How many values did not fit.
@@ -56,7 +51,6 @@ private:
         values_.insert(values_.end(), kept.begin(), kept.end());
     }
 
-    observed_range range_;
     std::vector<float> values_;
 };
 

@@ -27,43 +27,40 @@ struct sigmoid : operators::function_layer<kernel::functions::sigmoid, op::sigmo
 struct tanh : operators::function_layer<kernel::functions::tanh, op::tanh> {};
 struct hardswish : operators::function_layer<kernel::functions::hardswish, op::hardswish> {};
 /// x for x > 0, negative_slope * x otherwise.
-template <int SlopeThousandths = 10> struct leaky_relu {
-    static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
-        return operators::append_function<kernel::functions::leaky_relu, op::leaky_relu>(
-            b, x, static_cast<float>(SlopeThousandths / 1e3));
-    }
-};
-struct hard_sigmoid : activation<kernel::functions::hard_sigmoid> {};
-struct silu : activation<kernel::functions::silu> {};
+template <int SlopeThousandths = 10>
+struct leaky_relu : operators::function_layer<kernel::functions::leaky_relu, op::leaky_relu, SlopeThousandths> {};
+struct hard_sigmoid : operators::function_layer<kernel::functions::hard_sigmoid> {};
+struct silu : operators::function_layer<kernel::functions::silu> {};
 /// By erf; gelu_tanh is PyTorch's approximate="tanh".
-struct gelu : activation<kernel::functions::gelu> {};
-struct gelu_tanh : activation<kernel::functions::gelu_tanh> {};
-struct mish : activation<kernel::functions::mish> {};
+struct gelu : operators::function_layer<kernel::functions::gelu> {};
+struct gelu_tanh : operators::function_layer<kernel::functions::gelu_tanh> {};
+struct mish : operators::function_layer<kernel::functions::mish> {};
 template <int BetaThousandths = 1000, int ThresholdThousandths = 20000>
-struct softplus : activation<kernel::functions::softplus<BetaThousandths, ThresholdThousandths>> {
+struct softplus : operators::function_layer<kernel::functions::softplus<BetaThousandths, ThresholdThousandths>> {
     static_assert(BetaThousandths > 0, "softplus<Beta, Threshold>: Beta must be above 0");
 };
-template <int AlphaThousandths = 1000> struct elu : activation<kernel::functions::elu<AlphaThousandths>> {};
-template <int AlphaThousandths = 1000> struct celu : activation<kernel::functions::celu<AlphaThousandths>> {
+template <int AlphaThousandths = 1000>
+struct elu : operators::function_layer<kernel::functions::elu<AlphaThousandths>> {};
+template <int AlphaThousandths = 1000>
+struct celu : operators::function_layer<kernel::functions::celu<AlphaThousandths>> {
     static_assert(AlphaThousandths != 0, "celu<Alpha>: Alpha must not be 0");
 };
-struct selu : activation<kernel::functions::selu> {};
+struct selu : operators::function_layer<kernel::functions::selu> {};
 /// x for x > Limit, Value otherwise.
 template <int LimitThousandths, int ValueThousandths>
-struct threshold : activation<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
+struct threshold : operators::function_layer<kernel::functions::threshold<LimitThousandths, ValueThousandths>> {};
 /// x + Addend, a std::ratio, which may be below 0. The sum has a scale of its own, as all tables have, so that the addend may
 /// be larger than any value; behind a conv2d or linear it costs nothing but the table.
-template <class Addend> struct add_scalar : activation<kernel::functions::add_scalar<Addend>> {};
-struct softsign : activation<kernel::functions::softsign> {};
-struct exp : activation<kernel::functions::exp> {};
+template <class Addend> struct add_scalar : operators::function_layer<kernel::functions::add_scalar<Addend>> {};
+struct softsign : operators::function_layer<kernel::functions::softsign> {};
+struct exp : operators::function_layer<kernel::functions::exp> {};
 /// Of values above 0: in float another gives NaN or minus infinity, which stops calibration.
-struct log : activation<kernel::functions::log> {};
-struct sqrt : activation<kernel::functions::sqrt> {};
-struct rsqrt : activation<kernel::functions::rsqrt> {};
-struct abs : activation<kernel::functions::abs> {};
-struct neg : activation<kernel::functions::neg> {};
-struct square : activation<kernel::functions::square> {};
+struct log : operators::function_layer<kernel::functions::log> {};
+struct sqrt : operators::function_layer<kernel::functions::sqrt> {};
+struct rsqrt : operators::function_layer<kernel::functions::rsqrt> {};
+struct abs : operators::function_layer<kernel::functions::abs> {};
+struct neg : operators::function_layer<kernel::functions::neg> {};
+struct square : operators::function_layer<kernel::functions::square> {};
 
 }  // namespace v0
 }  // namespace zp

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/operators/matrix_int8.hpp>

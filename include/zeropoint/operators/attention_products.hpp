@@ -1,7 +1,6 @@
 // Attention between its projections as one node: what permutations, two products and a softmax are together.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -12,8 +12,8 @@
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/elementwise/squared_difference.hpp>
 #include <zeropoint/kernel/elementwise/sub.hpp>
-#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/operators/binary_operator.hpp>
+#include <zeropoint/operators/code_table.hpp>
 #include <zeropoint/operators/binary_int16.hpp>
 
 namespace zp {
@@ -91,7 +91,7 @@ struct squared_difference {
 
 /// What takes the codes of both operands to those of the output, and its bounds; bytes, whatever the storage type.
 struct extremum_tables {
-    std::uint8_t tables[2][kernel::lookup_table_size] = {};
+    std::byte tables[2][kernel::lookup_table_size] = {};
     bool on_grid[2] = {};  // those operands need no table
     std::uint8_t low = 0, high = 0;
 };
@@ -103,7 +103,14 @@ template <class Choose> struct extremum {
     using prepared = extremum_tables;
     static constexpr bool fits(double, double, double) { return true; }
     static prepared prepare(const preparation& p, const kernel::output_codes& codes) {
-        return p.y_type().storage == scalar_type::int8 ? tables<std::int8_t>(p, codes) : tables<std::uint8_t>(p, codes);
+        prepared made;
+        made.low = static_cast<std::uint8_t>(codes.min);
+        made.high = static_cast<std::uint8_t>(codes.max);
+        for (int k = 0; k != 2; ++k) {
+            made.on_grid[k] = p.x_qparams(k) == p.y_qparams();
+            make_grid_table(p, p.x_qparams(k), codes, made.tables[k]);
+        }
+        return made;
     }
     template <class Arch, class T>
     static void run(const T* a, const T* b, std::size_t count, const prepared& made, T* y) noexcept {
@@ -112,21 +119,6 @@ template <class Choose> struct extremum {
         };
         kernel::extremum<Arch, Choose>(a, b, count, table(0), table(1), static_cast<T>(made.low),
                                        static_cast<T>(made.high), y);
-    }
-
-private:
-    template <class T> static prepared tables(const preparation& p, const kernel::output_codes& codes) {
-        prepared made;
-        made.low = static_cast<std::uint8_t>(codes.min);
-        made.high = static_cast<std::uint8_t>(codes.max);
-        const qparams& y = p.y_qparams();
-        for (int k = 0; k != 2; ++k) {
-            const qparams& x = p.x_qparams(k);
-            made.on_grid[k] = x == y;
-            kernel::make_lookup_table<T>([](double value) { return value; }, x.scale, x.zero_point, y.scale,
-                                         y.zero_point, codes.min, codes.max, reinterpret_cast<T*>(made.tables[k]));
-        }
-        return made;
     }
 };
 using maximum = extremum<kernel::larger_of>;

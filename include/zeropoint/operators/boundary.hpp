@@ -1,7 +1,6 @@
 // Where values change their type: floats to codes and back, and codes of one range to those of another.
 #pragma once
 
-#include <cstdint>
 #include <cstring>
 
 #include <zeropoint/kernel/dynamic/quantize.hpp>

@@ -8,6 +8,7 @@
 #include <zeropoint/kernel/elementwise/compare.hpp>
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/operators/binary_operator.hpp>
+#include <zeropoint/operators/code_table.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -56,12 +57,8 @@ template <comparison Which, class Constant> struct compare_scalar : answers {
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr int prepared_bytes(const node_view&) { return kernel::lookup_table_size; }
     static void prepare(const preparation& p) {
-        const auto make = [&]<class T>(T* table) {
-            const qparams& x = p.x_qparams();
-            kernel::make_lookup_table<T>(answer, x.scale, x.zero_point, 1.0f, 0, 0, 1, table);
-        };
-        if (p.y_type().storage == scalar_type::int8) make(reinterpret_cast<std::int8_t*>(p.prepared()));
-        else make(reinterpret_cast<std::uint8_t*>(p.prepared()));
+        make_code_table(p, p.x_qparams(), codes_of_output(p), p.prepared(),
+                        [](double x) { return double{kernel::compare_values<Which>{}(x, double{constant})}; });
     }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         kernel::map_floats<Arch>(o.x(), static_cast<std::size_t>(o.y_shape().size()), o.y(), [](const auto& x) {
@@ -72,9 +69,6 @@ template <comparison Which, class Constant> struct compare_scalar : answers {
         kernel::lookup_table<Arch>(o.x(), static_cast<std::size_t>(o.y_shape().size()), o.template prepared<T>(),
                                    o.y());
     }
-
-private:
-    static constexpr double answer(double x) { return kernel::compare_values<Which>{}(x, double{constant}); }
 };
 
 template <const operator_kind& Kind, comparison Which, class A, class B>

@@ -7,9 +7,9 @@
 #include <type_traits>
 
 #include <zeropoint/graph/define.hpp>
-#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/movement/concat.hpp>
 #include <zeropoint/operators/boundary.hpp>
+#include <zeropoint/operators/code_table.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -32,21 +32,13 @@ struct concat {
         return std::popcount(v.n.requantized_inputs) * bytes_each(v.y_type().storage);
     }
     static void prepare(const preparation& p) {
-        const value_type& y_type = p.y_type();
-        const qparams& y = p.y_qparams();
+        const scalar_type storage = p.y_type().storage;
         std::byte* to = p.prepared();
         for (int k = 0; k != p.at.n.input_count; ++k) {
             if ((p.at.n.requantized_inputs >> k & 1) == 0) continue;
-            const qparams& x = p.x_qparams(k);
-            const auto table = [&]<class T>(T) {
-                kernel::make_lookup_table<T>([](double real) { return real; }, x.scale, x.zero_point, y.scale,
-                                             y.zero_point, y_type.quant_min, y_type.quant_max,
-                                             reinterpret_cast<T*>(to));
-            };
-            if (y_type.storage == scalar_type::uint8) table(std::uint8_t{});
-            else if (y_type.storage == scalar_type::int8) table(std::int8_t{});
-            else new (to) kernel::rescaling(rescaling_between(x, y, y_type));
-            to += bytes_each(y_type.storage);
+            if (storage != scalar_type::int16) make_grid_table(p, p.x_qparams(k), codes_of_output(p), to);
+            else new (to) kernel::rescaling(rescaling_between(p.x_qparams(k), p.y_qparams(), p.y_type()));
+            to += bytes_each(storage);
         }
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {

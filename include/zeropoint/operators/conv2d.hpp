@@ -25,25 +25,13 @@ struct conv {
 
 namespace operators {
 
-/// The weight of a file is out x in/groups x height x width, without the height in one dimension.
-constexpr parameter_list parameters_of_conv2d(const node_view& v) {
-    const auto w = options_of<window2d>(v.n);
-    const int channels = v.n.weights.channels, taps = w.kernel_height * w.kernel_width,
-              inputs = v.n.weights.count / (channels * taps);
-    parameter_array weight;
-    weight.rank = w.one_dimensional != 0 ? 3 : 4;
-    if (w.one_dimensional != 0) weight = {"weight", 3, {channels, inputs, w.kernel_width, 1, 1}};
-    else weight = {"weight", 4, {channels, inputs, w.kernel_height, w.kernel_width, 1}};
-    weight.order = transposed_order(channels, inputs, taps);
-    return filters_and_bias(v, weight);
-}
 constexpr operator_info make_conv2d(const char* name) {
     operator_info info = make_filters(op::conv2d, filter_kernels::conv2d, window2d::names);
     info.name = name;
     info.stream = stream_rule::windowed;
     info.takes |= channel_map | zeros;
     info.has_int16 = true;
-    info.parameters = &parameters_of_conv2d;
+    info.parameters = &parameters_of_window2d;
     info.geometry = &geometry_of_window;
     return info;
 }

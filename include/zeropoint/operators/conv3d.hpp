@@ -22,19 +22,10 @@ struct volume_conv {
 
 namespace operators {
 
-/// The weight of a file is out x in/groups x depth x height x width.
-constexpr parameter_list parameters_of_conv3d(const node_view& v) {
-    const auto w = options_of<window3d>(v.n);
-    const int channels = v.n.weights.channels, taps = w.kernel_depth * w.kernel_height * w.kernel_width,
-              inputs = v.n.weights.count / (channels * taps);
-    parameter_array weight{"weight", 5, {channels, inputs, w.kernel_depth, w.kernel_height, w.kernel_width}};
-    weight.order = transposed_order(channels, inputs, taps);
-    return filters_and_bias(v, weight);
-}
 inline constexpr operator_info conv3d_info = [] {
     operator_info info = make_filters(op::conv3d, filter_kernels::conv3d, window3d::names);
     info.takes_volumes = true;
-    info.parameters = &parameters_of_conv3d;
+    info.parameters = &parameters_of_window3d;
     return info;
 }();
 

@@ -13,25 +13,11 @@ inline constexpr operator_kind conv_transpose2d{"conv_transpose2d", true};
 }
 namespace operators {
 
-/// From in x out/groups x taps in files to out x taps x in/groups.
-constexpr array_order order_of_transposed(int groups, int group_in, int group_out, int taps) {
-    return {{groups, group_in, group_out, taps}, {group_out * taps * group_in, 1, taps * group_in, group_in}};
-}
-/// The weight of a file is in x out/groups x height x width, without the height in one dimension.
-constexpr parameter_list parameters_of_conv_transpose2d(const node_view& v) {
-    const auto w = options_of<window2d>(v.n);
-    const int taps = w.kernel_height * w.kernel_width, group_out = v.n.weights.channels / w.groups,
-              group_in = v.n.weights.count / (v.n.weights.channels * taps), inputs = group_in * w.groups;
-    parameter_array weight{"weight", 4, {inputs, group_out, w.kernel_height, w.kernel_width, 1}};
-    if (w.one_dimensional != 0) weight = {"weight", 3, {inputs, group_out, w.kernel_width, 1, 1}};
-    weight.order = order_of_transposed(w.groups, group_in, group_out, taps);
-    return filters_and_bias(v, weight);
-}
 constexpr operator_info make_conv_transpose2d(const char* name) {
     operator_info info = make_filters(op::conv_transpose2d, filter_kernels::conv_transpose2d, window2d::names);
     info.name = name;
     info.has_int16 = true;
-    info.parameters = &parameters_of_conv_transpose2d;
+    info.parameters = &parameters_of_window2d;
     return info;
 }
 inline constexpr operator_info conv_transpose2d_info = make_conv_transpose2d("conv_transpose2d"),

@@ -10,20 +10,10 @@ inline constexpr operator_kind conv_transpose3d{"conv_transpose3d", true};
 }
 namespace operators {
 
-/// The weight of a file is in x out/groups x depth x height x width.
-constexpr parameter_list parameters_of_conv_transpose3d(const node_view& v) {
-    const auto w = options_of<window3d>(v.n);
-    const int taps = w.kernel_depth * w.kernel_height * w.kernel_width, group_out = v.n.weights.channels / w.groups,
-              group_in = v.n.weights.count / (v.n.weights.channels * taps);
-    parameter_array weight{
-        "weight", 5, {group_in * w.groups, group_out, w.kernel_depth, w.kernel_height, w.kernel_width}};
-    weight.order = order_of_transposed(w.groups, group_in, group_out, taps);
-    return filters_and_bias(v, weight);
-}
 inline constexpr operator_info conv_transpose3d_info = [] {
     operator_info info = make_filters(op::conv_transpose3d, filter_kernels::conv_transpose3d, window3d::names);
     info.takes_volumes = true;
-    info.parameters = &parameters_of_conv_transpose3d;
+    info.parameters = &parameters_of_window3d;
     return info;
 }();
 inline constexpr operator_rules conv_transpose3d_rules = [] {

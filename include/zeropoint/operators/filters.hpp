@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 
 #include <zeropoint/graph/builder.hpp>
 #include <zeropoint/kernel/convolution/conv2d.hpp>
@@ -37,10 +38,12 @@ template <filter_kernels Family> constexpr auto geometry_for(const node_view& v)
 /// Whether filters are packed with zero points, as kernel::conv2d_weights::affine says.
 constexpr bool packs_zero_points(const node& n) { return n.weights.affine || n.weights.packed_int16; }
 
+constexpr bool is_transposed(filter_kernels family) {
+    return family == filter_kernels::conv_transpose2d || family == filter_kernels::conv_transpose3d;
+}
+
 /// The kernels of one algorithm for nodes of one family. What each takes and gives: kernel/convolution/conv2d.hpp.
 template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct kernels_of {
-    static constexpr bool is_transposed =
-        Family == filter_kernels::conv_transpose2d || Family == filter_kernels::conv_transpose3d;
     static constexpr auto select() {
         if constexpr (Family == filter_kernels::conv3d) return kernel::conv3d_kernels<Arch, Algorithm>();
         else if constexpr (Family == filter_kernels::conv_transpose2d)
@@ -65,14 +68,14 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
     template <class Weight>
     static void unpack(const node_view& v, const std::int32_t* zero_points, kernel::activation_codes codes,
                        const std::byte* packed, Weight* values, std::int32_t* bias) {
-        if constexpr (is_transposed)
+        if constexpr (is_transposed(Family))
             kernels::unpack(geometry_for<Family>(v), zero_points, packs_zero_points(v.n), codes, packed, values, bias);
         else kernels::unpack(geometry_for<Family>(v), zero_points, codes, packed, values, bias);
     }
     template <class In, class Out, class Epilogue>
     static void run(const node_view& v, const In* x, kernel::activation_codes codes, const std::byte* packed,
                     const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
-        if constexpr (is_transposed)
+        if constexpr (is_transposed(Family))
             kernels::run(geometry_for<Family>(v), x, codes, packs_zero_points(v.n), packed, epilogue, y, scratch);
         else kernels::run(geometry_for<Family>(v), x, codes, packed, epilogue, y, scratch);
     }
@@ -90,6 +93,34 @@ constexpr int groups_of_filters(const node_view& v) {
            : v.n.op->is_connected ? 1
                                   : options_of<window2d>(v.n).groups;
 }
+/// From in x out/groups x taps in files to out x taps x in/groups.
+constexpr array_order order_of_transposed(int groups, int group_in, int group_out, int taps) {
+    return {{groups, group_in, group_out, taps}, {group_out * taps * group_in, 1, taps * group_in, group_in}};
+}
+/// The weight of a file is out x in/groups x the window's extents, of transposed convolutions in x out/groups x those.
+constexpr parameter_list parameters_of_window(const node_view& v, std::initializer_list<int> window) {
+    parameter_array weight{"weight", 2};
+    int taps = 1;
+    for (const int extent : window) taps *= weight.extents[weight.rank++] = extent;
+    const int channels = v.n.weights.channels, groups = groups_of_filters(v), group_out = channels / groups,
+              group_in = v.n.weights.count / (channels * taps);
+    const bool transposed = is_transposed(v.n.op->filters);
+    weight.extents[0] = transposed ? group_in * groups : channels;
+    weight.extents[1] = transposed ? group_out : group_in;
+    weight.order = transposed ? order_of_transposed(groups, group_in, group_out, taps)
+                              : transposed_order(channels, group_in, taps);
+    return filters_and_bias(v, weight);
+}
+constexpr parameter_list parameters_of_window2d(const node_view& v) {
+    const auto w = options_of<window2d>(v.n);
+    if (w.one_dimensional != 0) return parameters_of_window(v, {w.kernel_width});
+    return parameters_of_window(v, {w.kernel_height, w.kernel_width});
+}
+constexpr parameter_list parameters_of_window3d(const node_view& v) {
+    const auto w = options_of<window3d>(v.n);
+    return parameters_of_window(v, {w.kernel_depth, w.kernel_height, w.kernel_width});
+}
+
 /// Whether an algorithm can compute a node.
 constexpr bool supports(const node_view& v, conv2d_algorithm algorithm) {
     const bool int16 = v.x_type().storage == scalar_type::int16;

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <span>
 #include <type_traits>
 
 #include <zeropoint/graph/builder.hpp>
@@ -133,9 +132,12 @@ constexpr int append_function(builder& b, int x, float parameter = 0, const char
     n.parameter = parameter;
     return b.append(n);
 }
-template <class F, const operator_kind& Kind> struct function_layer {
+/// Its parameter is given in thousandths.
+template <class F, const operator_kind& Kind = op::activation, int Thousandths = 0> struct function_layer {
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) { return append_function<F, Kind>(b, x); }
+    static constexpr int lower(builder& b, int x) {
+        return append_function<F, Kind>(b, x, static_cast<float>(Thousandths / 1e3));
+    }
 };
 
 }  // namespace operators

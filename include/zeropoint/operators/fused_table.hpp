@@ -1,7 +1,6 @@
 // The table of a function that is fused into an operator with filters: how finely sums are rounded in front of it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include <zeropoint/graph/clamp_bounds.hpp>

@@ -1,7 +1,6 @@
 // LSTM, GRU and RNN as layers of a model, over sequences of 1 x steps x features: PyTorch's, with a state of zeros.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <type_traits>

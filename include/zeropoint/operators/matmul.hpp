@@ -2,9 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include <zeropoint/core/rounding.hpp>
@@ -49,10 +47,9 @@ template <bool Transposed> struct matmul {
             return static_cast<int>(sizeof(float) * kernel::matmul_float_scratch<default_architecture>(g));
         return static_cast<int>(kernel::matmul_plan<default_architecture>(g).scratch_bytes);
     }
-    static constexpr int prepared_bytes(const node_view&) { return sizeof(float); }
-    static void prepare(const preparation& p) {
-        const float multiplier = requantize_multiplier(p.x_qparams(0).scale, p.x_qparams(1).scale, p.y_qparams().scale);
-        std::memcpy(p.prepared(), &multiplier, sizeof multiplier);
+    using prepared = float;
+    static float prepare(const preparation& p) {
+        return requantize_multiplier(p.x_qparams(0).scale, p.x_qparams(1).scale, p.y_qparams().scale);
     }
 
     static void forward(const operands<float>& o) noexcept {

@@ -3,10 +3,9 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 
-#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/movement/channel_border.hpp>
+#include <zeropoint/operators/code_table.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/graph/window.hpp>
 #include <zeropoint/graph/define.hpp>
@@ -80,16 +79,9 @@ template <class Means, class Deviations> struct normalize {
     // In front of anything but a convolution: a table for each channel.
     static constexpr int prepared_bytes(const node_view&) { return count * kernel::lookup_table_size; }
     static void prepare(const preparation& p) {
-        const auto fill = [&]<class T>(T) {
-            for (int c = 0; c != count; ++c)
-                kernel::make_lookup_table<T>(
-                    [&](double x) { return (x - double{Means::values[c]}) / double{Deviations::values[c]}; },
-                    p.x_qparams().scale, p.x_qparams().zero_point, p.y_qparams().scale, p.y_qparams().zero_point,
-                    p.y_type().quant_min, p.y_type().quant_max,
-                    reinterpret_cast<T*>(p.prepared()) + c * kernel::lookup_table_size);
-        };
-        if (p.y_type().storage == scalar_type::int8) fill(std::int8_t{});
-        else fill(std::uint8_t{});
+        for (int c = 0; c != count; ++c)
+            make_code_table(p, p.x_qparams(), codes_of_output(p), p.prepared() + c * kernel::lookup_table_size,
+                            [=](double x) { return (x - double{Means::values[c]}) / double{Deviations::values[c]}; });
     }
     template <class T> static void forward(const operands<T>& o) noexcept {
         constexpr int lowest = std::numeric_limits<T>::min();

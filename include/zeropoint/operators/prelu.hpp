@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include <zeropoint/kernel/elementwise/prelu.hpp>
@@ -31,7 +30,6 @@ template <int Slopes> struct prelu {
         kernel::prelu_parameters parameters;
         float factors[Slopes < 1 ? 1 : Slopes];
     };
-    static constexpr int prepared_bytes(const node_view&) { return static_cast<int>(sizeof(prepared)); }
     static const char* problem(const preparation& p) {
         const double ratio = double{p.x_qparams().scale} / p.y_qparams().scale;
         double largest = ratio;
@@ -44,14 +42,14 @@ template <int Slopes> struct prelu {
                    : "the slopes times the input's scale are too large for the output's scale: calibrate the output's "
                      "range on its own values";
     }
-    static void prepare(const preparation& p) {
+    static prepared prepare(const preparation& p) {
         const qparams &x = p.x_qparams(), &y = p.y_qparams();
         prepared made{kernel::make_prelu_parameters(x.scale, x.zero_point, y.scale, y.zero_point, p.y_type().quant_min,
                                                     p.y_type().quant_max),
                       {}};
         for (int c = 0; c != Slopes; ++c)
             made.factors[c] = kernel::make_prelu_factor(p.parameters()[c], x.scale, y.scale);
-        std::memcpy(p.prepared(), &made, sizeof made);
+        return made;
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         const auto& made = *o.template prepared<prepared>();

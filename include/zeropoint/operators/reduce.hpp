@@ -1,7 +1,6 @@
 // The largest and the smallest values along axes of an activation, and products along them.
 #pragma once
 
-#include <cstring>
 #include <type_traits>
 
 #include <zeropoint/kernel/reduction/axis_extrema.hpp>
@@ -41,14 +40,11 @@ template <axes Over> struct reduce_prod {
         kernel::product_along<Arch>(o.x_shape(), o.y_shape(), o.lowest(), o.highest(), o.x(), o.y());
     }
 
-    static constexpr int prepared_bytes(const node_view&) { return static_cast<int>(sizeof(prepared)); }
-    static void prepare(const preparation& p) {
+    static prepared prepare(const preparation& p) {
         const qparams &x = p.x_qparams(), &y = p.y_qparams();
         const kernel::output_codes codes = clamped_codes(p.at.n, y);
-        const prepared made =
-            kernel::make_product_parameters(p.x_shape().size() / p.at.y_shape().size(), x.scale, x.zero_point, y.scale,
-                                            codes.zero_point, codes.min, codes.max);
-        std::memcpy(p.prepared(), &made, sizeof made);
+        return kernel::make_product_parameters(p.x_shape().size() / p.at.y_shape().size(), x.scale, x.zero_point,
+                                               y.scale, codes.zero_point, codes.min, codes.max);
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::product_along<Arch>(o.x_shape(), o.y_shape(), o.x(), *o.template prepared<prepared>(), o.y());

@@ -45,26 +45,25 @@ struct log_softmax {
     static constexpr bool takes_volumes = true;
     static constexpr stream_rule stream = stream_rule::pointwise;
 
-    struct tables {
+    struct prepared {
         kernel::log_softmax_parameters parameters;
         std::int32_t exponentials[kernel::softmax_table_size];
     };
     static constexpr shape output_shape(shape x) { return x; }
-    static constexpr int prepared_bytes(const node_view&) { return static_cast<int>(sizeof(tables)); }
-    static void prepare(const preparation& p) {
-        auto* prepared = reinterpret_cast<tables*>(p.prepared());
-        prepared->parameters = kernel::make_log_softmax_parameters(p.x_qparams().scale, p.y_qparams().scale);
-        kernel::make_softmax_table(p.x_qparams().scale, prepared->exponentials);
+    static prepared prepare(const preparation& p) {
+        prepared made{kernel::make_log_softmax_parameters(p.x_qparams().scale, p.y_qparams().scale), {}};
+        kernel::make_softmax_table(p.x_qparams().scale, made.exponentials);
+        return made;
     }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         kernel::log_softmax<Arch>(o.x(), static_cast<std::size_t>(o.x_shape().pixels()),
                                   static_cast<std::size_t>(o.x_shape().channels), o.y());
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        const auto* prepared = o.template prepared<tables>();
+        const auto& made = *o.template prepared<prepared>();
         kernel::log_softmax<Arch>(o.x(), static_cast<std::size_t>(o.x_shape().pixels()),
-                                  static_cast<std::size_t>(o.x_shape().channels), prepared->exponentials,
-                                  prepared->parameters, o.y_codes(), o.y());
+                                  static_cast<std::size_t>(o.x_shape().channels), made.exponentials, made.parameters,
+                                  o.y_codes(), o.y());
     }
 };
 

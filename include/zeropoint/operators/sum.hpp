@@ -1,7 +1,6 @@
 // Sums and means along axes of an activation.
 #pragma once
 
-#include <cstring>
 
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/graph/axis.hpp>
@@ -30,13 +29,11 @@ template <axes Over, bool Mean> struct sum {
                                o.x(), o.y());
     }
 
-    static constexpr int prepared_bytes(const node_view&) { return static_cast<int>(sizeof(prepared)); }
-    static void prepare(const preparation& p) {
+    static prepared prepare(const preparation& p) {
         const qparams &x = p.x_qparams(), &y = p.y_qparams();
         const kernel::output_codes codes = clamped_codes(p.at.n, y);
-        const prepared made = kernel::make_sum_parameters(x.scale, x.zero_point, divisor(p.at), y.scale,
-                                                          codes.zero_point, codes.min, codes.max);
-        std::memcpy(p.prepared(), &made, sizeof made);
+        return kernel::make_sum_parameters(x.scale, x.zero_point, divisor(p.at), y.scale, codes.zero_point, codes.min,
+                                           codes.max);
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::sum_axes<Arch>(o.x_shape().as_image(), o.y_shape().as_image(), o.x(), *o.template prepared<prepared>(),

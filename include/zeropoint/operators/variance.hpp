@@ -1,7 +1,6 @@
 // Variances and standard deviations along axes of an activation.
 #pragma once
 
-#include <cstring>
 
 #include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/graph/axis.hpp>
@@ -28,14 +27,11 @@ template <kernel::moment Which, axes Over, int Correction> struct moment {
         kernel::moments_along<Arch, Which>(o.x_shape(), o.y_shape(), Correction, o.lowest(), o.highest(), o.x(), o.y());
     }
 
-    static constexpr int prepared_bytes(const node_view&) { return static_cast<int>(sizeof(prepared)); }
-    static void prepare(const preparation& p) {
+    static prepared prepare(const preparation& p) {
         const qparams& y = p.y_qparams();
         const kernel::output_codes codes = clamped_codes(p.at.n, y);
-        const prepared made =
-            kernel::make_moment_parameters(Which, together(p.x_shape()), Correction, p.x_qparams().scale, y.scale,
-                                           codes.zero_point, codes.min, codes.max);
-        std::memcpy(p.prepared(), &made, sizeof made);
+        return kernel::make_moment_parameters(Which, together(p.x_shape()), Correction, p.x_qparams().scale, y.scale,
+                                              codes.zero_point, codes.min, codes.max);
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::moments_along<Arch, Which>(o.x_shape(), o.y_shape(), o.x(), *o.template prepared<prepared>(), o.y());

@@ -1,11 +1,11 @@
 // A choice between the outputs of two branches by that of a third.
 #pragma once
 
-#include <cstdint>
 #include <type_traits>
 
 #include <zeropoint/kernel/elementwise/where.hpp>
 #include <zeropoint/graph/define.hpp>
+#include <zeropoint/operators/code_table.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -24,25 +24,16 @@ struct where {
     static constexpr shape output_shape(std::span<const shape> xs) { return xs.size() == 3 ? xs[1] : xs[0]; }
 
     /// A table for each operand that is not on the output's grid.
-    struct tables {
-        std::uint8_t of_a[kernel::lookup_table_size], of_b[kernel::lookup_table_size];
+    struct prepared {
+        std::byte of_a[kernel::lookup_table_size], of_b[kernel::lookup_table_size];
         bool has_a, has_b;
     };
-    static constexpr int prepared_bytes(const node_view&) { return sizeof(tables); }
-    static void prepare(const preparation& p) {
-        auto* t = reinterpret_cast<tables*>(p.prepared());
-        const qparams& y = p.y_qparams();
-        const auto fill = [&](const qparams& x, std::uint8_t* table) {
-            const auto make = [&]<class T>(T* entries) {
-                kernel::make_lookup_table<T>([](double real) { return real; }, x.scale, x.zero_point, y.scale,
-                                             y.zero_point, p.y_type().quant_min, p.y_type().quant_max, entries);
-            };
-            if (p.y_type().storage == scalar_type::int8) make(reinterpret_cast<std::int8_t*>(table));
-            else make(table);
-            return x.scale != y.scale || x.zero_point != y.zero_point;
-        };
-        t->has_a = fill(p.x_qparams(1), t->of_a);
-        t->has_b = fill(p.x_qparams(2), t->of_b);
+    static prepared prepare(const preparation& p) {
+        const qparams &a = p.x_qparams(1), &b = p.x_qparams(2), &y = p.y_qparams();
+        prepared made{{}, {}, a != y, b != y};
+        make_grid_table(p, a, codes_of_output(p), made.of_a);
+        make_grid_table(p, b, codes_of_output(p), made.of_b);
+        return made;
     }
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         const auto pixels = static_cast<std::size_t>(o.y_shape().pixels());
@@ -52,7 +43,7 @@ struct where {
             if (by_pixel) kernel::where_pixels<Arch>(o.x(0), 0.0f, o.x(1), o.x(2), pixels, channels, o.y());
             else kernel::where<Arch>(o.x(0), 0.0f, o.x(1), o.x(2), pixels * channels, o.y());
         } else {
-            const auto* t = o.template prepared<tables>();
+            const auto* t = o.template prepared<prepared>();
             const T* of_a = t->has_a ? reinterpret_cast<const T*>(t->of_a) : nullptr;
             const T* of_b = t->has_b ? reinterpret_cast<const T*>(t->of_b) : nullptr;
             const auto zero = static_cast<T>(o.x_qparams(0).zero_point);

@@ -1,8 +1,6 @@
 // Which values may have one scale, and the int8 files of the time when a concat gave its own to all that it reads.
 #pragma once
 
-#include <cstddef>
-
 #include <zeropoint/graph/graph.hpp>
 
 namespace zp {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 
 #include <zeropoint/core/dtype.hpp>

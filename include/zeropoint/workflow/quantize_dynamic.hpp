@@ -2,11 +2,9 @@
 // stay floats between layers.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 #include <zeropoint/operators/dynamic_policy.hpp>

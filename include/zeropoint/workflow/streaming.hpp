@@ -1,10 +1,7 @@
 // streaming: a model over a sequence, run one step at a time, with the numbers that the whole sequence gives.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <utility>
 
