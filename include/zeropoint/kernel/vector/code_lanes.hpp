@@ -103,6 +103,23 @@ template <class Arch, code8 T>
             xsimd::bitwise_cast<std::int32_t>(high[0]), xsimd::bitwise_cast<std::int32_t>(high[1])};
 }
 
+/// Four vectors of values of 32 bits, as they are in memory.
+template <class Arch, class Value>
+    requires(sizeof(Value) == 4)
+[[gnu::always_inline]] inline batch_quad<Value, Arch> load_consecutive(const Value* x) noexcept {
+    using values = xsimd::batch<Value, Arch>;
+    return {values::load_unaligned(x), values::load_unaligned(x + values::size),
+            values::load_unaligned(x + 2 * values::size), values::load_unaligned(x + 3 * values::size)};
+}
+template <class Arch, class Value>
+    requires(sizeof(Value) == 4)
+[[gnu::always_inline]] inline void store_consecutive(Value* y, const batch_quad<Value, Arch>& parts) noexcept {
+    for (const auto& part : parts) {
+        part.store_unaligned(y);
+        y += part.size;
+    }
+}
+
 /// Masks of the shuffles below.
 namespace interleaving {
 
