@@ -35,6 +35,11 @@ inline constexpr std::size_t vector_size = [] {
     else return std::size_t{1};
 }();
 
+/// The architecture within `Arch` whose vectors have 16 bytes, or fewer: what xsimd 14.3 zips and transposes bytes with.
+template <class Arch>
+struct sixteen_bytes_of : std::conditional_t<(vector_size<std::uint8_t, Arch> <= 16), std::type_identity<Arch>,
+                                             sixteen_bytes_of<narrower_architecture<Arch>>> {};
+
 // The helpers are always inlined: a kernel for one architecture calls them with the vectors of a narrower one, and an
 // out-of-line copy compiled with its flags must not end up in a translation unit for the narrower one.
 
