@@ -1,8 +1,8 @@
 // Operators on two arrays of codes, and means, against golden vectors (scripts/golden/operators_*.py).
+#include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/elementwise/squared_difference.hpp>
-#include <zeropoint/kernel/elementwise/sub.hpp>
 #include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/kernel/reference/binary.hpp>
 #include <zeropoint/kernel/reference/elementwise.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/prelu.hpp>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <zeropoint/io/model_file.hpp>
-#include <zeropoint/kernel/reference/volume_pooling.hpp>
+#include <zeropoint/kernel/reference/pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/operators.hpp>

@@ -7,11 +7,11 @@
 #include <limits>
 #include <type_traits>
 
+#include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/div.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/elementwise/squared_difference.hpp>
-#include <zeropoint/kernel/elementwise/sub.hpp>
 #include <zeropoint/operators/binary_operator.hpp>
 #include <zeropoint/operators/code_table.hpp>
 #include <zeropoint/operators/binary_int16.hpp>

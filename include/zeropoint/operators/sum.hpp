@@ -1,7 +1,6 @@
 // Sums and means along axes of an activation.
 #pragma once
 
-
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>

@@ -1,7 +1,6 @@
 // Variances and standard deviations along axes of an activation.
 #pragma once
 
-
 #include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>

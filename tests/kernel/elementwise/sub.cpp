@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/kernel/elementwise/sub.hpp>
+#include <zeropoint/kernel/elementwise/add.hpp>
 
 #include "../support/binary_problem.hpp"
 

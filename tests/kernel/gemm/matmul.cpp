@@ -91,7 +91,8 @@ template <class T> void check_codes(unsigned seed) {
         const kernel::nearest_even_per_tensor epilogue{
             static_cast<float>(uniform(random, 1, 2000)) * 1e-6f,
             {uniform(random, limits::min(), limits::max()), limits::min() + 3, limits::max() - 5, nullptr}};
-        const kernel::dequantize_per_tensor to_float{0.37f};
+        const std::vector<float> scales(static_cast<std::size_t>(g.columns), 0.37f);
+        const kernel::dequantize_to_float to_float{scales.data()};
         std::vector<T> expected(size_of_y(g), T{77});
         std::vector<float> real(size_of_y(g), -1.0f);
         kernel::reference::matmul(g, a.data(), left, b.data(), right, epilogue, expected.data());

@@ -7,7 +7,8 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
-#include <zeropoint/kernel/reference/elementwise.hpp>
+#include <zeropoint/kernel/reference/pooling.hpp>
+#include <zeropoint/kernel/reference/reduction.hpp>
 
 #include "../support/binary_problem.hpp"
 

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/kernel/reduction/pooling.hpp>
-#include <zeropoint/kernel/reference/elementwise.hpp>
+#include <zeropoint/kernel/reference/pooling.hpp>
 
 #include "../../support/arrays.hpp"
 

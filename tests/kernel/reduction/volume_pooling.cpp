@@ -6,7 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/kernel/reduction/volume_pooling.hpp>
-#include <zeropoint/kernel/reference/volume_pooling.hpp>
+#include <zeropoint/kernel/reference/pooling.hpp>
 
 #include "../../support/arrays.hpp"
 

@@ -10,7 +10,7 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/kernel/reference/binary.hpp>
+#include <zeropoint/kernel/reference/elementwise.hpp>
 
 #include "../../support/arrays.hpp"
 

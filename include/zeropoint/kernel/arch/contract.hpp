@@ -1,5 +1,9 @@
-// What every architecture supplies to the loops of the integer kernels, in words.
+// What every architecture supplies to the loops of the integer kernels: in words, and as what a compiler checks.
 #pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 
 // An architecture is a struct of constants, types and static functions, in a file of its own here. portable.hpp is one in
 // plain C++, which defines what each function means; vector_operations.hpp is one over xsimd batches of any width, from
@@ -93,6 +97,89 @@ enum class quad_products {
     seven_bits,        ///< of uint8 activations below 128; wider codes take pairs
     exact_signed       ///< of int8 activations: unsigned codes above 127 are staged 128 lower
 };
+
+/// The most rows of a tile, and the most pairs of weights side by side in a panel that is checked for saturation: arrays
+/// have room for so many.
+inline constexpr int most_tile_rows = 16, most_checked_pairs = 64;
+
+// The contract, part by part. O is a struct of primitives.
+
+template <class O> concept has_constants = requires {
+    { O::name } -> std::convertible_to<const char*>;
+    { O::tile_rows + O::vectors + O::lanes + O::sums_in_flight } -> std::convertible_to<int>;
+    { O::byte_products + O::word_products } -> std::convertible_to<double>;
+    { O::quads } -> std::convertible_to<quad_products>;
+    { O::has_batches&& O::has_byte_lookup } -> std::convertible_to<bool>;
+};
+template <class O>
+concept multiplies_pairs = requires(typename O::int32& sums, const std::int16_t* a, const std::int8_t* bytes) {
+    O::dot2(sums, O::broadcast(a), O::template load<typename O::int16>(a));
+    O::dot2(sums, O::broadcast(a), O::load_widened(bytes));
+    O::add(sums, std::int32_t{1});
+    O::add(sums, sums);
+};
+template <class O>
+concept multiplies_quads = requires(typename O::int32& sums, const std::uint8_t* a, const std::int8_t* b) {
+    O::dot4(sums, O::broadcast(a), O::template load<typename O::int8>(b));
+};
+template <class O>
+concept multiplies_signed_quads = requires(typename O::int32& sums, const std::uint8_t* a, const std::int8_t* b,
+                                           std::uint8_t* to, std::int32_t* numbers) {
+    O::dot4_flipped(sums, O::broadcast(a), O::broadcast(a), b);
+    O::add_widened(sums, O::pair_sums(O::broadcast(a), O::template load<typename O::int8>(b)));
+    O::split_signs(a, std::ptrdiff_t{1}, std::uint8_t{1}, to, to);
+    O::sum_flipped(a, std::ptrdiff_t{1}, std::ptrdiff_t{1}, std::ptrdiff_t{1}, std::ptrdiff_t{1}, numbers);
+};
+template <class O>
+concept finishes_vectors = requires(typename O::int32& high, const typename O::int32& a, const std::int32_t* numbers,
+                                    const float* floats, const typename O::int32 (&four)[4]) {
+    { O::load_first(numbers, 1) } -> std::convertible_to<typename O::int32>;
+    { O::load_first(floats, 1) } -> std::convertible_to<typename O::real>;
+    O::multiply_wide(a, a, high, high);
+    O::pack(four, typename O::int16(std::int16_t{1}));
+};
+template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, const typename O::uint8& v) {
+    O::shuffle16(O::broadcast16(table), v);
+    O::template shift_left<1>(v);
+    O::select_by_sign(v, v, v);
+};
+
+/// Stops the compilation with a sentence where a struct of primitives breaks the contract.
+template <class O> constexpr bool keeps_contract() {
+    static_assert(has_constants<O>,
+                  "operations of an architecture: a constant of arch/contract.hpp is missing or of another "
+                  "type: name, tile_rows, vectors, lanes, sums_in_flight, has_batches, quads, "
+                  "has_byte_lookup, byte_products, word_products");
+    if constexpr (has_constants<O>) {
+        static_assert(O::tile_rows >= 1 && O::tile_rows <= most_tile_rows,
+                      "operations of an architecture: tile_rows must be 1 to 16");
+        static_assert(O::vectors == 2 || O::vectors == 4 || (O::vectors == 1 && !O::has_batches),
+                      "operations of an architecture: vectors must be 2 or 4, or 1 where has_batches is false");
+        static_assert(multiplies_pairs<O>,
+                      "operations of an architecture: dot2 must take what broadcast gives of int16 and "
+                      "weights that load or load_widened gives, and add a number or a vector");
+        constexpr bool saturates = O::quads == quad_products::saturating_pairs;
+        static_assert(
+            O::quads == quad_products::none || multiplies_quads<O>,
+            "operations of an architecture: dot4 must take what broadcast gives of uint8, and an int8 vector of "
+            "weights; where there is none, quads is quad_products::none");
+        static_assert(
+            !saturates || multiplies_signed_quads<O>,
+            "operations of an architecture: saturating_pairs also needs pair_sums, add_widened, dot4_flipped, "
+            "split_signs and sum_flipped");
+        static_assert(
+            !saturates || 2 * O::vectors * O::lanes <= most_checked_pairs,
+            "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
+            "for which the check of pairs has room");
+        static_assert(!O::has_batches || finishes_vectors<O>,
+                      "operations of an architecture: has_batches also needs load_first, pack and multiply_wide");
+        static_assert(
+            !O::has_byte_lookup || looks_up_bytes<O>,
+            "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
+            "select_by_sign");
+    }
+    return true;
+}
 
 }  // namespace kernel
 }  // namespace v0

@@ -134,7 +134,12 @@ template <class Arch> struct operations_of {
         "operations_of<Arch>: this translation unit is compiled without AVX2; add -mavx2 or take another architecture");
 #endif
 };
-template <class Arch> using operations = typename operations_of<Arch>::type;
+/// The same, checked against the contract.
+template <class Arch> struct checked_operations {
+    using type = typename operations_of<Arch>::type;
+    static_assert(keeps_contract<type>());
+};
+template <class Arch> using operations = typename checked_operations<Arch>::type;
 
 /// Channels of one packed panel.
 template <class Arch> inline constexpr int panel_width = operations<Arch>::vectors* operations<Arch>::lanes;

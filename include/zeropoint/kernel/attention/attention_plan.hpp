@@ -55,8 +55,8 @@ template <class Arch> struct integer_attention_plan {
           row_length(whole(most_rows, format::depth)),
           key_panels((most_rows + width - 1) / width),
           value_panels((head_depth + width - 1) / width),
-          row_pitch(spread(std::ptrdiff_t{head_count} * length)),
-          score_pitch(spread(whole(most_rows, std::max(width, softmax_step<Arch>)))),
+          row_pitch(spread_pitch(std::ptrdiff_t{head_count} * length, size)),
+          score_pitch(spread_pitch(whole(most_rows, std::max(width, softmax_step<Arch>)), size)),
           key_panel(std::ptrdiff_t{length} * width),
           value_panel(std::ptrdiff_t{row_length} * width) {
         std::size_t end = 0;
@@ -88,10 +88,6 @@ template <class Arch> struct integer_attention_plan {
 
 private:
     static constexpr int whole(int count, int of) { return (count + of - 1) / of * of; }
-    /// Rows of a tile at a multiple of 1024 bytes would share the sets of the first-level cache.
-    static constexpr std::ptrdiff_t spread(std::ptrdiff_t count) {
-        return count + (count * size % 1024 == 0 ? 64 / size : 0);
-    }
 };
 
 /// y = float(sum) * factor[column].

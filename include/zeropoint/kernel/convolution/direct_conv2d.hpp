@@ -9,6 +9,7 @@
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/gemm/pack_panels.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
+#include <zeropoint/kernel/geometry/window_span.hpp>
 
 // Packed: bias, one int32 an output channel, 64-byte aligned | w - w_zero_point as int16, OHWI.
 
@@ -49,14 +50,6 @@ void unpack_direct(const conv2d_geometry& g, const std::int32_t* zero_points, co
     }
 }
 
-/// Taps [first, last) of a window that begins at `begin` lie inside an extent.
-struct tap_range {
-    int first, last;
-    constexpr tap_range(int begin, int taps, int dilation, int extent)
-        : first(begin >= 0 ? 0 : std::min((-begin + dilation - 1) / dilation, taps)),
-          last(begin >= extent ? 0 : std::min((extent - begin + dilation - 1) / dilation, taps)) {}
-};
-
 template <class Arch, class In, class Out, class Epilogue>
 [[gnu::noinline]] void direct_conv2d(const conv2d_geometry& g, const In* x, activation_codes codes,
                                      const std::byte* packed, const Epilogue& epilogue, Out* y) noexcept {
@@ -64,18 +57,20 @@ template <class Arch, class In, class Out, class Epilogue>
     const auto* weights = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
     const int channels = g.group_in();
     for (int row = 0; row != g.out.height; ++row) {
-        const int top = row * g.stride_height - g.padding_top;
-        const tap_range vertical(top, g.kernel_height, g.dilation_height, g.in.height);
+        const window_span rows =
+            span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
         for (int column = 0; column != g.out.width; ++column) {
-            const int left = column * g.stride_width - g.padding_left;
-            const tap_range horizontal(left, g.kernel_width, g.dilation_width, g.in.width);
+            const window_span columns =
+                span_of_window(column, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
             for (int channel = 0; channel != g.out.channels; ++channel) {
                 [[maybe_unused]] std::int64_t int64_sum = 0;  // of 16-bit codes
                 std::uint32_t sum = static_cast<std::uint32_t>(bias[channel]);
                 const std::ptrdiff_t filter = std::ptrdiff_t{channel} * g.depth();
-                for (int ky = vertical.first; ky < vertical.last; ++ky) {
-                    for (int kx = horizontal.first; kx < horizontal.last; ++kx) {
-                        const std::ptrdiff_t y_in = top + ky * g.dilation_height, x_in = left + kx * g.dilation_width;
+                for (int r = 0; r != rows.count; ++r) {
+                    for (int c = 0; c != columns.count; ++c) {
+                        const int ky = rows.skipped + r, kx = columns.skipped + c;
+                        const std::ptrdiff_t y_in = rows.first + r * rows.step;
+                        const std::ptrdiff_t x_in = columns.first + c * columns.step;
                         const In* pixel =
                             x + (y_in * g.in.width + x_in) * g.in.channels + channel / g.group_out() * channels;
                         const std::int16_t* w = weights + filter + (ky * g.kernel_width + kx) * channels;

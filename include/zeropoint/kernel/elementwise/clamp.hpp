@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
-#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -12,20 +14,12 @@ namespace kernel {
 /// y[i] = min(max(x[i], low), high) for `count` codes or floats. relu is low = zero_point, relu6 also
 /// high = zero_point + rne(6 / scale). y may be x. A NaN gives low.
 template <class Arch, class T> void clamp(const T* x, std::size_t count, T low, T high, T* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using values = xsimd::batch<T, Arch>;
-        const values lows(low), highs(high);
-        for (; i + values::size <= count; i += values::size) {
-            const values value = values::load_unaligned(x + i);
-            const values raised = xsimd::select(value > lows, value, lows);
-            xsimd::select(raised < highs, raised, highs).store_unaligned(y + i);
-        }
-    }
-    for (; i != count; ++i) {
-        const T raised = x[i] > low ? x[i] : low;
-        y[i] = raised < high ? raised : high;
-    }
+    const auto clamped = [ low, high ](const auto& value) __attribute__((always_inline)) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        const Value lows(low), highs(high), raised = choose_number(value > lows, value, lows);
+        return choose_number(raised < highs, raised, highs);
+    };
+    map_values<Arch>(count, y, clamped, x);
 }
 
 }  // namespace kernel

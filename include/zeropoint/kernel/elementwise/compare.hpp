@@ -11,6 +11,8 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -109,29 +111,20 @@ void compare_codes(const T* a, const T* b, std::size_t count, const code_compari
     if (asked_as<Which>::swapped) std::swap(a, b);
     T places[room];
     const auto first = static_cast<T>(c.first), second = static_cast<T>(c.second);
+    const auto answer = [=](const auto& x, const auto& z, const auto& place) __attribute__((always_inline)) {
+        using Value = std::remove_cvref_t<decltype(x)>;
+        const Value firsts(first), seconds(second), yes(when_true), no(when_false);
+        if constexpr (asked_as<Which>::equality)
+            return choose_number((z == place) & ((z != seconds) | (x == firsts)), yes, no);
+        else return choose_number((z > place) | (x < firsts), yes, no);
+    };
     for (std::size_t begin = 0; begin < count; begin += room) {
         const std::size_t run = std::min(room, count - begin);
         const T *as = a + begin, *bs = b + begin, *at = places;
         T* to = y + begin;
         if (c.same_grid) at = as;
         else lookup_table<Arch>(as, run, reinterpret_cast<const T*>(c.place), places);
-        std::size_t i = 0;
-        if constexpr (has_vectors<Arch>) {
-            using codes = xsimd::batch<T, Arch>;
-            const codes firsts(first), seconds(second), yes(when_true), no(when_false);
-            for (; i + codes::size <= run; i += codes::size) {
-                const codes x = codes::load_unaligned(as + i), z = codes::load_unaligned(bs + i),
-                            place = codes::load_unaligned(at + i);
-                if constexpr (asked_as<Which>::equality)
-                    xsimd::select((z == place) & ((z != seconds) | (x == firsts)), yes, no).store_unaligned(to + i);
-                else xsimd::select((z > place) | (x < firsts), yes, no).store_unaligned(to + i);
-            }
-        }
-        for (; i != run; ++i) {
-            bool answer = bs[i] > at[i] || as[i] < first;
-            if (asked_as<Which>::equality) answer = bs[i] == at[i] && (bs[i] != second || as[i] == first);
-            to[i] = answer ? when_true : when_false;
-        }
+        map_values<Arch>(run, to, answer, as, bs, at);
     }
 }
 

@@ -2,15 +2,13 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
-#include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/epilogue/requantize_int16.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 
 // All are exact in int64 and round once, halves to even. Zero points of 16-bit codes are 0.
 
@@ -26,26 +24,11 @@ struct add_int16_parameters {
     constexpr bool operator==(const add_int16_parameters&) const = default;
 };
 
-/// Parameters of y = a + b. With r = double(a_scale) / y_scale and likewise for b, the shift is the one that brings the
-/// larger r * 2^shift into [2^28, 2^29), at most 45, and the multipliers are rne(r * 2^shift): at most 2^29. Raises value_error where a scale is not a finite number above zero, or an operand's is
-/// 2^21 times the output's or more.
+/// Parameters of y = a + b: align_scales() with bits 28 and a shift of at most 45. The same errors.
 constexpr add_int16_parameters make_add_int16_parameters(float a_scale, float b_scale, float y_scale,
                                                          std::int32_t quant_min, std::int32_t quant_max) {
-    for (const float scale : {a_scale, b_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("add: a scale must be a finite number above zero, not " + std::to_string(scale));
-    const double a_ratio = double{a_scale} / y_scale, b_ratio = double{b_scale} / y_scale;
-    const double larger = std::max(a_ratio, b_ratio);
-    const int exponent = static_cast<int>(std::bit_cast<std::uint64_t>(larger) >> 52) - 1023;
-    if (exponent > 20)
-        raise<value_error>("add: an operand's scale is " + std::to_string(larger) +
-                           " times the output's, and must be below 2^21 times: calibrate the output's range on sums");
-    const int shift = std::min(28 - exponent, 45);
-    const double power = static_cast<double>(std::int64_t{1} << shift);
-    const auto multiplier = [&](double ratio) {  // a ratio just below a power of two may round up to it
-        return static_cast<std::int32_t>(round_half_even(ratio * power));
-    };
-    return {multiplier(a_ratio), multiplier(b_ratio), shift, quant_min, quant_max};
+    const auto [a_multiplier, b_multiplier, shift] = align_scales(a_scale, b_scale, y_scale, 28, 45);
+    return {a_multiplier, b_multiplier, shift, quant_min, quant_max};
 }
 
 /// y[i] = clamp(rne((a[i] * a_multiplier + b[i] * b_multiplier) / 2^shift), quant_min, quant_max) for `count` codes of 16

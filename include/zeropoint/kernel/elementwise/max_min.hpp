@@ -9,6 +9,7 @@
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -37,16 +38,10 @@ struct smaller_of {
 /// or smaller_of. y may be a or b.
 template <class Arch, class Choose, code8 T>
 void choose_codes(const T* a, const T* b, std::size_t count, T low, T high, T* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using codes = xsimd::batch<T, Arch>;
-        const codes lows(low), highs(high);
-        for (; i + codes::size <= count; i += codes::size) {
-            const codes chosen = Choose{}(codes::load_unaligned(a + i), codes::load_unaligned(b + i));
-            xsimd::min(xsimd::max(chosen, lows), highs).store_unaligned(y + i);
-        }
-    }
-    for (; i != count; ++i) y[i] = std::clamp(Choose{}(a[i], b[i]), low, high);
+    const auto chosen = [ low, high ](const auto& x, const auto& z) __attribute__((always_inline)) {
+        return clamp_number(Choose{}(x, z), low, high);
+    };
+    map_values<Arch>(count, y, chosen, a, b);
 }
 
 /// y[i] = clamp(choose(a_table[a[i]], b_table[b[i]]), low, high) for `count` codes. A table takes its operand's codes to

@@ -1,19 +1,19 @@
 // PReLU: the identity above zero, and below it a factor for all channels or for each.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/elementwise/broadcast.hpp>
-#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -44,9 +44,7 @@ constexpr float make_prelu_factor(float slope, float x_scale, float y_scale) {
 constexpr prelu_parameters make_prelu_parameters(float x_scale, std::int32_t x_zero_point, float y_scale,
                                                  std::int32_t y_zero_point, std::int32_t quant_min,
                                                  std::int32_t quant_max) {
-    for (const float scale : {x_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("prelu: a scale must be a finite number above zero, not " + std::to_string(scale));
+    require_scales("prelu", {x_scale, y_scale});
     return {make_prelu_factor(1, x_scale, y_scale), x_zero_point, y_zero_point, quant_min, quant_max};
 }
 
@@ -55,46 +53,23 @@ constexpr prelu_parameters make_prelu_parameters(float x_scale, std::int32_t x_z
 /// before the code does. y may be x.
 template <class Arch, code8 X, code8 Y>
 void prelu(const X* x, const float* factors, std::size_t count, const prelu_parameters& p, Y* y) noexcept {
-    const float lowest = static_cast<float>(p.quant_min - p.y_zero_point);
-    const float highest = static_cast<float>(p.quant_max - p.y_zero_point);
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        using floats = xsimd::batch<float, Arch>;
-        constexpr std::size_t step = vector_size<X, Arch>;
-        const ints x_zero_point(p.x_zero_point), y_zero_point(p.y_zero_point);
-        const floats multiplier(p.multiplier), low(lowest), high(highest), zero(0.0f);
-        for (; i + step <= count; i += step) {
-            const auto xs = load_consecutive<Arch>(x + i);
-            batch_quad<std::int32_t, Arch> codes;
-            unroll<4>([&](auto part) __attribute__((always_inline)) {
-                const floats value = xsimd::to_float(xs[part] - x_zero_point);
-                const floats factor = floats::load_unaligned(factors + i + part * floats::size);
-                const floats scaled = value * xsimd::select(value > zero, multiplier, factor);
-                codes[part] = round_to_nearest(xsimd::min(xsimd::max(scaled, low), high)) + y_zero_point;
-            });
-            store_consecutive<Arch>(y + i, codes);
-        }
-    }
-    for (; i != count; ++i) {
-        const auto value = static_cast<float>(x[i] - p.x_zero_point);
-        const float scaled = std::clamp(value * (value > 0 ? p.multiplier : factors[i]), lowest, highest);
-        y[i] = static_cast<Y>(round_half_even(scaled) + p.y_zero_point);
-    }
+    const auto scaled = [ p, factors, range = code_range(p.quant_min, p.quant_max, p.y_zero_point) ](
+        const auto& code, std::size_t i) __attribute__((always_inline)) {
+        const auto value = float_of(code - p.x_zero_point);
+        using Number = std::remove_const_t<decltype(value)>;
+        const Number factor = load_number<Number>(factors + i);
+        return range.nearest(value * choose_number(value > Number(0.0f), Number(p.multiplier), factor));
+    };
+    map_in_order<Arch>(x, count, y, scaled);
 }
 
 /// y[i] = x[i] above zero and slopes[i] * x[i] elsewhere; a NaN stays one. y may be x.
 template <class Arch> void prelu(const float* x, const float* slopes, std::size_t count, float* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        const floats zero(0.0f);
-        for (; i + floats::size <= count; i += floats::size) {
-            const floats value = floats::load_unaligned(x + i);
-            xsimd::select(value > zero, value, value * floats::load_unaligned(slopes + i)).store_unaligned(y + i);
-        }
-    }
-    for (; i != count; ++i) y[i] = x[i] > 0 ? x[i] : x[i] * slopes[i];
+    const auto scaled = [](const auto& value, const auto& slope) __attribute__((always_inline)) {
+        using Number = std::remove_cvref_t<decltype(value)>;
+        return choose_number(value > Number(0.0f), value, Number(value * slope));
+    };
+    map_values<ieee_vectors<Arch>>(count, y, scaled, x, slopes);
 }
 
 /// prelu() of an NHWC image of `extents`, with one factor for all channels (`factor_count` 1) or one for each.

@@ -9,10 +9,9 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
-#include <zeropoint/kernel/vector/ieee_floats.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -36,10 +35,7 @@ constexpr squared_difference_parameters make_squared_difference_parameters(float
                                                                            float y_scale, std::int32_t y_zero_point,
                                                                            std::int32_t quant_min,
                                                                            std::int32_t quant_max) {
-    for (const float scale : {a_scale, b_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("squared_difference: a scale must be a finite number above zero, not " +
-                               std::to_string(scale));
+    require_scales("squared_difference", {a_scale, b_scale, y_scale});
     const double larger = std::max(a_scale, b_scale), multiplier = larger * larger / y_scale * 0x1p-44;
     if (!(multiplier <= double{std::numeric_limits<float>::max()}))
         raise<value_error>("squared_difference: the square of the larger scale is " +
@@ -62,34 +58,12 @@ constexpr squared_difference_parameters make_squared_difference_parameters(float
 template <class Arch, code8 A, code8 Y>
 void squared_difference(const A* a, const A* b, std::size_t count, const squared_difference_parameters& p,
                         Y* y) noexcept {
-    const float lowest = static_cast<float>(p.quant_min - p.y_zero_point);
-    const float highest = static_cast<float>(p.quant_max - p.y_zero_point);
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        using floats = xsimd::batch<float, Arch>;
-        constexpr std::size_t step = vector_size<A, Arch>;
-        const ints a_multiplier(p.a_multiplier), b_multiplier(p.b_multiplier), y_zero_point(p.y_zero_point);
-        const ints a_zero_point(p.a_zero_point), b_zero_point(p.b_zero_point);
-        const floats multiplier(p.multiplier), low(lowest), high(highest);
-        for (; i + step <= count; i += step) {
-            const auto as = load_interleaved<Arch>(a + i), bs = load_interleaved<Arch>(b + i);
-            batch_quad<std::int32_t, Arch> codes;
-            unroll<4>([&](auto part) __attribute__((always_inline)) {
-                const floats difference = xsimd::to_float((as[part] - a_zero_point) * a_multiplier -
-                                                          (bs[part] - b_zero_point) * b_multiplier);
-                const floats scaled = difference * difference * multiplier;
-                codes[part] = round_to_nearest(xsimd::min(xsimd::max(scaled, low), high)) + y_zero_point;
-            });
-            store_interleaved<Arch>(y + i, codes);
-        }
-    }
-    for (; i != count; ++i) {
-        const auto difference =
-            static_cast<float>(p.a_multiplier * (a[i] - p.a_zero_point) - p.b_multiplier * (b[i] - p.b_zero_point));
-        const float scaled = std::clamp(difference * difference * p.multiplier, lowest, highest);
-        y[i] = static_cast<Y>(round_half_even(scaled) + p.y_zero_point);
-    }
+    const auto square = [ p, range = code_range(p.quant_min, p.quant_max, p.y_zero_point) ](
+        const auto& x, const auto& z) __attribute__((always_inline)) {
+        const auto difference = float_of((x - p.a_zero_point) * p.a_multiplier - (z - p.b_zero_point) * p.b_multiplier);
+        return range.nearest(difference * difference * p.multiplier);
+    };
+    map_codes<Arch>(count, y, square, a, b);
 }
 
 }  // namespace kernel

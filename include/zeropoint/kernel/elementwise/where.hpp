@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -17,16 +20,10 @@ namespace kernel {
 /// not zero. y may be any of the three.
 template <class Arch, class T>
 void where(const T* condition, T zero, const T* a, const T* b, std::size_t count, T* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using values = xsimd::batch<T, Arch>;
-        const values zeros(zero);
-        for (; i + values::size <= count; i += values::size)
-            xsimd::select(values::load_unaligned(condition + i) == zeros, values::load_unaligned(b + i),
-                          values::load_unaligned(a + i))
-                .store_unaligned(y + i);
-    }
-    for (; i != count; ++i) y[i] = condition[i] == zero ? b[i] : a[i];
+    const auto chosen = [zero](const auto& c, const auto& x, const auto& z) __attribute__((always_inline)) {
+        return choose_number(c == std::remove_cvref_t<decltype(c)>(zero), z, x);
+    };
+    map_values<Arch>(count, y, chosen, condition, a, b);
 }
 
 /// The same for operands on other grids than the output: codes of `a` go through `a_table`, those of `b` through

@@ -5,8 +5,9 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/elementwise/max_min.hpp>
-#include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -53,20 +54,13 @@ using minimum = smaller_of;
 /// are a fused activation's bounds, -infinity and infinity for none. A NaN stays one. y may be a or b.
 template <class Arch, class Function>
 void float_binary(const float* a, const float* b, std::size_t count, float low, float high, float* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        const floats lows(low), highs(high);
-        for (; i + floats::size <= count; i += floats::size) {
-            const floats value = Function{}(floats::load_unaligned(a + i), floats::load_unaligned(b + i));
-            const floats raised = xsimd::select(value < lows, lows, value);
-            xsimd::select(raised > highs, highs, raised).store_unaligned(y + i);
-        }
-    }
-    for (; i != count; ++i) {
-        const float value = Function{}(a[i], b[i]), raised = value < low ? low : value;
-        y[i] = raised > high ? high : raised;
-    }
+    const auto bounded = [ low, high ](const auto& x, const auto& z) __attribute__((always_inline)) {
+        const auto value = Function{}(x, z);
+        using Number = std::remove_const_t<decltype(value)>;
+        const Number lows(low), highs(high), raised = choose_number(value < lows, lows, value);
+        return choose_number(raised > highs, highs, raised);
+    };
+    map_values<ieee_vectors<Arch>>(count, y, bounded, a, b);
 }
 
 }  // namespace kernel

@@ -9,6 +9,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -37,16 +38,10 @@ void map_floats(const float* x, std::size_t count, float* y, Function&& function
 /// y may be a or b.
 template <class Arch>
 void add_float(const float* a, const float* b, std::size_t count, float low, float high, float* y) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        const floats lows(low), highs(high);
-        for (; i + floats::size <= count; i += floats::size) {
-            const floats sum = floats::load_unaligned(a + i) + floats::load_unaligned(b + i);
-            xsimd::min(xsimd::max(sum, lows), highs).store_unaligned(y + i);
-        }
-    }
-    for (; i != count; ++i) y[i] = std::min(std::max(a[i] + b[i], low), high);
+    const auto sum = [ low, high ](const auto& x, const auto& z) __attribute__((always_inline)) {
+        return clamp_number(x + z, low, high);
+    };
+    map_values<Arch>(count, y, sum, a, b);
 }
 
 /// Batch normalization at inference as one multiplication and one addition a channel: multiplier = gamma /

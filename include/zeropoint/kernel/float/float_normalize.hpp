@@ -20,11 +20,6 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// What a value is normalized with: (x - mean) * factor.
-struct mean_and_factor {
-    float mean = 0, factor = 0;
-};
-
 /// factor = 1 / sqrt(squares / count + epsilon), where `squares` is the sum of the squared distances from the mean.
 template <class Arch> float factor_of(double squares, std::size_t count, float epsilon) noexcept {
     return static_cast<float>(1 / std::sqrt(squares / static_cast<double>(count) + double{epsilon}));

@@ -99,16 +99,6 @@ template <class Arch> float exponentials_row(float* x, std::size_t count, float 
                    __attribute__((always_inline)) { return load_number<decltype(number)>(x + i); });
 }
 
-/// x[i] = exp(x[i] - max(x)) / sum of those, in place. A NaN or an infinity above makes all of the row NaN.
-template <class Arch> void softmax_row(float* x, std::size_t count) noexcept {
-    const float sum = exponentials_row<Arch>(x, count, largest_of_row<Arch>(x, count));
-    for_each_number<Arch>(
-        count, [&](std::size_t k, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            store_number(divide_numbers(load_number<Number>(x + k), Number(sum)), x + k);
-        });
-}
-
 /// x[i] = x[i] * factor.
 template <class Arch> void scale_row(float* x, std::size_t count, float factor) noexcept {
     for_each_number<Arch>(

@@ -43,6 +43,12 @@ inline constexpr int band_pixels = 48;
 /// Elements behind the last pixel that vector loads may touch (their weights are zero, or their lanes unused).
 inline constexpr std::ptrdiff_t band_slack = 64;
 
+/// From a row of `length` values to the next one: rows of a tile at a multiple of 1024 bytes would share the sets of the
+/// first-level cache.
+constexpr std::ptrdiff_t spread_pitch(std::ptrdiff_t length, std::ptrdiff_t element_size) {
+    return length + (length * element_size % 1024 == 0 ? 64 / element_size : 0);
+}
+
 /// The layout of a staged band whose elements have `element_size` bytes. Strided kernels one tap high (wide) skip the
 /// rows (columns) that no window reads.
 constexpr band_layout staged_layout(const conv2d_geometry& g, std::ptrdiff_t element_size) {
@@ -52,8 +58,7 @@ constexpr band_layout staged_layout(const conv2d_geometry& g, std::ptrdiff_t ele
     layout.row_stride = g.kernel_height == 1 ? 1 : g.stride_height;
     layout.column_stride = g.kernel_width == 1 ? 1 : g.stride_width;
     layout.columns = (g.out.width - 1) * layout.column_stride + g.window_width();
-    // Rows of a tile at a multiple of 1024 bytes would share the sets of the first-level cache.
-    layout.pixel_pitch = g.in.channels + (g.in.channels * element_size % 1024 == 0 ? 64 / element_size : 0);
+    layout.pixel_pitch = spread_pitch(g.in.channels, element_size);
     layout.row_pitch = layout.columns * layout.pixel_pitch;
     return layout;
 }

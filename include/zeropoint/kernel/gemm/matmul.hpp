@@ -50,19 +50,6 @@ struct nearest_even_per_tensor {
     }
 };
 
-/// y = float(sum) * multiplier, which is a_scale * b_scale: a product whose result leaves the integers.
-struct dequantize_per_tensor {
-    float multiplier = 0;
-
-    constexpr float operator()(std::int32_t sum, int) const { return static_cast<float>(sum) * multiplier; }
-    template <class Operations> [[gnu::always_inline]] auto vector(int, int) const {
-        const typename Operations::real scale(multiplier);
-        return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
-            return xsimd::to_float(sums) * scale;
-        };
-    }
-};
-
 /// Whether products of any bytes are exact, so that panels of quads need no check.
 template <class Arch> constexpr bool multiplies_any_bytes() {
     using ops = operations<Arch>;
@@ -87,8 +74,7 @@ template <class Arch> struct matmul_plan {
     constexpr explicit matmul_plan(const matmul_geometry& g)
         : length((g.depth + format::depth - 1) / format::depth * format::depth),
           panels((g.columns + width - 1) / width) {
-        // Rows of a tile at a multiple of 1024 bytes would share the sets of the first-level cache.
-        row_pitch = length + (length * size % 1024 == 0 ? 64 / size : 0);
+        row_pitch = spread_pitch(length, size);
         const std::ptrdiff_t fitting = band_bytes / (row_pitch * size);
         band_rows = static_cast<int>(std::clamp<std::ptrdiff_t>(fitting, std::min(band_pixels, g.rows), g.rows));
         const auto lanes = static_cast<std::size_t>(width), rows = static_cast<std::size_t>(band_rows);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/gemm/bands.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
@@ -56,8 +57,7 @@ inline bool pairs_fit(const std::int8_t* weights, int count, pair_limits limits)
 
 /// Whether the pair sums of any `window` quads in a row can be added up in 16 bits. Windows begin with every run.
 inline bool window_fits(const std::int8_t* quads, int runs, int run_quads, int width, int window, pair_limits limits) {
-    constexpr int most_lanes = 64;
-    std::int32_t positive[most_lanes], negative[most_lanes];
+    std::int32_t positive[most_checked_pairs], negative[most_checked_pairs];
     for (int run = 0; run != runs; ++run) {
         for (int first = 0; first < run_quads; first += window) {
             std::fill_n(positive, 2 * width, 0);

@@ -8,7 +8,7 @@
 
 #include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
-#include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/movement/strided_copy.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 
 namespace zp {
@@ -24,19 +24,8 @@ void copy_channels(const T* x, std::size_t pixels, std::size_t in_channels, T* y
         std::memcpy(y, x, pixels * in_channels * sizeof(T));
         return;
     }
-    with_fitting_vectors<Arch, T>(in_channels, [=]<class Fitting>() noexcept {
-        for (std::size_t pixel = 0; pixel != pixels; ++pixel) {
-            const T* from = x + pixel * in_channels;
-            T* to = y + pixel * out_channels;
-            if constexpr (has_vectors<Fitting>) {
-                using values = xsimd::batch<T, Fitting>;
-                for_each_overlapping(in_channels, values::size,
-                                     [=](std::size_t c) { values::load_unaligned(from + c).store_unaligned(to + c); });
-            } else {
-                for (std::size_t c = 0; c != in_channels; ++c) to[c] = from[c];
-            }
-        }
-    });
+    copy_runs<Arch>(x, static_cast<std::ptrdiff_t>(in_channels), static_cast<int>(pixels), in_channels, y,
+                    static_cast<std::ptrdiff_t>(out_channels));
 }
 
 /// The same for an input on another grid than the output: every code goes through `table` (lookup_table.hpp), made with

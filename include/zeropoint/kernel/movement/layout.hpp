@@ -16,12 +16,11 @@ inline namespace v0 {
 namespace kernel {
 
 /// The architecture within `Arch` that transposes squares of T in registers: vectors of 16 bytes for 8-bit values, which
-/// AVX2 has too, and all for 32-bit ones; `portable` for the rest.
+/// wider machines have too, and all for 32-bit ones; `portable` for the rest.
 template <class T, class Arch>
-using square_architecture = std::conditional_t<
-    !has_vectors<Arch> || (sizeof(T) != 1 && sizeof(T) != 4), portable,
-    std::conditional_t<sizeof(T) == 4 || vector_size<std::uint8_t, Arch> == 16, Arch,
-                       std::conditional_t<std::is_base_of_v<xsimd::avx, Arch>, xsimd::sse4_2, portable>>>;
+using square_architecture =
+    std::conditional_t<!has_vectors<Arch> || (sizeof(T) != 1 && sizeof(T) != 4), portable,
+                       std::conditional_t<sizeof(T) == 4, Arch, typename sixteen_bytes_of<Arch>::type>>;
 
 /// One square of as many values as a vector has: y[c * y_pitch + r] = x[r * x_pitch + c].
 template <class Arch, class T>

@@ -95,14 +95,6 @@ void copy_runs(const T* x, std::ptrdiff_t x_pitch, int rows, std::size_t length,
     });
 }
 
-/// The architecture within `Arch` that interleaves: vectors of 16 bytes, because xsimd 14.3 has no such operation on bytes
-/// for some of the wider ones.
-template <class Arch>
-using interleaving_architecture = std::conditional_t<
-    vector_size<std::uint8_t, Arch> <= 16, Arch,
-    std::conditional_t<std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch>, xsimd::sse4_2,
-                       portable>>;
-
 /// y[2 * i] = x[i], y[2 * i + 1] = x[distance + i] for i < count.
 template <class Arch, class T>
 [[gnu::always_inline]] inline void interleave_two(const T* x, std::ptrdiff_t distance, std::ptrdiff_t count,
@@ -167,7 +159,7 @@ template <class Arch, class T> void copy_box(const box_copy& plan, const T* x, T
             --box.count;
             outermost([&](std::ptrdiff_t from, std::ptrdiff_t to) {
                 if (length == 2 && columns.to == 2)
-                    interleave_two<interleaving_architecture<Arch>>(x + from, inner.from, columns.extent, y + to);
+                    interleave_two<typename sixteen_bytes_of<Arch>::type>(x + from, inner.from, columns.extent, y + to);
                 else
                     transpose_matrix<T, Arch>(x + from, static_cast<std::size_t>(inner.from), length,
                                               static_cast<std::size_t>(columns.extent), y + to,

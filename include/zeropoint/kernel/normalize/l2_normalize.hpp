@@ -6,15 +6,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/code_moments.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -37,31 +38,17 @@ template <class Arch, code8 X>
 template <class Arch, code8 X, code8 Y>
 void l2_normalize(const X* x, std::size_t pixels, std::size_t channels, std::int32_t x_zero_point, float steps,
                   const output_codes& codes, Y* y) noexcept {
-    const float lowest = codes.lower(), highest = codes.upper();
-    with_fitting_vectors<Arch, X>(channels, [=, &codes]<class Fitting>() noexcept {
+    const code_range range(codes.min, codes.max, codes.zero_point);
+    with_fitting_vectors<Arch, X>(channels, [=]<class Fitting>() noexcept {
         for (std::size_t pixel = 0; pixel != pixels; ++pixel) {
             const X* from = x + pixel * channels;
-            Y* to = y + pixel * channels;
             const float length = length_of_codes<Fitting>(from, channels, x_zero_point);
-            std::size_t i = 0;
-            if constexpr (has_ieee_vectors<Fitting>) {
-                using ints = xsimd::batch<std::int32_t, Fitting>;
-                using floats = xsimd::batch<float, Fitting>;
-                const ints x_zero(x_zero_point), y_zero(codes.zero_point);
-                const floats low(lowest), high(highest), lengths(length), factor(steps);
-                for (; i + vector_size<X, Fitting> <= channels; i += vector_size<X, Fitting>) {
-                    auto parts = load_consecutive<Fitting>(from + i);
-                    unroll<4>([&](auto part) __attribute__((always_inline)) {
-                        const floats result = divide(floats(xsimd::to_float(parts[part] - x_zero) * factor), lengths);
-                        parts[part] = round_to_nearest(xsimd::min(xsimd::max(result, low), high)) + y_zero;
-                    });
-                    store_consecutive<Fitting>(to + i, parts);
-                }
-            }
-            for (; i != channels; ++i) {
-                const float result = static_cast<float>(from[i] - x_zero_point) * steps / length;
-                to[i] = static_cast<Y>(round_half_even(std::clamp(result, lowest, highest)) + codes.zero_point);
-            }
+            const auto quotient = [=](const auto& code, std::size_t) __attribute__((always_inline)) {
+                const auto scaled = float_of(code - x_zero_point) * steps;
+                using Number = std::remove_const_t<decltype(scaled)>;
+                return range.nearest(divide_numbers(scaled, Number(length)));
+            };
+            map_in_order<ieee_vectors<Fitting>>(from, channels, y + pixel * channels, quotient);
         }
     });
 }

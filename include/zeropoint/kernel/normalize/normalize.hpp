@@ -13,12 +13,14 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/code_moments.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
 
 // All of them are one formula,
 //     y = rne(clamp(float(count * x - sum) * (factor * gain) + offset, min - z, max - z)) + z
@@ -51,8 +53,7 @@ struct normalization {
 inline normalization make_normalization(std::size_t count, float x_scale, float epsilon) {
     if (count == 0 || count > most_normalized)
         raise<value_error>("normalize: 1 to 2^23 values are normalized together, not " + std::to_string(count));
-    if (!(x_scale > 0 && x_scale < infinity))
-        raise<value_error>("normalize: a scale must be a finite number above zero, not " + std::to_string(x_scale));
+    require_scales("normalize", {x_scale});
     if (!(epsilon >= 0 && epsilon < infinity))
         raise<value_error>("normalize: epsilon must be a finite number from zero on, not " + std::to_string(epsilon));
     const double steps = static_cast<double>(count) / double{x_scale};
@@ -84,15 +85,11 @@ template <code8 T> constexpr std::int32_t sum_of_codes(const code_sums& sums, st
     return static_cast<std::int32_t>(sums.sum + std::int64_t{count} * std::numeric_limits<T>::min());
 }
 
-/// One number for all channels, or an array with one for each: a vector from channel i on.
-template <class Vector, class Number>
-[[gnu::always_inline]] inline Vector vector_at(const Number& number, std::size_t i) noexcept {
-    if constexpr (std::is_pointer_v<Number>) return Vector::load_unaligned(number + i);
-    else return Vector(number);
-}
-template <class Number> [[gnu::always_inline]] inline auto number_at(const Number& number, std::size_t i) noexcept {
-    if constexpr (std::is_pointer_v<Number>) return number[i];
-    else return number;
+/// One number for all channels, or an array with one for each: those from channel i on.
+template <class Number, class Values>
+[[gnu::always_inline]] inline Number number_at(const Values& values, std::size_t i) noexcept {
+    if constexpr (std::is_pointer_v<Values>) return load_number<Number>(values + i);
+    else return Number(values);
 }
 
 /// The formula above for `channels` consecutive codes. `sum` and `factor` are one number or an array. y may be x.
@@ -100,37 +97,22 @@ template <class Arch, code8 X, code8 Y, class Sum, class Factor>
 [[gnu::always_inline]] inline void normalize_codes(const X* x, std::size_t channels, std::int32_t count, Sum sum,
                                                    Factor factor, const float* gains, const float* offsets,
                                                    const output_codes& codes, Y* y) noexcept {
-    const float lowest = codes.lower(), highest = codes.upper();
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        using floats = xsimd::batch<float, Arch>;
-        const ints counts(count), zero_point(codes.zero_point);
-        const floats low(lowest), high(highest);
-        for (; i + vector_size<X, Arch> <= channels; i += vector_size<X, Arch>) {
-            auto parts = load_consecutive<Arch>(x + i);
-            unroll<4>([&](auto part) __attribute__((always_inline)) {
-                const std::size_t c = i + part * ints::size;
-                const floats distance = xsimd::to_float(parts[part] * counts - vector_at<ints>(sum, c));
-                const floats gain = vector_at<floats>(factor, c) * floats::load_unaligned(gains + c);
-                const floats result = rounded(floats(distance * gain)) + floats::load_unaligned(offsets + c);
-                parts[part] = round_to_nearest(xsimd::min(xsimd::max(result, low), high)) + zero_point;
-            });
-            store_consecutive<Arch>(y + i, parts);
-        }
-    }
-    for (; i < channels; ++i) {
-        const auto distance = static_cast<float>(x[i] * count - number_at(sum, i));
-        const float gain = number_at(factor, i) * gains[i];
-        const float result = rounded(distance * gain) + offsets[i];
-        y[i] = static_cast<Y>(round_half_even(std::clamp(result, lowest, highest)) + codes.zero_point);
-    }
+    const code_range range(codes.min, codes.max, codes.zero_point);
+    const auto normalized = [=](const auto& code, std::size_t c) __attribute__((always_inline)) {
+        const auto distance = float_of(code * count - number_at<std::remove_cvref_t<decltype(code)>>(sum, c));
+        using Number = std::remove_const_t<decltype(distance)>;
+        const Number gain = number_at<Number>(factor, c) * load_number<Number>(gains + c);
+        return range.nearest(Number(rounded(Number(distance * gain)) + load_number<Number>(offsets + c)));
+    };
+    map_in_order<ieee_vectors<Arch>>(x, channels, y, normalized);
 }
 
 /// normalize_codes() for `rows` rows of `channels` codes, each `stride` behind the one before it.
 template <class Arch, code8 X, code8 Y, class Sum, class Factor>
-void normalize_rows(const X* x, std::size_t rows, std::size_t stride, std::size_t channels, std::int32_t count, Sum sum,
-                    Factor factor, const float* gains, const float* offsets, const output_codes& codes, Y* y) noexcept {
+[[gnu::always_inline]] inline void normalize_rows(const X* x, std::size_t rows, std::size_t stride,
+                                                  std::size_t channels, std::int32_t count, Sum sum, Factor factor,
+                                                  const float* gains, const float* offsets, const output_codes& codes,
+                                                  Y* y) noexcept {
     with_fitting_vectors<Arch, X>(channels, [=, &codes]<class Fitting>() noexcept {
         for (std::size_t row = 0; row != rows; ++row)
             normalize_codes<Fitting>(x + row * stride, channels, count, sum, factor, gains, offsets, codes,

@@ -14,8 +14,7 @@
 #include <zeropoint/kernel/normalize/fixed_point_exponential.hpp>
 #include <zeropoint/kernel/reduction/code_moments.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
-#include <zeropoint/kernel/vector/ieee_floats.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -73,29 +72,12 @@ template <class Arch, code8 T, class Each>
 /// y[i] = rne(clamp(float(exponentials[i]) * factor, min - z, max - z)) + z. `count` is a multiple of vector_size<Y,
 /// Arch>.
 template <class Arch, code8 Y>
-void scale_exponentials(const std::int32_t* exponentials, std::size_t count, float factor, const output_codes& codes,
-                        Y* y) noexcept {
-    const float lowest = codes.lower(), highest = codes.upper();
-    if constexpr (has_vectors<Arch>) {
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        using floats = xsimd::batch<float, Arch>;
-        const floats factors(factor), low(lowest), high(highest);
-        const ints zero_point(codes.zero_point);
-        for (std::size_t i = 0; i != count; i += vector_size<Y, Arch>) {
-            batch_quad<std::int32_t, Arch> parts;
-            unroll<4>([&](auto part) __attribute__((always_inline)) {
-                const floats scaled =
-                    xsimd::to_float(ints::load_unaligned(exponentials + i + part * ints::size)) * factors;
-                parts[part] = round_to_nearest(xsimd::min(xsimd::max(scaled, low), high)) + zero_point;
-            });
-            store_consecutive<Arch>(y + i, parts);
-        }
-    } else {
-        for (std::size_t i = 0; i != count; ++i) {
-            const float scaled = std::clamp(static_cast<float>(exponentials[i]) * factor, lowest, highest);
-            y[i] = static_cast<Y>(round_half_even(scaled) + codes.zero_point);
-        }
-    }
+[[gnu::always_inline]] inline void scale_exponentials(const std::int32_t* exponentials, std::size_t count, float factor,
+                                                      const code_range& range, Y* y) noexcept {
+    const auto scaled = [=](const auto& exponential, std::size_t) __attribute__((always_inline)) {
+        return range.nearest(float_of(exponential) * factor);
+    };
+    map_in_order<Arch>(exponentials, count, y, scaled);
 }
 
 /// Softmax over each of `rows` rows of `channels` codes, of one scale (any zero point), onto codes of scale y_scale:
@@ -119,20 +101,21 @@ void softmax(const X* x, std::size_t rows, std::size_t channels, const std::int3
     constexpr std::size_t step = vector_size<Y, Arch>;
     const auto whole_vectors = [](std::size_t count) { return (count + step - 1) / step * step; };
     static_assert(softmax_table_size % step == 0);
+    const code_range range(codes.min, codes.max, codes.zero_point);
     std::array<std::int32_t, softmax_table_size> exponentials{};
     std::array<Y, softmax_table_size> scaled{};
     for (std::size_t row = 0; row != rows; ++row, x += channels, y += channels) {
         if (channels <= softmax_table_size) {
             const exponential_run found = sum_exponentials<Arch>(
                 x, channels, table, [&](std::size_t i, std::int32_t exponential) { exponentials[i] = exponential; });
-            scale_exponentials<Arch>(exponentials.data(), whole_vectors(channels), factor_of(found.sum), codes,
+            scale_exponentials<Arch>(exponentials.data(), whole_vectors(channels), factor_of(found.sum), range,
                                      scaled.data());
             std::copy_n(scaled.data(), channels, y);
         } else {  // fewer exponentials than codes: scaled once each, and then looked up
             const exponential_run found = sum_exponentials<Arch>(x, channels, table, [](std::size_t, std::int32_t) {});
             const auto entries = static_cast<std::size_t>(found.largest) + 1;
             std::copy_n(found.run, entries, exponentials.data());
-            scale_exponentials<Arch>(exponentials.data(), whole_vectors(entries), factor_of(found.sum), codes,
+            scale_exponentials<Arch>(exponentials.data(), whole_vectors(entries), factor_of(found.sum), range,
                                      scaled.data());
             lookup_table<Arch>(x, channels, scaled.data(), y);
         }
@@ -181,28 +164,12 @@ void log_softmax(const X* x, std::size_t rows, std::size_t channels, const std::
         const auto subtrahend = static_cast<std::int32_t>(
             round_half_even(std::min(static_cast<double>(logarithm) * p.log2_factor, 0x1p30)));
         const std::int32_t largest = found.largest + std::numeric_limits<X>::min();
-        std::size_t i = 0;
-        if constexpr (has_vectors<Arch>) {
-            using ints = xsimd::batch<std::int32_t, Arch>;
-            const ints multiplier(p.multiplier), subtrahends(subtrahend), largests(largest), one(1);
-            const ints half(std::int32_t{1} << (p.shift - 1)), fraction((std::int32_t{1} << p.shift) - 1);
-            const ints zero_point(codes.zero_point), low(codes.min), high(codes.max);
-            for (; i + vector_size<X, Arch> <= channels; i += vector_size<X, Arch>) {
-                auto parts = load_interleaved<Arch>(x + i);
-                unroll<4>([&](auto part) __attribute__((always_inline)) {
-                    const ints sum = (parts[part] - largests) * multiplier - subtrahends;
-                    const ints whole = sum >> p.shift, rest = sum & fraction;
-                    const ints rounded = xsimd::incr_if(whole, rest + (whole & one) > half);
-                    parts[part] = xsimd::min(xsimd::max(rounded + zero_point, low), high);
-                });
-                store_interleaved<Arch>(y + i, parts);
-            }
-        }
-        for (; i != channels; ++i) {
-            const std::int32_t sum = (x[i] - largest) * p.multiplier - subtrahend;
-            const auto code = static_cast<std::int32_t>(shift_half_even(sum, p.shift)) + codes.zero_point;
-            y[i] = static_cast<Y>(std::clamp(code, codes.min, codes.max));
-        }
+        const auto logarithms = [ =, zero_point = codes.zero_point, low = codes.min,
+                                  high = codes.max ](const auto& code) __attribute__((always_inline)) {
+            const auto steps = (code - largest) * p.multiplier - subtrahend;
+            return clamp_number(shift_number(steps, p.shift) + zero_point, low, high);
+        };
+        map_codes<Arch>(channels, y, logarithms, x);
     }
 }
 

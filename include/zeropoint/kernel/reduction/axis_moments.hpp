@@ -11,6 +11,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/reduction/code_moments.hpp>
@@ -41,9 +42,7 @@ struct moment_parameters {
 constexpr moment_parameters make_moment_parameters(moment which, int count, int correction, float x_scale,
                                                    float y_scale, std::int32_t y_zero_point, std::int32_t quant_min,
                                                    std::int32_t quant_max) {
-    for (const float scale : {x_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("variance: a scale must be a finite number above zero, not " + std::to_string(scale));
+    require_scales("variance", {x_scale, y_scale});
     if (correction < 0 || count <= correction || count > most_in_moment)
         raise<value_error>("variance: takes more values than its correction, at most 2^23, not " +
                            std::to_string(count));

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
-#include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
@@ -51,9 +50,7 @@ struct product_parameters {
 constexpr product_parameters make_product_parameters(int count, float x_scale, std::int32_t x_zero_point, float y_scale,
                                                      std::int32_t y_zero_point, std::int32_t quant_min,
                                                      std::int32_t quant_max) {
-    for (const float scale : {x_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("product: a scale must be a finite number above zero, not " + std::to_string(scale));
+    require_scales("product", {x_scale, y_scale});
     product_parameters made{{}, x_zero_point, y_zero_point, quant_min, quant_max};
     made.factor.multiply(1 / double{y_scale});
     for (int i = 0; i != count; ++i) made.factor.multiply(double{x_scale});

@@ -6,11 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 
-#include <zeropoint/core/error.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
@@ -34,9 +33,7 @@ struct axis_sum_parameters {
 constexpr axis_sum_parameters make_sum_parameters(float x_scale, std::int32_t x_zero_point, int divisor, float y_scale,
                                                   std::int32_t y_zero_point, std::int32_t quant_min,
                                                   std::int32_t quant_max) {
-    for (const float scale : {x_scale, y_scale})
-        if (!(scale > 0 && scale < infinity))
-            raise<value_error>("sum: a scale must be a finite number above zero, not " + std::to_string(scale));
+    require_scales("sum", {x_scale, y_scale});
     return {x_scale, double{y_scale} * divisor, x_zero_point, y_zero_point, quant_min, quant_max};
 }
 

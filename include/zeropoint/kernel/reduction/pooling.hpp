@@ -283,7 +283,7 @@ template <class Arch, class Window>
 }
 
 /// Average of each window, x and y on the same grid: for codes y = rne(sum of (x - zero_point) / n) + zero_point, exact
-/// in integers (reference/elementwise.hpp), for floats sum / n. n is the number of positions inside the input, or with
+/// in integers (reference/pooling.hpp), for floats sum / n. n is the number of positions inside the input, or with
 /// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
 template <class Arch, class T>
 void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {

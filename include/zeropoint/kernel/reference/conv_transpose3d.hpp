@@ -1,4 +1,4 @@
-// The specification of transposed 3-D convolutions: plain loops that every kernel is tested against for equality.
+// The oracle of transposed convolutions: the definition written as loops, sharing nothing with the code it judges.
 #pragma once
 
 #include <cstddef>

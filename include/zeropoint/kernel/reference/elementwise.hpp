@@ -1,20 +1,35 @@
-// The oracle of add, mul, pooling and concatenation on codes: their integer definitions as loops, sharing nothing with
-// the kernels.
+// The oracle of the operators on two arrays of codes and of prelu: their definitions one output at a time, sharing nothing
+// with the kernels but the rounding.
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/core/shape.hpp>
-#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace kernel {
 namespace reference {
+
+/// Scale and zero point of one operand, and the bounds of an output's codes.
+struct operand_grid {
+    float scale;
+    std::int32_t zero_point;
+};
+struct output_grid {
+    float scale;
+    std::int32_t zero_point, quant_min, quant_max;
+};
+
+/// The product of two floats as a float. Exact in double; beyond what a code could be, any number that is.
+inline float float_product(float a, float b) {
+    return static_cast<float>(std::clamp(double{a} * double{b}, -0x1p100, 0x1p100));
+}
+inline std::int32_t code_of(double steps, const output_grid& y) {
+    const std::int64_t code = round_half_even(std::clamp(steps, -1e6, 1e6)) + y.zero_point;
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(code, y.quant_min, y.quant_max));
+}
 
 /// One quantized sum. With r_a = double(a_scale) / y_scale, r_b likewise, and the shift s for which max(r_a, r_b) * 2^s
 /// lies in [2^21, 2^22), or s = 30 where that would be more:
@@ -46,78 +61,66 @@ inline std::int32_t mul(std::int32_t a, float a_scale, std::int32_t a_zero_point
         std::clamp<std::int64_t>(round_half_even(code) + y_zero_point, quant_min, quant_max));
 }
 
-/// y = the largest code of each window; positions outside the input never win. x and y are NHWC with equal channels.
-template <class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) {
-    for (int row = 0; row != g.out.height; ++row) {
-        for (int column = 0; column != g.out.width; ++column) {
-            for (int c = 0; c != g.out.channels; ++c) {
-                T best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                              : std::numeric_limits<T>::lowest();
-                for (int ky = 0; ky != g.kernel_height; ++ky) {
-                    for (int kx = 0; kx != g.kernel_width; ++kx) {
-                        const int iy = row * g.stride_height - g.padding_top + ky * g.dilation_height;
-                        const int ix = column * g.stride_width - g.padding_left + kx * g.dilation_width;
-                        if (iy < 0 || iy >= g.in.height || ix < 0 || ix >= g.in.width) continue;
-                        best = std::max(best, x[(std::ptrdiff_t{iy} * g.in.width + ix) * g.in.channels + c]);
-                    }
-                }
-                *y++ = best;
-            }
-        }
-    }
+/// One quantized difference. With r_a = double(a_scale) / y_scale, r_b likewise, and the shift s for which max(r_a, r_b)
+/// * 2^s lies in [2^21, 2^22), or s = 30 where that would be more:
+///     difference = rne(r_a * 2^s) * (a - a_zero_point) - rne(r_b * 2^s) * (b - b_zero_point)
+///     y = clamp(rne(difference / 2^s) + y_zero_point, quant_min, quant_max)
+inline std::int32_t sub(std::int32_t a, const operand_grid& of_a, std::int32_t b, const operand_grid& of_b,
+                        const output_grid& of_y) {
+    const double ratio_a = double{of_a.scale} / of_y.scale, ratio_b = double{of_b.scale} / of_y.scale;
+    double power = 1;
+    while (power < 0x1p30 && std::max(ratio_a, ratio_b) * power < 0x1p21) power *= 2;
+    const std::int64_t difference = round_half_even(ratio_a * power) * (std::int64_t{a} - of_a.zero_point) -
+                                    round_half_even(ratio_b * power) * (std::int64_t{b} - of_b.zero_point);
+    return code_of(static_cast<double>(difference) / power, of_y);
 }
 
-/// y = rne(sum over the window of (x - zero_point) / n) + zero_point, exact in integers. n counts the positions of the
-/// window that lie in the input, or with `count_include_pad` those in the input extended by the padding on every side
-/// (PyTorch's rule: a window that ceil_mode lets hang over that is clipped to it). The padding is real zero.
-template <class T>
-void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) {
-    for (int row = 0; row != g.out.height; ++row) {
-        for (int column = 0; column != g.out.width; ++column) {
-            for (int c = 0; c != g.out.channels; ++c) {
-                std::int64_t sum = 0, n = 0;
-                for (int ky = 0; ky != g.kernel_height; ++ky) {
-                    for (int kx = 0; kx != g.kernel_width; ++kx) {
-                        const int iy = row * g.stride_height - g.padding_top + ky;
-                        const int ix = column * g.stride_width - g.padding_left + kx;
-                        const bool inside = iy >= 0 && iy < g.in.height && ix >= 0 && ix < g.in.width;
-                        const bool padded = iy < g.in.height + g.padding_top && ix < g.in.width + g.padding_left;
-                        if (inside) sum += x[(std::ptrdiff_t{iy} * g.in.width + ix) * g.in.channels + c] - zero_point;
-                        if (inside || (count_include_pad && padded)) ++n;
-                    }
-                }
-                *y++ = static_cast<T>((n == 0 ? 0 : divide_half_even(sum, n)) + zero_point);
-            }
-        }
-    }
+/// One quantized quotient: y = clamp(rne((float(a - a_zero_point) * m) / float(b - b_zero_point)) + y_zero_point,
+/// quant_min, quant_max), where m is the float next to a_scale / (b_scale * y_scale). A real number over real zero is
+/// the bound of its sign, 0 / 0 is y_zero_point within the bounds.
+inline std::int32_t div(std::int32_t a, const operand_grid& of_a, std::int32_t b, const operand_grid& of_b,
+                        const output_grid& of_y) {
+    const int numerator = a - of_a.zero_point, denominator = b - of_b.zero_point;
+    if (denominator == 0) return code_of(numerator * 1e5, of_y);
+    const auto multiplier = static_cast<float>(of_a.scale / (double{of_b.scale} * of_y.scale));
+    const float scaled = float_product(static_cast<float>(numerator), multiplier);
+    return code_of(static_cast<double>(scaled / static_cast<float>(denominator)), of_y);
 }
 
-/// y = rne(sum over the cell of (x - zero_point) / n) + zero_point, where output row r averages the input rows from
-/// floor(r * in.height / out.height) up to ceil((r + 1) * in.height / out.height), columns likewise (PyTorch's rule).
-template <class T>
-void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_point, const T* x, T* y) {
-    for (int row = 0; row != out.height; ++row) {
-        for (int column = 0; column != out.width; ++column) {
-            for (int c = 0; c != out.channels; ++c) {
-                std::int64_t sum = 0, n = 0;
-                for (int iy = row * in.height / out.height; iy * out.height < (row + 1) * in.height; ++iy) {
-                    for (int ix = column * in.width / out.width; ix * out.width < (column + 1) * in.width; ++ix) {
-                        sum += x[(std::ptrdiff_t{iy} * in.width + ix) * in.channels + c] - zero_point;
-                        ++n;
-                    }
-                }
-                *y++ = static_cast<T>(divide_half_even(sum, n) + zero_point);
-            }
-        }
-    }
+/// The code of one operand on the output's grid: rne(clamp(scale * (code - zero_point) * (1 / y_scale), ...)) +
+/// y_zero_point in double, an entry of make_lookup_table() for the identity.
+inline std::int32_t on_grid(std::int32_t code, const operand_grid& of_x, const output_grid& of_y) {
+    return code_of(double{of_x.scale} * (code - of_x.zero_point) * (1 / double{of_y.scale}), of_y);
+}
+inline std::int32_t maximum(std::int32_t a, const operand_grid& of_a, std::int32_t b, const operand_grid& of_b,
+                            const output_grid& of_y) {
+    return std::max(on_grid(a, of_a, of_y), on_grid(b, of_b, of_y));
+}
+inline std::int32_t minimum(std::int32_t a, const operand_grid& of_a, std::int32_t b, const operand_grid& of_b,
+                            const output_grid& of_y) {
+    return std::min(on_grid(a, of_a, of_y), on_grid(b, of_b, of_y));
 }
 
-/// y[pixel][c] = x[pixel][c] for the channels of one input among the `out_channels` of a concatenation; y points at its
-/// first channel in the first pixel. Codes that need another grid go through a table first.
-template <class T>
-void copy_channels(const T* x, std::size_t pixels, std::size_t in_channels, T* y, std::size_t out_channels) {
-    for (std::size_t pixel = 0; pixel != pixels; ++pixel)
-        for (std::size_t c = 0; c != in_channels; ++c) y[pixel * out_channels + c] = x[pixel * in_channels + c];
+/// One quantized squared difference. With s = max(a_scale, b_scale):
+///     d = rne(a_scale / s * 2^22) * (a - a_zero_point) - rne(b_scale / s * 2^22) * (b - b_zero_point)
+///     y = clamp(rne(float(d) * float(d) * m) + y_zero_point, quant_min, quant_max)
+/// where m is the float next to s^2 / (2^44 * y_scale), and each float product rounds.
+inline std::int32_t squared_difference(std::int32_t a, const operand_grid& of_a, std::int32_t b,
+                                       const operand_grid& of_b, const output_grid& of_y) {
+    const double larger = std::max(of_a.scale, of_b.scale);
+    const std::int64_t difference =
+        round_half_even(of_a.scale / larger * 0x1p22) * (std::int64_t{a} - of_a.zero_point) -
+        round_half_even(of_b.scale / larger * 0x1p22) * (std::int64_t{b} - of_b.zero_point);
+    const auto d = static_cast<float>(difference);
+    const auto multiplier = static_cast<float>(larger * larger / of_y.scale / 0x1p44);
+    return code_of(double{float_product(float_product(d, d), multiplier)}, of_y);
+}
+
+/// One quantized prelu: y = clamp(rne(float(x - x_zero_point) * m) + y_zero_point, quant_min, quant_max), where m is the
+/// float next to x_scale / y_scale for x above x_zero_point, next to slope * x_scale / y_scale elsewhere.
+inline std::int32_t prelu(std::int32_t x, const operand_grid& of_x, float slope, const output_grid& of_y) {
+    const double ratio = (x > of_x.zero_point ? 1.0 : double{slope}) * of_x.scale / of_y.scale;
+    return code_of(double{float_product(static_cast<float>(x - of_x.zero_point), static_cast<float>(ratio))}, of_y);
 }
 
 }  // namespace reference

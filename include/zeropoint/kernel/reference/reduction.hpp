@@ -1,5 +1,5 @@
-// The oracle of extrema, products, variances and lengths of codes: their definitions as loops, sharing nothing with the kernels but
-// the rounding. Sums along axes stand in reference/binary.hpp.
+// The oracle of what folds codes along axes, and of their lengths: definitions as loops, sharing nothing with the kernels but
+// the rounding.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include <zeropoint/kernel/reference/binary.hpp>
+#include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/reference/elementwise.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -27,6 +28,19 @@ template <class X> std::vector<std::vector<X>> values_together(const shape& in, 
                     x[(h * in.width + w) * in.channels + c]);
             }
     return all;
+}
+
+/// y = rne(sum of (x - x_zero_point) * x_scale / (divisor * y_scale)) + y_zero_point within the bounds; in double, after an
+/// exact integer sum.
+template <class X, class Y>
+void sum_axes(const shape& in, const shape& out, const X* x, const operand_grid& of_x, int divisor,
+              const output_grid& of_y, Y* y) {
+    for (const std::vector<X>& values : values_together(in, out, x)) {
+        std::int64_t sum = 0;
+        for (const X value : values) sum += value - of_x.zero_point;
+        const double denominator = double{of_y.scale} * divisor;
+        *y++ = static_cast<Y>(code_of(static_cast<double>(sum) * double{of_x.scale} / denominator, of_y));
+    }
 }
 
 /// The largest of each, or the smallest; a NaN before both.

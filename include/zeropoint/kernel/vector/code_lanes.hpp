@@ -35,6 +35,11 @@ inline constexpr std::size_t vector_size = [] {
     else return std::size_t{1};
 }();
 
+/// The architecture within `Arch` whose vectors have 16 bytes, or fewer: what xsimd 14.3 zips and transposes bytes with.
+template <class Arch>
+struct sixteen_bytes_of : std::conditional_t<(vector_size<std::uint8_t, Arch> <= 16), std::type_identity<Arch>,
+                                             sixteen_bytes_of<narrower_architecture<Arch>>> {};
+
 // The helpers are always inlined: a kernel for one architecture calls them with the vectors of a narrower one, and an
 // out-of-line copy compiled with its flags must not end up in a translation unit for the narrower one.
 
@@ -101,6 +106,23 @@ template <class Arch, code8 T>
     const auto low = widened(halves[0]), high = widened(halves[1]);
     return {xsimd::bitwise_cast<std::int32_t>(low[0]), xsimd::bitwise_cast<std::int32_t>(low[1]),
             xsimd::bitwise_cast<std::int32_t>(high[0]), xsimd::bitwise_cast<std::int32_t>(high[1])};
+}
+
+/// Four vectors of values of 32 bits, as they are in memory.
+template <class Arch, class Value>
+    requires(sizeof(Value) == 4)
+[[gnu::always_inline]] inline batch_quad<Value, Arch> load_consecutive(const Value* x) noexcept {
+    using values = xsimd::batch<Value, Arch>;
+    return {values::load_unaligned(x), values::load_unaligned(x + values::size),
+            values::load_unaligned(x + 2 * values::size), values::load_unaligned(x + 3 * values::size)};
+}
+template <class Arch, class Value>
+    requires(sizeof(Value) == 4)
+[[gnu::always_inline]] inline void store_consecutive(Value* y, const batch_quad<Value, Arch>& parts) noexcept {
+    for (const auto& part : parts) {
+        part.store_unaligned(y);
+        y += part.size;
+    }
 }
 
 /// Masks of the shuffles below.

@@ -50,40 +50,11 @@ template <class Number>
     return rounded(Number(polynomial(rest, p) * power));
 }
 
-/// exp(x) within 3e-7 of itself; 0 below -87, infinity above 88, NaN of NaN.
-template <class Number> [[gnu::always_inline]] inline Number bounded_exp(const Number& x) noexcept {
-    const Number low(-87.0f), high(88.0f);
-    const Number above = choose_number(x > low, x, low);  // low for NaN
-    const Number y = exp_within_bounds(x, Number(choose_number(above < high, above, high)));
-    const Number finite = choose_number(x > high, Number(std::numeric_limits<float>::infinity()), y);
-    return choose_number(x < low, Number(0.0f), finite);
-}
-
-/// bounded_exp(x) for x that is at most 0 or NaN.
+/// exp(x) within 3e-7 of itself for x that is at most 0 or NaN; 0 below -87, NaN of NaN.
 template <class Number> [[gnu::always_inline]] inline Number exp_of_nonpositive(const Number& x) noexcept {
     const Number low(-87.0f);
     const Number y = exp_within_bounds(x, Number(choose_number(x > low, x, low)));
     return choose_number(x < low, Number(0.0f), y);
-}
-
-/// erf(x) within 4e-7, odd, in [-1, 1]; NaN gives NaN. x * P(x^2) / Q(x^2), fitted to [0, 3.95] by least squares with
-/// weights that even out the relative error (2e-8 in exact arithmetic); erf(3.95) is 1 within a float's last bit.
-template <class Number> [[gnu::always_inline]] inline Number bounded_erf(const Number& x) noexcept {
-    constexpr float p[] = {1.1283791065216064f,   0.19154947996139526f,    0.0528753399848938f,
-                           0.003808126552030444f, 0.00028468709206208587f, 2.025916501224856e-06f};
-    constexpr float q[] = {1.0f,
-                           0.5030889511108398f,
-                           0.11455927789211273f,
-                           0.015055019408464432f,
-                           0.0011707175290212035f,
-                           3.783185456995852e-05f};
-    const Number limit(3.95f), one(1.0f);
-    const Number below = choose_number(x > limit, limit, x);
-    const Number inside = choose_number(below < -limit, Number(-limit), below);
-    const Number square = rounded(Number(inside * inside));
-    const Number y = divide_numbers(rounded(Number(inside * polynomial(square, p))), polynomial(square, q));
-    const Number most = choose_number(y > one, one, y);
-    return choose_number(most < -one, Number(-one), most);
 }
 
 /// x within [-limit, limit]; of NaN anything.

@@ -18,6 +18,8 @@ inline constexpr bool is_neon32 = std::is_base_of_v<xsimd::neon, Arch> && !std::
 /// Whether `Arch` has vectors whose floats are those of scalars, bit by bit. 32-bit NEON takes every denormal for zero
 /// and has no division: kernels whose results would show it do without its vectors.
 template <class Arch> inline constexpr bool has_ieee_vectors = has_vectors<Arch> && !is_neon32<Arch>;
+/// `Arch`, or `portable` where its floats are others.
+template <class Arch> using ieee_vectors = std::conditional_t<has_ieee_vectors<Arch>, Arch, portable>;
 
 /// a / b, the float nearest to the quotient. xsimd 14.3 approximates it on every NEON, though 64-bit machines can divide.
 template <class Arch>

@@ -19,7 +19,7 @@ template <class Number> [[gnu::always_inline]] inline Number divide_numbers(cons
 template <class Condition, class Number>
 [[gnu::always_inline]] inline Number choose_number(const Condition& condition, const Number& a,
                                                    const Number& b) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return condition ? a : b;
+    if constexpr (std::is_arithmetic_v<Number>) return condition ? a : b;
     else return xsimd::select(condition, a, b);
 }
 
@@ -40,12 +40,13 @@ template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_nu
     }
     for (; i != count; ++i) body(i, float());
 }
-template <class Number> [[gnu::always_inline]] inline Number load_number(const float* from) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return *from;
+template <class Number, class Value> [[gnu::always_inline]] inline Number load_number(const Value* from) noexcept {
+    if constexpr (std::is_arithmetic_v<Number>) return *from;
     else return Number::load_unaligned(from);
 }
-template <class Number> [[gnu::always_inline]] inline void store_number(const Number& value, float* to) noexcept {
-    if constexpr (std::is_same_v<Number, float>) *to = value;
+template <class Number, class Value>
+[[gnu::always_inline]] inline void store_number(const Number& value, Value* to) noexcept {
+    if constexpr (std::is_arithmetic_v<Number>) *to = value;
     else value.store_unaligned(to);
 }
 

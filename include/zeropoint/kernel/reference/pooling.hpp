@@ -1,4 +1,4 @@
-// The oracle of pooling over volumes: the integer definitions as loops, sharing nothing with the kernels.
+// The oracle of pooling: the integer definitions as loops, sharing nothing with the kernels. An image is a volume of one plane.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,9 @@ template <class T> void max_pool3d(const conv3d_geometry& g, const T* x, T* y) {
         [&] { *y++ = best; });
 }
 
-/// y = rne(sum over the window of (x - zero_point) / n) + zero_point, exact in integers, n as reference::avg_pool2d has it.
+/// y = rne(sum over the window of (x - zero_point) / n) + zero_point, exact in integers. n counts the positions of the
+/// window that lie in the input, or with `count_include_pad` those in the input extended by the padding on every side
+/// (PyTorch's rule: a window that ceil_mode lets hang over that is clipped to it). The padding is real zero.
 template <class T>
 void avg_pool3d(const conv3d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) {
     const conv2d_geometry& p = g.plane;
@@ -74,7 +76,9 @@ void avg_pool3d(const conv3d_geometry& g, bool count_include_pad, std::int32_t z
         [&] { *y++ = static_cast<T>((n == 0 ? 0 : divide_half_even(sum, n)) + zero_point); });
 }
 
-/// The average of cells, as reference::adaptive_avg_pool2d has them, along depth too.
+/// y = rne(sum over the cell of (x - zero_point) / n) + zero_point, where output row r averages the input rows from
+/// floor(r * in.height / out.height) up to ceil((r + 1) * in.height / out.height), planes and columns likewise (PyTorch's
+/// rule).
 template <class T>
 void adaptive_avg_pool3d(const shape& in, const shape& out, std::int32_t zero_point, const T* x, T* y) {
     const auto end = [](int i, int extent, int cells) { return ((i + 1) * extent + cells - 1) / cells; };
@@ -92,6 +96,17 @@ void adaptive_avg_pool3d(const shape& in, const shape& out, std::int32_t zero_po
                             }
                     *y++ = static_cast<T>(divide_half_even(sum, n) + zero_point);
                 }
+}
+
+/// The same over NHWC images, of which x and y have equal channels.
+template <class T> void max_pool2d(const conv2d_geometry& g, const T* x, T* y) { max_pool3d(conv3d_geometry{g}, x, y); }
+template <class T>
+void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) {
+    avg_pool3d(conv3d_geometry{g}, count_include_pad, zero_point, x, y);
+}
+template <class T>
+void adaptive_avg_pool2d(const shape& in, const shape& out, std::int32_t zero_point, const T* x, T* y) {
+    adaptive_avg_pool3d(in, out, zero_point, x, y);
 }
 
 }  // namespace reference

@@ -1,0 +1,12 @@
+// expect: operations of an architecture: tile_rows must be 1 to 16
+#include <zeropoint/kernel/arch/portable.hpp>
+
+struct operations_of_tall_tiles : zp::kernel::portable_operations<4, 8, 2> {
+#ifdef ZEROPOINT_MUST_FAIL
+    static constexpr int tile_rows = 24;
+#else
+    static constexpr int tile_rows = 12;
+#endif
+};
+
+static_assert(zp::kernel::keeps_contract<operations_of_tall_tiles>());

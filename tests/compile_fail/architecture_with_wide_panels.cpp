@@ -1,0 +1,14 @@
+// expect: operations of an architecture: panels of saturating_pairs have at most 32 channels
+#include <zeropoint/kernel/arch/portable.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+constexpr int lanes_of_a_panel = 16;
+#else
+constexpr int lanes_of_a_panel = 8;
+#endif
+
+struct operations_of_wide_panels : zp::kernel::portable_operations<4, lanes_of_a_panel, 4> {
+    static constexpr auto quads = zp::kernel::quad_products::saturating_pairs;
+};
+
+static_assert(zp::kernel::keeps_contract<operations_of_wide_panels>());

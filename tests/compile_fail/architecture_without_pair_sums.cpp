@@ -1,0 +1,13 @@
+// expect: operations of an architecture: saturating_pairs also needs pair_sums
+#include <zeropoint/kernel/arch/portable.hpp>
+
+struct operations_without_pair_sums : zp::kernel::portable_operations<4, 8, 2> {
+#ifdef ZEROPOINT_MUST_FAIL
+    static constexpr auto quads = zp::kernel::quad_products::saturating_pairs;
+#else
+    static constexpr auto quads = zp::kernel::quad_products::exact;
+#endif
+    static void pair_sums() {}
+};
+
+static_assert(zp::kernel::keeps_contract<operations_without_pair_sums>());
