@@ -59,7 +59,7 @@ def longest_symbol(object_file: pathlib.Path) -> str:
     return max((line.split()[-1] for line in lines.splitlines() if line.strip()), key=len)
 
 
-def stripped_size(compiler: str, object_file: pathlib.Path, library: list[pathlib.Path] = []) -> int:
+def stripped_size(compiler: str, object_file: pathlib.Path, library: tuple[pathlib.Path, ...] = ()) -> int:
     program = object_file.with_suffix("")
     measured([compiler, str(object_file), *map(str, library), "-Wl,--gc-sections", "-o", str(program)])
     if shutil.which("strip"):
@@ -160,7 +160,7 @@ def compare_compiled(comparison: Comparison, what: str, program: str, flags: lis
     for name, subject, aim in (("zeropoint::compiled", linked, most[0]), ("and a precompiled header", precompiled, most[1])):
         seconds_row(f"  {name}", [subject, alone], aim)
         mebibytes_row([subject, alone])
-    objects = [part.object_file for part in library]
+    objects = tuple(part.object_file for part in library)
     sizes = [stripped_size(comparison.options.compiler, subject.object_file, objects) for subject in (alone, linked)]
     row("  the program, stripped", f"{sizes[1] / 1000:.1f} kB", f"{sizes[0] / 1000:.1f} kB", f"{sizes[1] / sizes[0]:.2f}",
         "1.05 of before", sizes[1] <= 1.05 * sizes[0])

@@ -16,6 +16,7 @@ namespace detail {
 template <class Arch> struct compiled_library_for { static const char* const architecture; };
 
 #if defined(ZEROPOINT_COMPILED)
+extern template struct compiled_library_for<default_architecture>;
 namespace {  // retained, or a linker that drops what nobody calls would not look for the name
 [[gnu::used, gnu::retain]] const char* const* const needed_library =
     &compiled_library_for<default_architecture>::architecture;
