@@ -31,7 +31,7 @@ constexpr operator_info make_conv2d(const char* name) {
     info.stream = stream_rule::windowed;
     info.takes |= channel_map | zeros;
     info.has_int16 = true;
-    info.parameters = &parameters_of_window2d;
+    info.parameters = &parameters_of_window2d<filter_kernels::conv2d>;
     info.geometry = &geometry_of_window;
     return info;
 }

@@ -17,7 +17,7 @@ constexpr operator_info make_conv_transpose2d(const char* name) {
     operator_info info = make_filters(op::conv_transpose2d, filter_kernels::conv_transpose2d, window2d::names);
     info.name = name;
     info.has_int16 = true;
-    info.parameters = &parameters_of_window2d;
+    info.parameters = &parameters_of_window2d<filter_kernels::conv_transpose2d>;
     return info;
 }
 inline constexpr operator_info conv_transpose2d_info = make_conv_transpose2d("conv_transpose2d"),

@@ -13,7 +13,7 @@ namespace operators {
 inline constexpr operator_info conv_transpose3d_info = [] {
     operator_info info = make_filters(op::conv_transpose3d, filter_kernels::conv_transpose3d, window3d::names);
     info.takes_volumes = true;
-    info.parameters = &parameters_of_window3d;
+    info.parameters = &parameters_of_window3d<filter_kernels::conv_transpose3d>;
     return info;
 }();
 inline constexpr operator_rules conv_transpose3d_rules = [] {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 
 #include <zeropoint/graph/builder.hpp>
 #include <zeropoint/kernel/convolution/conv2d.hpp>
@@ -97,28 +96,32 @@ constexpr int groups_of_filters(const node_view& v) {
 constexpr array_order order_of_transposed(int groups, int group_in, int group_out, int taps) {
     return {{groups, group_in, group_out, taps}, {group_out * taps * group_in, 1, taps * group_in, group_in}};
 }
-/// The weight of a file is out x in/groups x the window's extents, of transposed convolutions in x out/groups x those.
-constexpr parameter_list parameters_of_window(const node_view& v, std::initializer_list<int> window) {
-    parameter_array weight{"weight", 2};
-    int taps = 1;
-    for (const int extent : window) taps *= weight.extents[weight.rank++] = extent;
-    const int channels = v.n.weights.channels, groups = groups_of_filters(v), group_out = channels / groups,
+/// The weight of a file is out x in/groups x the extents of the window, of transposed convolutions in x out/groups x those.
+template <filter_kernels Family>
+constexpr parameter_list parameters_of_window(const node_view& v, int groups, int rank, int first, int second,
+                                              int third) {
+    const int channels = v.n.weights.channels, taps = first * second * third,
               group_in = v.n.weights.count / (channels * taps);
-    const bool transposed = is_transposed(v.n.op->filters);
-    weight.extents[0] = transposed ? group_in * groups : channels;
-    weight.extents[1] = transposed ? group_out : group_in;
-    weight.order = transposed ? order_of_transposed(groups, group_in, group_out, taps)
-                              : transposed_order(channels, group_in, taps);
+    parameter_array weight{"weight", rank, {channels, group_in, first, second, third}};
+    if constexpr (is_transposed(Family)) {
+        weight.extents[0] = group_in * groups;
+        weight.extents[1] = channels / groups;
+        weight.order = order_of_transposed(groups, group_in, channels / groups, taps);
+    } else {
+        weight.order = transposed_order(channels, group_in, taps);
+    }
     return filters_and_bias(v, weight);
 }
-constexpr parameter_list parameters_of_window2d(const node_view& v) {
+template <filter_kernels Family> constexpr parameter_list parameters_of_window2d(const node_view& v) {
     const auto w = options_of<window2d>(v.n);
-    if (w.one_dimensional != 0) return parameters_of_window(v, {w.kernel_width});
-    return parameters_of_window(v, {w.kernel_height, w.kernel_width});
+    const bool is_sequence = w.one_dimensional != 0;
+    return parameters_of_window<Family>(v, w.groups, is_sequence ? 3 : 4,
+                                        is_sequence ? w.kernel_width : w.kernel_height,
+                                        is_sequence ? 1 : w.kernel_width, 1);
 }
-constexpr parameter_list parameters_of_window3d(const node_view& v) {
+template <filter_kernels Family> constexpr parameter_list parameters_of_window3d(const node_view& v) {
     const auto w = options_of<window3d>(v.n);
-    return parameters_of_window(v, {w.kernel_depth, w.kernel_height, w.kernel_width});
+    return parameters_of_window<Family>(v, w.groups, 5, w.kernel_depth, w.kernel_height, w.kernel_width);
 }
 
 /// Whether an algorithm can compute a node.
