@@ -52,19 +52,20 @@ template <class Arch, class Out, class In, class Weight, class Epilogue>
 void run_transposed(const conv_transpose2d_geometry& g, const problem<In, Weight>& p, const Epilogue& epilogue,
                     std::vector<Out>& y) {
     const bool affine = p.view().affine();
-    zp::aligned_buffer packed(kernel::conv_transpose2d_packed_bytes<Arch>(g, affine));
-    zp::aligned_buffer scratch(std::max<std::size_t>(kernel::conv_transpose2d_scratch_bytes<Arch>(g), 64));
-    std::memset(scratch.data(), 0xa5, scratch.size());
-    std::memset(packed.data(), 0x5a, packed.size());
-    kernel::pack_conv_transpose2d<Arch>(g, p.view(), p.codes, packed.data());
-    kernel::conv_transpose2d<Arch>(g, p.x.data(), p.codes, affine, packed.data(), epilogue, y.data(), scratch.data());
+    kernel::with_conv_transpose2d_kernels<Arch>(g, [&](auto kernels) {
+        zp::aligned_buffer packed(kernels.packed_bytes(g, affine));
+        zp::aligned_buffer scratch(std::max<std::size_t>(kernels.scratch_bytes(g), 64));
+        std::memset(scratch.data(), 0xa5, scratch.size());
+        std::memset(packed.data(), 0x5a, packed.size());
+        kernels.pack(g, p.view(), p.codes, packed.data());
+        kernels.run(g, p.x.data(), p.codes, affine, packed.data(), epilogue, y.data(), scratch.data());
 
-    std::vector<Weight> weights(p.weights.size());
-    std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels));
-    kernel::unpack_conv_transpose2d<Arch>(g, p.view().zero_points, affine, p.codes, packed.data(), weights.data(),
-                                          bias.data());
-    CHECK((weights == p.weights));
-    CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
+        std::vector<Weight> weights(p.weights.size());
+        std::vector<std::int32_t> bias(static_cast<std::size_t>(g.out.channels));
+        kernels.unpack(g, p.view().zero_points, affine, p.codes, packed.data(), weights.data(), bias.data());
+        CHECK((weights == p.weights));
+        CHECK((bias == (p.bias.empty() ? std::vector<std::int32_t>(bias.size()) : p.bias)));
+    });
 }
 
 template <class Out, class In, class Weight, class Finish>

@@ -248,49 +248,6 @@ constexpr conv2d_cost cost_of_conv_transpose2d(const conv_transpose2d_geometry& 
     return cost;
 }
 
-/// Bytes of packed weights and bias, a multiple of 64. `affine_weights` as conv2d_weights::affine says.
-template <class Arch>
-constexpr std::size_t conv_transpose2d_packed_bytes(const conv_transpose2d_geometry& g, bool affine_weights) {
-    return with_conv_transpose2d_kernels<Arch>(g,
-                                               [&](auto kernels) { return kernels.packed_bytes(g, affine_weights); });
-}
-
-/// Bytes of scratch for one call, a multiple of 64.
-template <class Arch> constexpr std::size_t conv_transpose2d_scratch_bytes(const conv_transpose2d_geometry& g) {
-    return with_conv_transpose2d_kernels<Arch>(g, [&](auto kernels) { return kernels.scratch_bytes(g); });
-}
-
-/// Packs weights, [out_channels][kernel_height][kernel_width][in_channels / groups], and bias into
-/// conv_transpose2d_packed_bytes bytes at a 64-byte boundary.
-template <class Arch, class Weight>
-void pack_conv_transpose2d(const conv_transpose2d_geometry& g, const conv2d_weights<Weight>& weights,
-                           activation_codes codes, std::byte* packed) {
-    with_conv_transpose2d_kernels<Arch>(g, [&](auto kernels) { kernels.pack(g, weights, codes, packed); });
-}
-
-/// The exact inverse of pack_conv_transpose2d: weights in the same order, and one bias a channel.
-template <class Arch, class Weight>
-void unpack_conv_transpose2d(const conv_transpose2d_geometry& g, const std::int32_t* zero_points, bool affine_weights,
-                             activation_codes codes, const std::byte* packed, Weight* values, std::int32_t* bias) {
-    with_conv_transpose2d_kernels<Arch>(
-        g, [&](auto kernels) { kernels.unpack(g, zero_points, affine_weights, codes, packed, values, bias); });
-}
-
-/// y = epilogue(bias + sum (x - x_zero_point) * (w - w_zero_point)), as reference::conv_transpose2d defines the sum: NHWC
-/// in, NHWC out. x has in.size() codes, y receives out.size() values. `scratch` has conv_transpose2d_scratch_bytes bytes
-/// at a 64-byte boundary; `packed` comes from pack_conv_transpose2d with the same geometry and codes, `affine_weights`
-/// says of what weights.
-template <class Arch, class In, class Out, class Epilogue>
-void conv_transpose2d(const conv_transpose2d_geometry& g, const In* x, activation_codes codes, bool affine_weights,
-                      const std::byte* packed, const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
-    static_assert(
-        std::is_same_v<In, std::uint8_t> || std::is_same_v<In, std::int8_t> || std::is_same_v<In, std::int16_t>,
-        "conv_transpose2d<Arch, In>: In must be std::uint8_t or std::int8_t, the storage of 8-bit activations, or "
-        "std::int16_t, that of 16-bit ones");
-    with_conv_transpose2d_kernels<Arch>(
-        g, [&](auto kernels) { kernels.run(g, x, codes, affine_weights, packed, epilogue, y, scratch); });
-}
-
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp

@@ -31,14 +31,6 @@ struct gelu_of_it {
     }
 };
 
-/// value > 0 ? value : 0, NaN for NaN.
-struct relu_of_it {
-    template <class Number> [[gnu::always_inline]] Number operator()(const Number& value) const noexcept {
-        const Number zero(0.0f);
-        return choose_number(value < zero, zero, value);
-    }
-};
-
 /// min(max(value, lowest), highest), and lowest for NaN, as kernel::clamp has it.
 struct bounded_by {
     float lowest, highest;

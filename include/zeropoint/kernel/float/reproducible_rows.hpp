@@ -1,7 +1,6 @@
-// What transformers do to a row of floats: softmax, layer normalization, activations; the same bits on every architecture.
+// What transformers do to a row of floats: softmax and its parts; the same bits on every architecture.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -105,34 +104,6 @@ template <class Arch> void scale_row(float* x, std::size_t count, float factor) 
         count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
             using Number = decltype(number);
             store_number(Number(load_number<Number>(x + i) * Number(factor)), x + i);
-        });
-}
-
-/// y[i] = (x[i] - mean) * (1 / sqrt(variance + epsilon)) * weight[i] + bias[i] of one row, with the variance that
-/// divides by `count`; y may be x. torch.nn.LayerNorm over the last axis.
-template <class Arch>
-void layer_norm_row(const float* x, std::size_t count, const float* weight, const float* bias, float epsilon,
-                    float* y) noexcept {
-    const float size = static_cast<float>(count);
-    const float sum = ordered_sum<Arch>(
-        count, [&](std::size_t i, auto number)
-                   __attribute__((always_inline)) { return load_number<decltype(number)>(x + i); });
-    const float mean = sum / size;
-    const float squares = ordered_sum<Arch>(
-        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            const Number off = load_number<Number>(x + i) - Number(mean);
-            return rounded(Number(off * off));
-        });
-    const float variance = squares / size;
-    const float factor = 1.0f / std::sqrt(variance + epsilon);
-    for_each_number<Arch>(
-        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            const Number off = load_number<Number>(x + i) - Number(mean);
-            const Number scaled =
-                rounded(Number(rounded(Number(off * Number(factor))) * load_number<Number>(weight + i)));
-            store_number(Number(scaled + load_number<Number>(bias + i)), y + i);
         });
 }
 

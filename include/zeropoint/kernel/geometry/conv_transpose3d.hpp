@@ -20,12 +20,6 @@ struct conv_transpose3d_geometry {
     constexpr int taps() const { return kernel_depth * plane.taps(); }
     /// Weights of one output channel: no output sums more products than these.
     constexpr int depth() const { return kernel_depth * plane.depth(); }
-    /// As many taps in one plane, for orders of weights.
-    constexpr conv_transpose2d_geometry all_taps() const {
-        conv_transpose2d_geometry g = plane;
-        g.kernel_height *= kernel_depth;
-        return g;
-    }
     constexpr bool operator==(const conv_transpose3d_geometry&) const = default;
 };
 
