@@ -11,6 +11,7 @@
 
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/kernel/reference/elementwise.hpp>
+#include <zeropoint/kernel/reference/reduction.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/operators/sum.hpp>
