@@ -21,7 +21,8 @@ TEST_CASE("linear_after: apply_after is the function of each value") {
         arrays::for_each_architecture([&]<class Arch>() {
             auto gelu = x, relu = x, sum = x, same = x;
             kernel::apply_after<Arch>(kernel::gelu_of_it(), gelu.data(), count);
-            kernel::apply_after<Arch>(kernel::bounded_by{0.0f, zp::infinity}, relu.data(), count);
+            kernel::apply_after<Arch>(kernel::bounded_by{0.0f, std::numeric_limits<float>::infinity()}, relu.data(),
+                                      count);
             kernel::apply_after<Arch>(kernel::added_to{others.data()}, sum.data(), count);
             kernel::apply_after<Arch>(kernel::as_it_is(), same.data(), count);
             for (std::size_t i = 0; i != count; ++i) {

@@ -9,8 +9,9 @@
 
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
 
 // Indices are not checked here: every one lies in [0, rows of the table), and offsets of bags rise from 0 to at most the
 // number of indices. Whoever calls has seen to that.
@@ -53,21 +54,13 @@ enum class embedding_bag_mode : std::uint8_t { sum, mean };
 template <class Arch, class Code, class F>
 [[gnu::always_inline]] inline void map_row_codes(const Code* codes, std::size_t count, const embedding_row& row,
                                                  float* y, F&& f) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        const xsimd::batch<std::int32_t, Arch> zero_point(row.zero_point);
-        const floats scale(row.scale), offset(row.offset);
-        for (; i + 4 * floats::size <= count; i += 4 * floats::size) {
-            const auto quad = load_consecutive<Arch>(codes + i);
-            unroll<4>([&](auto part) __attribute__((always_inline)) {
-                float* to = y + i + part * floats::size;
-                const floats value = rounded(xsimd::to_float(quad[part] - zero_point) * scale) + offset;
-                f(value, floats::load_unaligned(to)).store_unaligned(to);
-            });
-        }
-    }
-    for (; i != count; ++i) y[i] = f(row.value(codes[i]), y[i]);
+    const auto mapped = [=](const auto& code, std::size_t i) __attribute__((always_inline)) {
+        const auto steps = float_of(code - row.zero_point);
+        using Number = std::remove_const_t<decltype(steps)>;
+        const Number value = rounded(Number(steps * row.scale)) + row.offset;
+        return f(value, load_number<Number>(y + i));
+    };
+    map_in_order<ieee_vectors<Arch>>(codes, count, y, mapped);
 }
 
 /// The same for a row of a table.
