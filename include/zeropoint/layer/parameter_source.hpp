@@ -24,10 +24,10 @@ public:
         return read_ == tensors_.size() ? std::span<const float>() : tensors_[read_++];
     }
     /// A shape_error where there are more than were asked for.
-    void check_all_read(std::string_view layer) const {
+    void check_all_read(std::string_view where) const {
         std::size_t found = tensors_.size();
         while (found != read_ && tensors_[found - 1].empty()) --found;  // a bias that is none
-        check_count(layer, "tensors of parameters", read_, found);
+        check_count(where, "tensors of parameters", read_, found);
     }
 
 private:
@@ -37,10 +37,10 @@ private:
 
 /// Reads the parameters of nodes from what `find(name, rows, columns, optional)` gives, each tensor once: its name in a state dict,
 /// columns = 0 for a vector; of an optional one, a bias, perhaps none. Raises shape_error for other counts and calibration_error
-/// for values that are not finite, in the name of `layer`.
+/// for values that are not finite, in the name of `where`.
 template <class Find> class parameter_source {
 public:
-    parameter_source(std::string_view layer, Find& find) : layer_(layer), find_(find) {}
+    parameter_source(std::string_view where, Find& find) : layer_(where), find_(find) {}
 
     /// What the form of node `v` is packed from, of which `from` has the arrays.
     template <class Quantizer, class Arch>
