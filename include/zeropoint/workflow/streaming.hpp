@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <zeropoint/graph/define.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/stages.hpp>
 #include <zeropoint/pass/stream.hpp>
