@@ -94,13 +94,17 @@ std::vector<double> exact_attention(const extents& e, const std::vector<float>& 
     const std::size_t pitch = 3 * e.model();
     for (std::size_t head = 0; head != e.heads; ++head)
         for (std::size_t i = 0; i != e.rows; ++i) {
-            std::vector<double> weights(e.rows);
-            double total = 0;
+            std::vector<double> weights(e.rows), scores(e.rows);
+            double total = 0, largest = -1e300;
             for (std::size_t j = 0; j != e.rows; ++j) {
-                double score = 0;
+                double& score = scores[j];
                 for (std::size_t d = head * e.depth; d != (head + 1) * e.depth; ++d)
                     score += double{x[i * pitch + d]} * double{x[j * pitch + e.model() + d]};
-                weights[j] = mask.keeps(e, head, i, j) ? std::exp(score / std::sqrt(static_cast<double>(e.depth))) : 0;
+                score /= std::sqrt(static_cast<double>(e.depth));
+                if (mask.keeps(e, head, i, j)) largest = std::max(largest, score);
+            }
+            for (std::size_t j = 0; j != e.rows; ++j) {
+                weights[j] = mask.keeps(e, head, i, j) ? std::exp(scores[j] - largest) : 0;
                 total += weights[j];
             }
             if (total == 0) {
@@ -196,6 +200,18 @@ TEST_CASE("masked attention: extreme scores that are left out, and undefined que
                     CHECK(same(integer_attention<Arch>(e, x, {kept.data(), 0, 0}), expected));
                 });
             }
+    // Scores of what is kept that are far below 0.
+    auto low = usual;
+    for (std::size_t row = 0; row != e.rows; ++row) {
+        std::fill_n(low.begin() + static_cast<std::ptrdiff_t>(row * 3 * model), model, 1e4f);
+        std::fill_n(low.begin() + static_cast<std::ptrdiff_t>((row * 3 + 1) * model), model, -1e4f);
+    }
+    const mask_of one_row{mask};
+    const auto mean = exact_attention(e, low, one_row);
+    arrays::for_each_architecture([&]<class Arch>() {
+        CHECK(largest_difference(float_attention<Arch>(e, low, one_row.view(e)), mean) < 1e-5);
+        CHECK(largest_difference(integer_attention<Arch>(e, low, one_row.view(e)), mean) < 0.05);
+    });
     // Finite scores up to the largest float, of a key that is left out and of those that are not.
     for (const float value : {1e18f, -1e18f}) {
         auto x = usual;
