@@ -112,6 +112,16 @@ TEST_CASE("masked attention rows: float is near PyTorch's, of keys, of a matrix 
     CHECK(run(zp::quantize_dynamic<every_layer>(hashed_model<of_heads>()), of_three_heads, x) ==
           run(dynamic, causal, x));
     CHECK(decibels(run(zp::quantize_dynamic<every_layer>(by_keys), keys, x), padded) > 30);
+
+    // Another matrix for each head.
+    for (std::size_t i = 0; i != std::size_t{rows} * rows; ++i) {
+        of_three_heads[rows * rows + i] = 1;
+        of_three_heads[2 * rows * rows + i] = of_keys_in_rows[i];
+    }
+    const auto by_heads = hashed_model<of_heads>();
+    const auto mixed = run(by_heads, of_three_heads, x);
+    CHECK(decibels(run(zp::quantize_dynamic<every_layer>(by_heads), of_three_heads, x), mixed) > 30);
+    CHECK(difference(mixed, below) > 0.01);
 }
 
 TEST_CASE("masked attention rows: a mask of ones is none, in every stage") {
