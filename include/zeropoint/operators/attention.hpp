@@ -105,8 +105,8 @@ template <> struct softmax_of_scores<void> {
 /// "name.out_proj.bias". Rows of their own, which a qconfig names: "name.query", "name.key", "name.value" and
 /// "name.out_proj" are linear layers, each with a scale; between them are matmul and softmax, in int8 as those are.
 /// quantize_dynamic takes the four linear layers. With a Mask, such as zp::from<"mask">, keys are left out where it is 0: see
-/// zp::masked_softmax. (PyTorch's key_padding_mask and attn_mask of booleans are true where a key is left out or seen; here a
-/// 1 always keeps it.)
+/// zp::masked_softmax. (PyTorch's module has it the other way round: its key_padding_mask, and its attn_mask of booleans, are
+/// true where a key is left out.)
 template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes, class Mask = void> struct self_attention {
     static_assert(Heads >= 1, "self_attention<Name, Heads>: Heads must be at least 1, and divide the channels");
     static constexpr int nodes = 11 + operators::softmax_of_scores<Mask>::nodes;

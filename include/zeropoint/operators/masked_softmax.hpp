@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/float/float_masked_softmax.hpp>
 #include <zeropoint/kernel/normalize/masked_softmax.hpp>
 #include <zeropoint/graph/define.hpp>
@@ -77,7 +77,7 @@ private:
 /// point. The others have exactly 0; a row that keeps none has equal shares, Hugging Face's result of an additive mask.
 /// Scores are matrices, rows = width, columns = channels, height of them, as an attention has one a head. The mask has as many
 /// columns; its width and height are the scores' or 1, for all rows and all matrices: zp::input<1, 1, Columns> for a mask of
-/// keys, zp::input<1, Rows, Columns> for a mask such as PyTorch's attn_mask, true where a query sees a key.
+/// keys, zp::input<1, Rows, Columns> for keys of each query, as the boolean attn_mask of PyTorch's scaled_dot_product_attention.
 /// Its output in int8 is softmax's.
 template <class Scores, class Mask>
 struct masked_softmax : operator_layer<op::softmax, "", operators::masked_softmax, Scores, Mask> {};
