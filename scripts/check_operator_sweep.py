@@ -27,6 +27,7 @@ NO_LAYERS = {
     "named": "gives a name",
     "input": "what goes in",
     "indices": "what goes in",
+    "attention_mask": "reads indices: workflow/convert_masked_attention.cpp",
     "from": "goes on from an earlier value",
     "output": "what comes out",
     "recurrent_geometry": "the extents of a recurrent layer",
@@ -35,6 +36,7 @@ NO_LAYERS = {
 BY_THEMSELVES = {
     "embedding": "workflow/convert_embedding.cpp",
     "embedding_bag": "workflow/convert_embedding_bag.cpp",
+    "attention_mask": "workflow/convert_masked_attention.cpp",
     "streaming": "workflow/streaming.cpp",
     "dynamic_linear": "workflow/quantize_dynamic.cpp",
     "dynamic_conv1d": "workflow/quantize_dynamic.cpp",

@@ -17,6 +17,7 @@
 #include <zeropoint/operators/l2_normalization.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/lstm.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
 #include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/operators/normalize.hpp>

@@ -1,4 +1,4 @@
-// expect: this embedding is given floats, and takes indices
+// expect: this layer is given floats, and takes indices
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

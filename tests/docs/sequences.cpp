@@ -1,4 +1,5 @@
 // The code of the pages about layers of models over sequences.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <zeropoint/operators/attention.hpp>
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/operators/sum.hpp>
@@ -50,6 +52,14 @@ struct ratings : zp::model<zp::indices<2>,  // a user and a film, each with a ta
                                       zp::embedding<"film", 800, 16, zp::embedding_options{.first = 1, .count = 1}>>,
                            zp::linear<"hidden", 32>, zp::relu, zp::linear<"rating", 1>> {};
 // [/indices]
+
+// [masked]
+struct padded : zp::model<zp::named<"input_ids", zp::indices<24>>, zp::named<"attention_mask", zp::indices<24>>,
+                          zp::named<"mask", zp::attention_mask>,  // 1 for a token, 0 for padding
+                          zp::from<"input_ids">,
+                          zp::add<zp::embedding<"words", 1000, 32>, zp::position_embedding<"positions", 64, 32>>,
+                          zp::encoder<"encoder", 2, 4, 64, zp::gelu, zp::encoder_options{}, zp::from<"mask">>> {};
+// [/masked]
 
 // [stream-model]
 template <zp::fixed_string Name, int Kernel, int Channels>
@@ -96,6 +106,25 @@ TEST_CASE("docs: models of indices") {
     CHECK(dynamic.rows()[1].weights.storage == zp::scalar_type::float32);
     CHECK_THROWS_AS(int8(std::array{500, 0}, rating), zp::value_error);
     CHECK(zp::float_model<sentences>::output_shape == zp::shape{1, 1, 3});
+}
+
+TEST_CASE("docs: a mask") {
+    const auto model = made_up::network<padded>();
+    std::array<std::int32_t, 24> ids{}, mask{};
+    std::fill_n(mask.begin(), 7, 1);
+    std::array<float, 24 * 32> y, other;
+    const auto call = [&](auto& vectors) {
+        // [run-masked]
+        model(zp::in(ids, mask), vectors);
+        // [/run-masked]
+    };
+    call(y);
+    ids[7] = 5;  // padding
+    call(other);
+    CHECK(std::equal(y.begin(), y.begin() + 7 * 32, other.begin()));
+    CHECK(y != other);
+    mask[2] = 2;
+    CHECK_THROWS_AS(call(y), zp::value_error);
 }
 
 TEST_CASE("docs: a recurrent model") {

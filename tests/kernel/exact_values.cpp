@@ -27,6 +27,7 @@
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/kernel/normalize/l2_normalize.hpp>
 #include <zeropoint/kernel/normalize/normalize.hpp>
+#include <zeropoint/kernel/normalize/masked_softmax.hpp>
 #include <zeropoint/kernel/normalize/softmax.hpp>
 #include <zeropoint/kernel/recurrent/gates.hpp>
 #include <zeropoint/kernel/reduction/argmax.hpp>
@@ -177,6 +178,13 @@ TEST_CASE("exact buffers: rows") {
         std::vector<std::int32_t> table(kernel::softmax_table_size);
         kernel::make_softmax_table(0.1f, table.data());
         kernel::softmax<Arch>(r.input<byte>(3 * n), 3, n, table.data(), 1.0f / 256, codes, r.output<byte>(3 * n));
+    });
+    check("masked softmax", []<class Arch>(room& r, std::size_t n) {
+        std::vector<std::int32_t> table(kernel::softmax_table_size);
+        kernel::make_softmax_table(0.1f, table.data());
+        const kernel::code_mask<byte> mask{r.input<byte>(n), byte{0}, 0};
+        kernel::masked_softmax<Arch>(r.input<byte>(3 * n), 3, n, mask, table.data(), 1.0f / 256, codes,
+                                     r.output<byte>(3 * n));
     });
     check("log_softmax", []<class Arch>(room& r, std::size_t n) {
         std::vector<std::int32_t> table(kernel::softmax_table_size);

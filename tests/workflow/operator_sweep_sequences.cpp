@@ -1,4 +1,6 @@
 // The sweep over layers of sequences and of volumes.
+#include <ratio>
+
 #include "operator_sweep.hpp"
 
 namespace {
@@ -7,6 +9,10 @@ using operator_sweep::entry;
 using zp::axis;
 using zp::conv;
 using zp::volume_conv;
+
+/// 0 for the first two of eight columns, 1 for the others.
+using mask = zp::sequential<zp::slice<axis::channels, 0, 1>, zp::slice<axis::width, 0, 6>, zp::full_like<std::ratio<1>>,
+                            zp::zero_pad2d<zp::sides(2, 0, 0, 0)>, zp::transpose<axis::width, axis::channels>>;
 
 // clang-format off
 struct sequences : operator_sweep::branches<zp::input<1, 16, 8>,
@@ -20,7 +26,7 @@ struct sequences : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"self_attention", zp::self_attention<"g", 2>>, entry<"encoder_layer", zp::encoder_layer<"h", 2, 16>>,
     entry<"matmul", zp::matmul<zp::transpose<axis::width, axis::channels>, zp::dropout>>,
     entry<"matmul_transposed", zp::matmul_transposed<zp::dropout, zp::flip<axis::width>>>, entry<"rnn", zp::rnn<"i", 8>>,
-    entry<"svdf", zp::svdf<"j", 8, 2, 4>>> {};
+    entry<"masked_softmax", zp::masked_softmax<zp::dropout, mask>>, entry<"svdf", zp::svdf<"j", 8, 2, 4>>> {};
 
 struct volumes : operator_sweep::branches<zp::input<4, 6, 6, 4>,
     entry<"conv3d", zp::conv3d<"a", volume_conv{.out_channels = 6, .kernel = 3}>>,

@@ -82,9 +82,10 @@ struct channel_map_of {
     const operator_rules* border_rules;
 };
 
-/// Indices [first, first + count) of the input are below `rows`.
+/// Indices [first, first + count) of the input are below `rows`: of a table, or of a mask, which has 0 and 1.
 struct index_bound {
     int first = 0, count = 0, rows = 0;
+    bool is_mask = false;
 };
 
 /// What a node leaves for the next step of a sequence, which begins with zeros: arrays one behind the other, each at a multiple

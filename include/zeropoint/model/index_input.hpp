@@ -26,12 +26,13 @@ template <class Range> inline constexpr bool is_unchecked = false;
 template <class Range> inline constexpr bool is_unchecked<unchecked_values<Range>> = true;
 
 /// Raises value_error, with the layer's name, for the first index of an input, a node, that lies outside of the table of a node which
-/// reads it.
+/// reads it; with the input's name where a mask reads it.
 template <index_value Index> void check_indices(std::span<const node> nodes, int input, const Index* indices) {
     for (const node& n : nodes) {
         if (n.op->bound == nullptr || n.inputs[0] != input) continue;
         const index_bound bound = n.op->bound({nodes.data(), n});
-        zp::check_indices(n.name, indices, bound.first, bound.count, bound.rows);
+        const char* name = bound.is_mask ? nodes[static_cast<std::size_t>(input)].name : n.name;
+        zp::check_indices(name, indices, bound.first, bound.count, bound.rows, bound.is_mask);
     }
 }
 

@@ -126,12 +126,13 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "operators of "
         "two values, "
         "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
-    static_assert(Broken != rule::indices_read,
-                  "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "
-                  "Layer, shape{1, indices, 1}, ...>): put a zp::embedding in front of it");
+    static_assert(
+        Broken != rule::indices_read,
+        "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "
+        "Layer, shape{1, indices, 1}, ...>): put a zp::embedding in front of it, or of a mask a zp::attention_mask");
     static_assert(Broken != rule::indices_expected,
-                  "this embedding is given floats, and takes indices (see error_in_layer<rule, Layer, input shape, "
-                  "...>): it is the first layer of a model that begins with zp::indices<Count>");
+                  "this layer is given floats, and takes indices (see error_in_layer<rule, Layer, input shape, "
+                  "...>): an embedding, or a zp::attention_mask, is the first layer behind a zp::indices<Count>");
     static_assert(Broken != rule::name_missing,
                   "this operator has parameters, which a file finds by its name, and no name (see error_in_layer<rule, "
                   "Layer, input shape, ...>): give it one");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/models/parts.hpp>
 
@@ -32,16 +33,20 @@ constexpr std::int64_t inverse_root(int x) {
 template <fixed_string Name, int Channels, int Heads>
 struct heads_of : sequential<linear<Name, Channels>, operator_layer<op::permute, "", split_heads<Heads>>> {};
 
-/// softmax(Q K^T / sqrt(width of a head)), a matrix a head.
+/// Q K^T / sqrt(width of a head), a matrix a head.
 template <fixed_string Name, int Channels, int Heads, std::int64_t Scale = inverse_root(Channels / Heads)>
-struct probabilities
+struct scores
     : sequential<
           matmul_transposed<heads_of<Name + ".query", Channels, Heads>, heads_of<Name + ".key", Channels, Heads>>,
-          mul_scalar<std::ratio<Scale, 1'000'000'000>>, softmax> {};
+          mul_scalar<std::ratio<Scale, 1'000'000'000>>> {};
 
-template <fixed_string Name, int Channels, int Heads>
+/// The softmax of those over the tokens that Mask keeps; void: over all.
+template <class Scores, class Mask> struct probabilities : masked_softmax<Scores, Mask> {};
+template <class Scores> struct probabilities<Scores, void> : sequential<Scores, softmax> {};
+
+template <fixed_string Name, int Channels, int Heads, class Mask>
 struct self_attention
-    : sequential<matmul<probabilities<Name, Channels, Heads>, heads_of<Name + ".value", Channels, Heads>>,
+    : sequential<matmul<probabilities<scores<Name, Channels, Heads>, Mask>, heads_of<Name + ".value", Channels, Heads>>,
                  operator_layer<op::permute, "", merge_heads>> {};
 
 /// Layers(x) + x, normalized, with BERT's epsilon of 1e-12.
@@ -50,22 +55,22 @@ struct normalized_residual
     : sequential<residual<Layers...>,
                  layer_norm<Norm, layer_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 1}>> {};
 
-template <fixed_string Name, int Channels, int Heads, int Inner>
+template <fixed_string Name, int Channels, int Heads, int Inner, class Mask>
 struct layer : sequential<normalized_residual<Name + ".attention.output.LayerNorm",
-                                              self_attention<Name + ".attention.self", Channels, Heads>,
+                                              self_attention<Name + ".attention.self", Channels, Heads, Mask>,
                                               linear<Name + ".attention.output.dense", Channels>>,
                           normalized_residual<Name + ".output.LayerNorm", linear<Name + ".intermediate.dense", Inner>,
                                               gelu, linear<Name + ".output.dense", Channels>>> {};
 
-template <int Channels, int Heads, int Inner, class Places, fixed_string Prefix = ""> struct layers;
-template <int Channels, int Heads, int Inner, int... I, fixed_string Prefix>
-struct layers<Channels, Heads, Inner, std::integer_sequence<int, I...>, Prefix>
-    : sequential<layer<Prefix + "layer." + numeral<I>, Channels, Heads, Inner>...> {};
+template <int Channels, int Heads, int Inner, class Places, fixed_string Prefix = "", class Mask = void> struct layers;
+template <int Channels, int Heads, int Inner, int... I, fixed_string Prefix, class Mask>
+struct layers<Channels, Heads, Inner, std::integer_sequence<int, I...>, Prefix, Mask>
+    : sequential<layer<Prefix + "layer." + numeral<I>, Channels, Heads, Inner, Mask>...> {};
 
 }  // namespace bert_parts
 
 /// From the embeddings of Length tokens, 1 x Length x Channels, to as many
-/// vectors. No token is masked. The defaults are the extents of MiniLM-L6 (Wang
+/// vectors. No token is masked: zp::models::bert has a mask. The defaults are the extents of MiniLM-L6 (Wang
 /// 2020); BERT-base has 768 channels, 12 layers, 12 heads and 3072 inner
 /// channels.
 template <int Length = 128, int Channels = 384, int Layers = 6, int Heads = 12, int Inner = 4 * Channels>

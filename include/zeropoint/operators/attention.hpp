@@ -15,6 +15,7 @@
 #include <zeropoint/operators/clamp.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/linear.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
 #include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/operators/permute.hpp>
@@ -83,6 +84,19 @@ template <class Operator, const operator_kind& Kind> constexpr int append_one(bu
     return append_operator<Kind, Operator>(b, {&x, 1});
 }
 
+/// Softmax of scores, of a matrix a head, where Mask is void over all columns.
+template <class Mask> struct softmax_of_scores {
+    static constexpr int nodes = 1 + nodes_of<Mask>;
+    static constexpr int lower(builder& b, int scores, int x) {
+        const int masked[] = {scores, sequential<Mask>::lower(b, x)};
+        return append_operator<op::softmax, masked_softmax>(b, masked);
+    }
+};
+template <> struct softmax_of_scores<void> {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int scores, int) { return append_one<softmax, op::softmax>(b, scores); }
+};
+
 }  // namespace operators
 
 /// PyTorch's MultiheadAttention of a sequence to itself, 1 x length x channels, which Heads must divide:
@@ -90,10 +104,12 @@ template <class Operator, const operator_kind& Kind> constexpr int append_one(bu
 /// Parameters "name.in_proj_weight" (3 * channels x channels), "name.in_proj_bias", "name.out_proj.weight",
 /// "name.out_proj.bias". Rows of their own, which a qconfig names: "name.query", "name.key", "name.value" and
 /// "name.out_proj" are linear layers, each with a scale; between them are matmul and softmax, in int8 as those are.
-/// quantize_dynamic takes the four linear layers. No mask: all of the length is read.
-template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes> struct self_attention {
+/// quantize_dynamic takes the four linear layers. With a Mask, such as zp::from<"mask">, keys are left out where it is 0: see
+/// zp::masked_softmax. (PyTorch's module has it the other way round: its key_padding_mask, and its attn_mask of booleans, are
+/// true where a key is left out.)
+template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes, class Mask = void> struct self_attention {
     static_assert(Heads >= 1, "self_attention<Name, Heads>: Heads must be at least 1, and divide the channels");
-    static constexpr int nodes = 12;
+    static constexpr int nodes = 11 + operators::softmax_of_scores<Mask>::nodes;
     static constexpr int lower(builder& b, int x) {
         using operators::append_one;
         const int channels = b.nodes[x].out.extents.channels;
@@ -105,7 +121,7 @@ template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes> struct 
             if (part == 0) heads[part] = append_one<operators::divide_by_root, op::mul_scalar>(b, heads[part]);
         }
         const int scores = append_operator<op::matmul, operators::matmul<true>>(b, std::span<const int>(heads, 2));
-        const int weighted[] = {append_one<operators::softmax, op::softmax>(b, scores), heads[2]};
+        const int weighted[] = {operators::softmax_of_scores<Mask>::lower(b, scores, x), heads[2]};
         const int context = append_operator<op::matmul, operators::matmul<false>>(b, weighted);
         return b.linear(append_one<operators::merge_heads, op::permute>(b, context), out_proj.text, channels, has_bias);
     }
@@ -127,12 +143,13 @@ struct encoder_options {
 /// its two linear layers and an activation such as zp::relu or zp::gelu:
 ///     x = norm1(x + self_attn(x)), y = norm2(x + linear2(activation(linear1(x))))           norm_first = false
 ///     x = x + self_attn(norm1(x)), y = x + linear2(activation(linear1(norm2(x))))           norm_first = true
-/// under its parameter names: "name.self_attn.in_proj_weight", ..., "name.linear1.weight", ..., "name.norm2.bias".
+/// under its parameter names: "name.self_attn.in_proj_weight", ..., "name.linear1.weight", ..., "name.norm2.bias". Mask is that of
+/// zp::self_attention.
 template <fixed_string Name, int Heads, int FeedForward, class Activation = relu,
-          encoder_options Options = encoder_options{}>
+          encoder_options Options = encoder_options{}, class Mask = void>
 struct encoder_layer {
     static_assert(FeedForward >= 1, "encoder_layer<Name, Heads, FeedForward>: FeedForward must be at least 1");
-    using attention = self_attention<operators::joined<Name, "self_attn">, Heads>;
+    using attention = self_attention<operators::joined<Name, "self_attn">, Heads, with_bias::yes, Mask>;
     static constexpr int nodes = attention::nodes + nodes_of<Activation> + 6;
     static constexpr int lower(builder& b, int x) {
         const int first = b.add(attention::lower(b, Options.norm_first ? norm1::lower(b, x) : x), x);
@@ -152,19 +169,22 @@ private:
 };
 
 namespace operators {
-template <class Places, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options>
+template <class Places, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options,
+          class Mask>
 struct encoder_layers;
-template <int... I, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options>
-struct encoder_layers<std::integer_sequence<int, I...>, Name, Heads, FeedForward, Activation, Options>
-    : sequential<encoder_layer<joined<Name, "layers." + numeral<I>>, Heads, FeedForward, Activation, Options>...> {};
+template <int... I, fixed_string Name, int Heads, int FeedForward, class Activation, encoder_options Options,
+          class Mask>
+struct encoder_layers<std::integer_sequence<int, I...>, Name, Heads, FeedForward, Activation, Options, Mask>
+    : sequential<
+          encoder_layer<joined<Name, "layers." + numeral<I>>, Heads, FeedForward, Activation, Options, Mask>...> {};
 }  // namespace operators
 
 /// PyTorch's TransformerEncoder without a last normalization: Layers of these, "name.layers.0.self_attn.in_proj_weight" and
-/// so on. Put zp::layer_norm<"name.norm"> behind it where the state dict has one.
+/// so on. Put zp::layer_norm<"name.norm"> behind it where the state dict has one. Mask is that of zp::self_attention, for all.
 template <fixed_string Name, int Layers, int Heads, int FeedForward, class Activation = relu,
-          encoder_options Options = encoder_options{}>
+          encoder_options Options = encoder_options{}, class Mask = void>
 struct encoder : operators::encoder_layers<std::make_integer_sequence<int, operators::at_least_one(Layers)>, Name,
-                                           Heads, FeedForward, Activation, Options> {
+                                           Heads, FeedForward, Activation, Options, Mask> {
     static_assert(Layers >= 1, "encoder<Name, Layers, Heads, FeedForward>: there is at least one layer");
 };
 

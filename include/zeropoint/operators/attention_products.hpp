@@ -8,7 +8,9 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/attention/attention.hpp>
+#include <zeropoint/kernel/attention/attention_mask.hpp>
 #include <zeropoint/kernel/attention/integer_attention.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
 #include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/operators/permute.hpp>
@@ -29,6 +31,13 @@ inline constexpr operator_info attention_info = [] {
     info.name = op::attention.name;
     info.option_names = attention_options;
     info.has_dynamic = info.any_length = info.takes_side_by_side = true;
+    return info;
+}();
+/// The same with a mask behind those, which has a length of its own.
+inline constexpr operator_info masked_attention_info = [] {
+    operator_info info = attention_info;
+    info.name = "masked_attention";
+    info.any_length = false;
     return info;
 }();
 inline constexpr operator_rules attention_rules = [] {
@@ -52,8 +61,16 @@ struct attention_extents {
 inline kernel::attention_rows rows_of_attention(const node& n, const context& c) {
     const auto* queries = c.in<float>(n, 0);
     const std::ptrdiff_t model = n.out.extents.channels;
-    if (n.input_count == 3) return {queries, c.in<float>(n, 1), c.in<float>(n, 2), model};
+    if (n.input_count >= 3) return {queries, c.in<float>(n, 1), c.in<float>(n, 2), model};
     return {queries, queries + model, queries + 2 * model, 3 * model};
+}
+/// And its mask, the last of them.
+inline kernel::attention_mask mask_of_attention(const node& n, const context& c) {
+    if (n.op != &masked_attention_info) return {};
+    const int last = n.input_count - 1;
+    const shape& m = c.view(n).x_shape(last);
+    return {c.in<float>(n, last), m.width == 1 ? 0 : std::ptrdiff_t{m.channels},
+            m.height == 1 ? 0 : std::ptrdiff_t{m.width} * m.channels};
 }
 
 /// In float, an order of sums that depends on no row beyond those there are.
@@ -66,13 +83,15 @@ template <class Arch> struct float_attention {
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
         const kernel::attention_rows x = rows_of_attention(n, c);
+        const kernel::attention_mask mask = mask_of_attention(n, c);
         float* y = c.out<float>(n);
         auto* scratch = c.scratch<std::byte>(n);
         const float scale = 1.0f / std::sqrt(static_cast<float>(e.depth));
-        for (int first = 0; first != e.model; first += e.depth)
+        for (int first = 0, head = 0; first != e.model; first += e.depth, ++head)
             kernel::attention_head<Arch>(x.queries + first, x.keys + first, x.values + first, x.pitch, e.rows, e.depth,
                                          scale, reinterpret_cast<float*>(scratch),
-                                         reinterpret_cast<float*>(scratch + keys_bytes(e)), y + first, e.model);
+                                         reinterpret_cast<float*>(scratch + keys_bytes(e)), y + first, e.model,
+                                         mask.values == nullptr ? nullptr : mask.row(head, 0), mask.row_pitch);
     }
 
 private:
@@ -91,7 +110,8 @@ template <class Arch> struct integer_attention {
     static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
         kernel::integer_attention<Arch>(kernel::integer_attention_plan<Arch>(e.rows, e.heads, e.depth),
-                                        rows_of_attention(n, c), c.out<float>(n), c.scratch<std::byte>(n));
+                                        rows_of_attention(n, c), c.out<float>(n), c.scratch<std::byte>(n),
+                                        mask_of_attention(n, c));
     }
 };
 
@@ -107,7 +127,7 @@ template <> struct forms_of<op::attention> {
 namespace operators {
 
 /// merge_heads(softmax(split_heads(Q) split_heads(K)^T / sqrt(depth)) split_heads(V)), where the division may be of Q or of
-/// the product. `last` merges the heads.
+/// the product, and a mask be beside the scores. `last` merges the heads.
 constexpr bool contract_attention(const node* nodes, int last, node& whole) {
     const auto read_by = [&](const node& n, int k) -> const node& { return nodes[n.inputs[k]]; };
     const auto is = [](const node& n, const operator_info& info) { return n.op == &info && n.fused.is_empty(); };
@@ -115,7 +135,8 @@ constexpr bool contract_attention(const node* nodes, int last, node& whole) {
     const node& weighted = read_by(nodes[last], 0);
     if (!is(weighted, info_of<matmul<false>, op::matmul>)) return false;
     const node& probabilities = read_by(weighted, 0);
-    if (!is(probabilities, info_of<softmax, op::softmax>)) return false;
+    const bool is_masked = is(probabilities, info_of<masked_softmax, op::softmax>);
+    if (!is_masked && !is(probabilities, info_of<softmax, op::softmax>)) return false;
     const int depth = weighted.out.extents.channels;
     int divisions = 0;
     // Whether a node divides by the root of the depth: a factor that is that but for its rounding.
@@ -138,7 +159,8 @@ constexpr bool contract_attention(const node* nodes, int last, node& whole) {
         whole.inputs[whole.input_count++] = part->inputs[0];
     }
     const node& n = nodes[last];
-    whole.op = &attention_info;
+    if (is_masked) whole.inputs[whole.input_count++] = probabilities.inputs[1];
+    whole.op = is_masked ? &masked_attention_info : &attention_info;
     whole.rules = &attention_rules;
     whole.options[0] = weighted.out.extents.height;
     whole.out = n.out;

@@ -49,13 +49,17 @@ constexpr embedding_layer embedding_layer_of(const operator_info& info) {
     return {o[0], o[1], o[2], o[3], false, o[4], o[5] != 0, o[6]};
 }
 
-/// Raises value_error, with the layer's name, for the first of `count` indices from number `first` on that is no row.
+/// Raises value_error, with the layer's name, for the first of `count` indices from number `first` on that is no row, or no
+/// value of a mask.
 template <class Index>
-void check_indices(const char* layer, const Index* indices, std::ptrdiff_t first, std::ptrdiff_t count, int rows) {
+void check_indices(const char* layer, const Index* indices, std::ptrdiff_t first, std::ptrdiff_t count, int rows,
+                   bool is_mask = false) {
     for (std::ptrdiff_t i = first; i != first + count; ++i)
         if (std::cmp_less(indices[i], 0) || std::cmp_greater_equal(indices[i], rows))
             raise<value_error>(std::string(layer) + ": index " + std::to_string(indices[i]) + " at position " +
-                               std::to_string(i) + " is outside of the table's " + std::to_string(rows) + " rows");
+                               std::to_string(i) +
+                               (is_mask ? " is no value of a mask: 1 keeps a place, 0 leaves it out"
+                                        : " is outside of the table's " + std::to_string(rows) + " rows"));
 }
 
 /// Bits of a value of the table of a float node: 32 of floats.

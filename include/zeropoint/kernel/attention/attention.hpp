@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
+#include <zeropoint/kernel/float/float_masked_softmax.hpp>
 #include <zeropoint/kernel/float/reproducible_product.hpp>
 #include <zeropoint/kernel/float/reproducible_rows.hpp>
 
@@ -35,10 +37,12 @@ inline void transpose_keys(const float* k, std::ptrdiff_t pitch, int rows, int d
 /// y[i] = (sum over j of e[i][j] * v[j]) * (1 / sum over j of e[i][j]), where e[i][j] = exp(s[i][j] - max over j of s[i][j])
 /// and s[i][j] = q[i] . (scale * k[j]), for `rows` rows of `depth` values: the mean of v by softmax, divided last. Rows of q,
 /// k and v are `pitch` apart. `keys` has room for depth * padded_rows(rows) floats, `scores` for attention_block *
-/// padded_rows(rows).
+/// padded_rows(rows). With a mask, whose rows are `mask_pitch` apart (0: one for all), s[i][j] is the lowest float where
+/// mask[i][j] is 0, so that e[i][j] is 0, or where all of a row are, 1.
 template <class Arch>
 void attention_head(const float* q, const float* k, const float* v, std::ptrdiff_t pitch, int rows, int depth,
-                    float scale, float* keys, float* scores, float* y, std::ptrdiff_t y_pitch) noexcept {
+                    float scale, float* keys, float* scores, float* y, std::ptrdiff_t y_pitch,
+                    const float* mask = nullptr, std::ptrdiff_t mask_pitch = 0) noexcept {
     const int padded = padded_rows(rows);
     transpose_keys(k, pitch, rows, depth, scale, keys);
     for (int first = 0; first < rows; first += attention_block) {
@@ -47,6 +51,11 @@ void attention_head(const float* q, const float* k, const float* v, std::ptrdiff
                               padded);
         float largest[attention_block], sums[attention_block];
         const auto length = static_cast<std::size_t>(rows);
+        for (int row = 0; mask != nullptr && row != count; ++row) {
+            float* of_row = scores + std::ptrdiff_t{row} * padded;
+            mask_row<Arch>(of_row, mask + (first + row) * mask_pitch, length, std::numeric_limits<float>::lowest(),
+                           of_row);
+        }
         for (int row = 0; row != count; ++row)
             largest[row] = largest_of_row<Arch>(scores + std::ptrdiff_t{row} * padded, length);
         for (int row = 0; row != count; ++row)

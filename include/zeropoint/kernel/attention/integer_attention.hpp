@@ -11,9 +11,11 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/attention/attention_mask.hpp>
 #include <zeropoint/kernel/attention/attention_plan.hpp>
 #include <zeropoint/kernel/attention/softmax_codes.hpp>
 #include <zeropoint/kernel/dynamic/symmetric_codes.hpp>
+#include <zeropoint/kernel/float/float_masked_softmax.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
 #include <zeropoint/kernel/gemm/pack_matmul.hpp>
 #include <zeropoint/kernel/movement/layout.hpp>
@@ -25,6 +27,9 @@
 //     s[i][j] = float(sum over d of q[i][d] * k[j][d]) * k_scale[j]                           of a head
 //     p[i][j] = rne(255 * 2^((s[i][j] - max over j of s[i][j]) * (q_scale[i] * (log2(e) / sqrt(depth)))))
 //     y[i][c] = float(sum over j of p[i][j] * v[j][c]) * ((1 / float(sum over j of p[i][j])) * v_scale[c])
+//
+// With a mask the largest is that of the scores which it keeps, and the p[i][j] of others are 0, or 255 where a row keeps none.
+// A key that is left out for all queries counts in no range, so that padding changes nothing: its row of values is 0.
 //
 // Sums are of integers, exact. Everything is packed once for all heads: in a matrix of 32-bit groups (four codes, or two
 // int16) the keys of a panel are transposed, and the groups of a head are then a panel of its own.
@@ -52,8 +57,15 @@ template <class Arch> class integer_attention_call {
     static constexpr bool is_quads = plan_type::is_quads, is_signed = plan_type::is_signed;
     static constexpr float undefined = std::numeric_limits<float>::quiet_NaN();
 
+    /// The score of a key that is left out: further below all others than any exponent reaches, and differences are finite.
+    static constexpr float masked_score = -0x1p127f;
+
     const plan_type& plan_;
+    attention_mask mask_;
+    const float* keys_of_all_;  // null where all keys count
     std::byte* scratch_;
+
+    bool counts(int row) const { return keys_of_all_ == nullptr || keys_of_all_[row] != 0; }
 
     template <class T> T* at(std::size_t place) const { return reinterpret_cast<T*>(scratch_ + place); }
 
@@ -97,13 +109,13 @@ template <class Arch> class integer_attention_call {
         const auto model = static_cast<std::size_t>(p.model);
         const float query_scale = symmetric_scale(largest_magnitude<Arch>(q, model));
         const float key_scale = symmetric_scale(largest_magnitude<Arch>(k, model));
-        widen_magnitudes<Arch>(v, model, at<std::int32_t>(p.magnitudes));
+        if (counts(row)) widen_magnitudes<Arch>(v, model, at<std::int32_t>(p.magnitudes));
         stage(q, query_scale, is_quads && !is_signed ? 128 : 0, at<value>(p.queries) + row * p.row_pitch);
         stage(k, key_scale, 0, key_row);
         const bool is_usable = key_scale <= largest_key_scale;
         at<float>(p.query_factors)[row] = query_scale;
         at<float>(p.key_scales)[row] = is_usable ? key_scale : 0.0f;
-        return is_usable;
+        return is_usable || !counts(row);
     }
 
     /// The staged keys of a panel, for all heads at once, and the bias of each.
@@ -145,7 +157,8 @@ template <class Arch> class integer_attention_call {
         const plan_type& p = plan_;
         const float* inverses = at<const float>(p.value_inverses);
         const float* from[4] = {};
-        for (int i = 0; i != format::depth; ++i) from[i] = row + i < p.rows ? v + (row + i) * pitch : nullptr;
+        for (int i = 0; i != format::depth; ++i)
+            if (row + i < p.rows && counts(row + i)) from[i] = v + (row + i) * pitch;
         const int index = row / format::depth, groups = p.row_length / format::depth;
         value* panel = at<value>(p.values);
         for (int head = 0; head != p.heads; ++head)
@@ -216,7 +229,8 @@ template <class Arch> class integer_attention_call {
     }
 
 public:
-    integer_attention_call(const plan_type& plan, std::byte* scratch) : plan_(plan), scratch_(scratch) {}
+    integer_attention_call(const plan_type& plan, const attention_mask& mask, std::byte* scratch)
+        : plan_(plan), mask_(mask), keys_of_all_(mask.keys_of_all(plan.rows)), scratch_(scratch) {}
 
     /// Codes and scales of all rows; all queries undefined where a key is.
     void quantize(const attention_rows& x) const {
@@ -280,6 +294,11 @@ public:
                     at<const weight>(p.keys) + index * p.key_panel, at<const std::int32_t>(p.key_bias) + index * width,
                     column, width, column_factors{at<const float>(p.key_scales)}, scores + column, p.score_pitch);
             }
+            for (int row = 0; mask_.values != nullptr && row != count; ++row) {
+                float* of_row = scores + row * p.score_pitch;
+                mask_row<Arch>(of_row, mask_.row(head, first + row), static_cast<std::size_t>(rows), masked_score,
+                               of_row);
+            }
             stage_probabilities(count, at<const float>(p.query_factors) + first, probabilities);
             float* to = y + std::ptrdiff_t{first} * p.model;
             const row_and_column_factors epilogue{at<const float>(p.row_factors),
@@ -297,12 +316,13 @@ public:
 
 /// y[rows][model] = the mean of values by softmax of scaled scores, head by head, as the top of this file and
 /// reference::integer_attention say; x.queries, x.keys and x.values are rows x model each. A query that is not finite makes its
-/// row of y NaN, a key, or one whose scale is above largest_key_scale, all of y, a value its column. `plan` is for these rows;
-/// `scratch` has plan.bytes bytes, 64-byte aligned; those of more rows are enough for fewer.
+/// row of y NaN, a key, or one whose scale is above largest_key_scale, all of y, a value its column, but for keys and values that
+/// the mask leaves out for all queries. `plan` is for these rows; `scratch` has plan.bytes bytes, 64-byte aligned; those of
+/// more rows are enough for fewer.
 template <class Arch>
-void integer_attention(const integer_attention_plan<Arch>& plan, const attention_rows& x, float* y,
-                       std::byte* scratch) noexcept {
-    const integer_attention_call<Arch> call(plan, scratch);
+void integer_attention(const integer_attention_plan<Arch>& plan, const attention_rows& x, float* y, std::byte* scratch,
+                       const attention_mask& mask = {}) noexcept {
+    const integer_attention_call<Arch> call(plan, mask, scratch);
     call.quantize(x);
     for (int head = 0; head != plan.heads; ++head) call.run_head(head, y + head * plan.depth);
 }

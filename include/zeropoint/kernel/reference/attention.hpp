@@ -1,6 +1,7 @@
 // The oracle of attention in integers: its definition as loops, sharing nothing with the kernel.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +51,22 @@ inline int softmax_code(float t) {
 ///     p[i][j] = rne(255 * 2^t[i][j])
 ///     y[i][c] = float(sum p[i][j] * v[j][c]) * ((1 / float(sum p[i][j])) * v_scale[c])
 /// NaN where q_scale[i], any k_scale or v_scale[c] is NaN, or a k_scale above 2^90.
-inline void integer_attention(const float* x, std::size_t rows, std::size_t heads, std::size_t depth, float* y) {
+///
+/// With a mask of heads x rows x rows values the largest score is of the j that it keeps, where it is not 0, and p of others is 0;
+/// of a row that keeps none all p are 255. Of a mask of `rows` values, for all, rows of k and v that it does not keep are 0,
+/// unless it keeps none.
+inline void integer_attention(const float* x, std::size_t rows, std::size_t heads, std::size_t depth, float* y,
+                              const std::vector<float>& mask = {}) {
+    const bool is_row = mask.size() == rows && heads * rows != 1;
+    const auto keeps = [&](std::size_t head, std::size_t i, std::size_t j) {
+        return mask.empty() || mask[is_row ? j : (head * rows + i) * rows + j] != 0;
+    };
+    std::vector<float> of_kept(x, x + rows * 3 * heads * depth);
+    for (std::size_t j = 0; j != rows; ++j)
+        if (is_row && !keeps(0, 0, j) && std::any_of(mask.begin(), mask.end(), [](float value) { return value != 0; }))
+            std::fill_n(of_kept.begin() + static_cast<std::ptrdiff_t>((3 * j + 1) * heads * depth), 2 * heads * depth,
+                        0.0f);
+    x = of_kept.data();
     const std::size_t model = heads * depth, pitch = 3 * model;
     std::vector<std::vector<int>> q(rows), k(rows), v(model);
     std::vector<float> q_scale(rows), k_scale(rows), v_scale(model);
@@ -70,7 +86,7 @@ inline void integer_attention(const float* x, std::size_t rows, std::size_t head
                 std::int64_t sum = 0;
                 for (std::size_t d = head * depth; d != (head + 1) * depth; ++d) sum += q[i][d] * k[j][d];
                 scores[j] = static_cast<float>(sum) * k_scale[j];
-                largest = scores[j] > largest ? scores[j] : largest;
+                if (keeps(head, i, j) && scores[j] > largest) largest = scores[j];
             }
             volatile float factor = q_scale[i] * to_exponents;
             const bool is_defined = keys_are_defined && factor >= 0;
@@ -78,7 +94,8 @@ inline void integer_attention(const float* x, std::size_t rows, std::size_t head
             std::int64_t total = 0;
             for (std::size_t j = 0; j != rows && is_defined; ++j) {
                 volatile float difference = scores[j] - largest, exponent = difference * factor;
-                p[j] = softmax_code(exponent > -20 ? exponent : -20.0f);
+                if (largest == -std::numeric_limits<float>::infinity()) p[j] = 255;
+                else if (keeps(head, i, j)) p[j] = softmax_code(exponent > -20 ? exponent : -20.0f);
                 total += p[j];
             }
             for (std::size_t c = head * depth; c != (head + 1) * depth; ++c) {

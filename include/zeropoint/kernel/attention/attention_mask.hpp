@@ -1,0 +1,29 @@
+// Which keys the queries of an attention see.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// A value for each key, 0 leaving it out: one row for all queries of all heads, or rows and matrices of their own. Null
+/// values: every query sees every key. A query that sees none has equal weights, of all keys.
+struct attention_mask {
+    const float* values = nullptr;
+    std::ptrdiff_t row_pitch = 0;   ///< from the row of a query to the next; 0: one row for all
+    std::ptrdiff_t head_pitch = 0;  ///< from the rows of a head to the next; 0: the same for all
+
+    const float* row(int head, int query) const { return values + head * head_pitch + query * row_pitch; }
+    /// The row that says for all queries which of `keys` keys count; null where none is left out for all, or all are.
+    const float* keys_of_all(int keys) const {
+        if (values == nullptr || row_pitch != 0 || head_pitch != 0) return nullptr;
+        const bool sees_any = std::any_of(values, values + keys, [](float value) { return value != 0; });
+        return sees_any ? values : nullptr;
+    }
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
