@@ -118,15 +118,11 @@ private:
     }
 };
 
-/// Runs part `part` of `parts` of a node in its scratch.
-using part_function = void (*)(const node&, const context&, int part, int parts) noexcept;
-
 /// Into how many parts a node is cut at most, and what they are together worth.
 struct node_cut {
-    int parts = 1;                // 1: it is computed whole
-    int rows = 0;                 // of which parts are
-    std::int64_t work = 0;        // multiply-accumulates, and bytes that are read and written
-    part_function run = nullptr;  // of a form that cuts itself; else parts are rows
+    int parts = 1;          // 1: it is computed whole
+    int rows = 0;           // of which parts are
+    std::int64_t work = 0;  // multiply-accumulates, and bytes that are read and written
 
     /// How many parts are worth it for so many workers.
     constexpr int parts_for(int workers, std::int64_t least_work) const {
@@ -163,11 +159,8 @@ template <class Form> constexpr bool computes_rows(const node_view& v, row_range
 ///
 /// - `is_whole`, true where it is not cut: its extents are fixed, or it looks at all of its input first.
 /// - `computes_alike(part, whole)`, two views: false where few rows are computed in another way, whose floats differ.
-/// - `parts(view)`, the most there are, and `run_part`, a part_function: it is cut otherwise than into rows. Each part writes outputs
-///   of its own.
 template <class Form> constexpr node_cut cut_of(const node_view& v) {
     if constexpr (requires { requires Form::is_whole; }) return {};
-    else if constexpr (requires { Form::parts(v); }) return {Form::parts(v), 0, detail::work_of(v), &Form::run_part};
     else {
         const shape& y = v.y_shape();
         const int rows = y.*detail::pixel_extents[static_cast<std::size_t>(detail::row_axis(y))];
@@ -178,13 +171,12 @@ template <class Form> constexpr node_cut cut_of(const node_view& v) {
                                       {0, middle},  {middle, rows},           {0, last},
                                       {least, rows}};
             if (std::ranges::all_of(some, [&](row_range part) { return detail::computes_rows<Form>(v, part); }))
-                return {rows / least, rows, detail::work_of(v), nullptr};
+                return {rows / least, rows, detail::work_of(v)};
         }
         return {};
     }
 }
 
-namespace detail {
 /// Runs some rows of a node, in scratch that begins so far into the arena.
 inline void run_rows(run_function run, const node& n, const context& c, row_range rows, int scratch_offset) noexcept {
     cut_nodes part(c.view(n), rows);
@@ -207,19 +199,6 @@ inline void run_rows(run_function run, const node& n, const context& c, row_rang
     }
     const context own{part.nodes.data(), c.parameters, c.ranges, c.arena, xs, ys, c.state};
     run(part.nodes[0], own);
-}
-}  // namespace detail
-
-/// Runs part `part` of `parts` of a node, which its cut allows, in scratch that begins so far into the arena.
-inline void run_part(const node_cut& cut, run_function run, const node& n, const context& c, int part, int parts,
-                     int scratch_offset) noexcept {
-    if (cut.run == nullptr) {
-        detail::run_rows(run, n, c, part_of_rows(cut.rows, part, parts), scratch_offset);
-    } else {
-        node own = n;
-        own.at.scratch_offset = scratch_offset;
-        cut.run(own, c, part, parts);
-    }
 }
 
 }  // namespace v0

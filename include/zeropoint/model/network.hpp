@@ -186,7 +186,7 @@ public:
             const int parts = cut.parts_for(most, detail::least_work_of(with));
             const auto run_one = [&](int part) noexcept {
                 const int own = first_part_at + (part - 1) * Stage::part_bytes;
-                run_part(cut, step, n, c, part, parts, part == 0 ? n.at.scratch_offset : own);
+                run_rows(step, n, c, part_of_rows(cut.rows, part, parts), part == 0 ? n.at.scratch_offset : own);
             };
             if (parts == 1) step(n, c);
             else with.run(parts, run_one);

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/graph/cut.hpp>
 #include <zeropoint/kernel/attention/attention.hpp>
 #include <zeropoint/kernel/attention/integer_attention.hpp>
 #include <zeropoint/operators/matmul.hpp>
@@ -64,17 +63,13 @@ template <class Arch> struct float_attention {
         return keys_bytes(e) + static_cast<int>(sizeof(float)) * kernel::attention_block * kernel::padded_rows(e.rows);
     }
     static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
-    /// Parts are heads.
-    static constexpr int parts(const node_view& v) { return attention_extents(v).heads; }
-    static void run(const node& n, const context& c) noexcept { run_part(n, c, 0, 1); }
-    static void run_part(const node& n, const context& c, int part, int parts) noexcept {
+    static void run(const node& n, const context& c) noexcept {
         const attention_extents e(c.view(n));
-        const row_range heads = part_of_rows(e.heads, part, parts);
         const kernel::attention_rows x = rows_of_attention(n, c);
         float* y = c.out<float>(n);
         auto* scratch = c.scratch<std::byte>(n);
         const float scale = 1.0f / std::sqrt(static_cast<float>(e.depth));
-        for (int first = heads.begin * e.depth; first != heads.end * e.depth; first += e.depth)
+        for (int first = 0; first != e.model; first += e.depth)
             kernel::attention_head<Arch>(x.queries + first, x.keys + first, x.values + first, x.pitch, e.rows, e.depth,
                                          scale, reinterpret_cast<float*>(scratch),
                                          reinterpret_cast<float*>(scratch + keys_bytes(e)), y + first, e.model);
