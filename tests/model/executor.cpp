@@ -54,6 +54,9 @@ template <class Config, class Net> auto converted(const zp::float_model<Net>& mo
     return zp::convert(
         zp::calibrate(zp::prepare<Config>(zp::fuse(model)), std::vector<std::vector<float>>{input_of<Net>()}));
 }
+template <class Policy, class Net> auto dynamic(const zp::float_model<Net>& model) {
+    return zp::quantize_dynamic<zp::dynamic_qconfig<Policy, zp::quantize_every_layer>>(zp::fuse(model));
+}
 /// Notes how many parts each node has.
 struct counting {
     int count;
@@ -101,7 +104,11 @@ TEST_CASE("sequences: parts give the results of one piece, in float, static and 
     const auto static_cuts = zp_test::check_parts(converted<zp::default_qconfig>(model), x.data());
     CHECK(static_cuts.count("linear") == 1);
     CHECK(static_cuts.count("matmul") == 1);
-    zp_test::check_parts(zp::quantize_dynamic(model), x.data());
+    // One range of all the input, a range a row, and weights alone.
+    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("linear") == 0);
+    using rows = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric>;
+    CHECK(zp_test::check_parts(dynamic<rows>(model), x.data()).count("linear") == 1);
+    CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);
 }
 
 TEST_CASE("volumes are cut into planes") {
