@@ -9,35 +9,12 @@
 
 #include "networks.hpp"
 
-namespace {
-
-/// ThreadSanitizer does not see inside a libtbb that was compiled without it: that parts begin after run() is called, and that it
-/// returns after they have ended, is said again by atomics. Nothing is said of the order of parts, so that races between them are seen.
-struct ordered_for_the_sanitizer {
-    zp::onetbb_executor inner;
-
-    int workers() const { return inner.workers(); }
-    static std::int64_t least_work() { return 0; }
-    template <class Body> void run(int parts, const Body& body) const {
-        std::atomic<int> begun{0}, ended{0};
-        begun.store(1, std::memory_order_release);
-        inner.run(parts, [&](int part) noexcept {
-            static_cast<void>(begun.load(std::memory_order_acquire));
-            body(part);
-            ended.fetch_add(1, std::memory_order_release);
-        });
-        CHECK(ended.load(std::memory_order_acquire) == parts);
-    }
-};
-
-}  // namespace
-
 TEST_CASE("onetbb_executor gives the results of a call without it") {
     // More threads than this machine may have processors.
     const oneapi::tbb::global_control seven(oneapi::tbb::global_control::max_allowed_parallelism, 7);
     std::deque<oneapi::tbb::task_arena> arenas;
     executors::check_stages(
-        [&](int workers) { return ordered_for_the_sanitizer{zp::onetbb_executor(arenas.emplace_back(workers))}; });
+        [&](int workers) { return executors::of_all_sizes<zp::onetbb_executor>(arenas.emplace_back(workers)); });
 }
 
 TEST_CASE("onetbb_executor runs each part once") {

@@ -104,10 +104,10 @@ TEST_CASE("sequences: parts give the results of one piece, in float, static and 
     const auto static_cuts = zp_test::check_parts(converted<zp::default_qconfig>(model), x.data());
     CHECK(static_cuts.count("linear") == 1);
     CHECK(static_cuts.count("matmul") == 1);
-    // One range of all the input, a range a row, and weights alone.
-    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("linear") == 0);
-    using rows = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_symmetric>;
-    CHECK(zp_test::check_parts(dynamic<rows>(model), x.data()).count("linear") == 1);
+    // A range a row, one range of all the input, and weights alone.
+    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("linear") == 1);
+    using together = zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>;
+    CHECK(zp_test::check_parts(dynamic<together>(model), x.data()).count("linear") == 0);
     CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);
 }
 
