@@ -24,6 +24,7 @@
 
 #include "../support/generator.hpp"
 #include "../support/nodes.hpp"
+#include "../support/parts.hpp"
 
 namespace operator_sweep {
 
@@ -149,6 +150,8 @@ void check(const std::function<float(float)>& shape_value = [](float x) { return
     std::vector<std::vector<float>> seen(512);
     for (auto& x : seen) x = make();
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(model)), seen));
+    zp_test::check_parts(model, make().data());
+    zp_test::check_parts(int8, make().data());
     struct sums {
         double signal = 0, noise = 0, equal = 0, all = 0;
     };

@@ -82,6 +82,11 @@ template <class Operator, class Arch> struct operator_block {
         else if constexpr (requires { Operator::scratch_bytes(v); }) return Operator::scratch_bytes(v);
         else return 0;
     }
+    static constexpr bool computes_alike([[maybe_unused]] const node_view& part,
+                                         [[maybe_unused]] const node_view& whole) {
+        if constexpr (requires { Operator::computes_alike(part, whole); }) return Operator::computes_alike(part, whole);
+        else return true;
+    }
     static refusal pack(const preparation& p, const node_parameters& from) {
         if constexpr (packs_codes)
             if (!p.at.n.is_float()) return {Operator::template pack<Arch>(p, from)};
@@ -120,6 +125,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     }
     if constexpr (requires { Operator::inputs; }) info.inputs = Operator::inputs;
     if constexpr (requires { Operator::stream; }) info.stream = Operator::stream;
+    if constexpr (requires { Operator::cut; }) info.cut = Operator::cut;
     if constexpr (requires { Operator::gives; }) info.gives = Operator::gives;
     if constexpr (requires { Operator::takes; }) info.takes = Operator::takes;
     if constexpr (requires { Operator::elementwise; }) info.elementwise = Operator::elementwise;
@@ -274,8 +280,8 @@ inline constexpr operator_kind custom{"custom"};
 /// - `states(const node_view&)`: a zp::state_list of what a step leaves to the next; with `stream = zp::stream_rule::stateful`.
 /// - `macs(const node_view&)`: its multiply-accumulates, for tables and budgets.
 /// - `contract(const node* nodes, int i, node& whole)`: where nodes that end in this one are one operator together: see operator_rules.
-/// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `any_length`, `takes` (of fusion), `derive`:
-///   see operator_info.
+/// - `elementwise`, `takes_volumes`, `moves_nothing`, `picks_values`, `inputs`, `stream`, `cut`, `any_length`, `takes` (of fusion),
+///   `derive`: see operator_info.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
     static_assert(describes_operator<Operator>,

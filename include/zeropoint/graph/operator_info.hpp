@@ -54,6 +54,17 @@ enum class stream_rule : std::uint8_t {
     zeros_in_front  ///< it puts steps of zeros in front of the sequence
 };
 
+/// How the output of an operator is cut into rows that are computed apart: see graph/cut.hpp. A row lies along the outermost
+/// extent of the output above 1, of depth, height and width.
+enum class cut_rule : std::uint8_t {
+    by_stream,  ///< as steps of a sequence are: pointwise and windowed operators are cut so, others are not
+    whole,      ///< not at all
+    pointwise,  ///< a pixel of the output depends on that pixel of the inputs alone, or on all of an input of one row
+    windowed,   ///< on the pixels that its window2d covers
+    volume_windowed,  ///< that its window3d covers
+    matrices  ///< a row on that row of the first input and on all of the others; where it is a matrix, on theirs
+};
+
 /// What operators give to neighbours and take from them when nodes are fused.
 enum fusion : unsigned {
     bounds = 1,          ///< a clamp behind another operator becomes its bounds
@@ -127,6 +138,7 @@ struct operator_info {
     float output_min = 0, output_max = 0;  // where the range is known
     input_rule inputs = input_rule::any;
     stream_rule stream = stream_rule::whole;
+    cut_rule cut = cut_rule::by_stream;
     unsigned gives = 0, takes = 0;  // of fusion
     bool has_codes = false;         // has a form over codes of 8 bits; a node without one stays float32
     bool refuses_codes = false;     // must not be left in an int8 network: an error where fusing has not removed it

@@ -1,6 +1,7 @@
 // A model that can run: one block of parameters and a loop over a constexpr table of steps.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -11,8 +12,10 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/kernel/machine/machine.hpp>
 #include <zeropoint/graph/context.hpp>
+#include <zeropoint/graph/cut.hpp>
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/graph/form.hpp>
+#include <zeropoint/model/executor.hpp>
 #include <zeropoint/model/port_ranges.hpp>
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/scheme/qparams.hpp>
@@ -72,6 +75,8 @@ public:
     using output_value = storage_of<first_output.storage>;
     static constexpr int arena_bytes = Stage::table.arena_bytes;
     static constexpr int parameter_bytes = Stage::table.parameter_bytes;
+    /// Behind the arena begins what further parts work in.
+    static constexpr int first_part_at = static_cast<int>(align_up(static_cast<std::size_t>(arena_bytes)));
     static constexpr std::span<const node> rows() {
         return {Stage::table.nodes, static_cast<std::size_t>(Stage::table.size)};
     }
@@ -79,6 +84,15 @@ public:
     /// The memory that one call works in. Put it where it suits: on the stack, in a member, on the heap.
     struct workspace {
         alignas(buffer_alignment) std::byte bytes[arena_bytes == 0 ? 1 : arena_bytes];
+    };
+
+    /// The same of a call whose nodes are cut into as many parts as Workers, which work at once: what a part works in comes once a
+    /// worker.
+    template <int Workers> struct workspace_for {
+        static_assert(Workers >= 1, "workspace_for<Workers>: Workers must be at least 1");
+        static constexpr int workers = Workers;
+        alignas(
+            buffer_alignment) std::byte bytes[first_part_at + (Workers - 1) * Stage::part_bytes + (arena_bytes == 0)];
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
@@ -127,6 +141,20 @@ public:
         return (*this)(x, memory);
     }
 
+    /// y = model(x), by several workers at once: an executor such as zp::openmp_executor runs the parts of a node, and one node
+    /// runs after another. Results are those of the call without it, bit for bit. No node has more parts than the memory is for, than
+    /// the executor has workers, or than are worth it; what has none runs on the calling thread.
+    template <class Input, class Output, int Workers, class Executor>
+    void operator()(const Input& x, Output&& y, workspace_for<Workers>& memory, const Executor& with) const {
+        static_assert(
+            executor<Executor>,
+            "model(x, y, memory, executor): executor must have workers(), an int, and run(parts, body), which "
+            "calls body(part) for each part of [0, parts): see zp::executor");
+        const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), memory.bytes);
+        const auto ys = output_side<Output>::checked(detail::output_pack<std::remove_reference_t<Output>>::make(y));
+        if constexpr (executor<Executor>) run_parts(xs.data(), ys.data(), memory.bytes, Workers, with);
+    }
+
     /// The same over plain pointers, one a port, without checks; calls `after(row, values)` behind every row, for observing.
     template <class AfterRow> void run(const void* const* xs, void* const* ys, std::byte* arena, AfterRow after) const {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
@@ -140,6 +168,30 @@ public:
         const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
         for (int i = 0; i != Stage::table.size; ++i)
             Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
+    }
+    /// By an executor, in the memory of a workspace_for so many workers.
+    template <executor Executor>
+    void run_parts(const void* const* xs, void* const* ys, std::byte* arena, int workers, const Executor& with) const {
+        run_parts(xs, ys, arena, workers, with, [](int, const void*) {});
+    }
+    template <executor Executor, class AfterRow>
+    void run_parts(const void* const* xs, void* const* ys, std::byte* arena, int workers, const Executor& with,
+                   AfterRow after) const {
+        const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
+        const int most = std::min(workers, static_cast<int>(with.workers()));
+        for (int i = 0; i != Stage::table.size; ++i) {
+            const node& n = Stage::table.nodes[i];
+            const node_cut& cut = Stage::cuts[static_cast<std::size_t>(i)];
+            const run_function step = Stage::steps[static_cast<std::size_t>(i)];
+            const int parts = cut.parts_for(most, detail::least_work_of(with));
+            const auto run_one = [&](int part) noexcept {
+                const int own = first_part_at + (part - 1) * Stage::part_bytes;
+                run_rows(step, n, c, part_of_rows(cut.rows, part, parts), part == 0 ? n.at.scratch_offset : own);
+            };
+            if (parts == 1) step(n, c);
+            else with.run(parts, run_one);
+            after(i, static_cast<const void*>(c.template value<std::byte>(i)));
+        }
     }
     /// Of one input and one output.
     template <class AfterRow>

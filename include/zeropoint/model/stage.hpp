@@ -1,10 +1,12 @@
 // What every stage of a model has: its nodes with places, the functions that run and fill them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <utility>
 
+#include <zeropoint/graph/cut.hpp>
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/pass/plan.hpp>
 
@@ -64,6 +66,22 @@ template <class Nodes> struct stage : Nodes {
             if constexpr (is_valid) return detail::run_of<form_at<Nodes, Node>>();
             else return nullptr;
         });
+    /// How each node is cut for executors of several workers.
+    static constexpr function_array<node_cut> cuts = detail::for_each_node<node_cut, size>([]<int Node>() -> node_cut {
+        if constexpr (is_valid) {
+            constexpr node_cut cut = cut_of<form_at<Nodes, Node>>({Nodes::loose.nodes, Nodes::loose.nodes[Node]});
+            return cut;
+        } else {
+            return {};
+        }
+    });
+    /// Scratch of a part, beside that of the node itself.
+    static constexpr int part_bytes = [] {
+        int most = 0;
+        for (std::size_t i = 0; i != cuts.size(); ++i)
+            if (cuts[i].parts > 1) most = std::max(most, table.nodes[i].at.scratch_bytes);
+        return static_cast<int>(align_up(static_cast<std::size_t>(most)));
+    }();
     /// What fills a node's block from its parameters.
     static constexpr function_array<pack_function> packs =
         detail::for_each_node<pack_function, size>([]<int Node>() -> pack_function {

@@ -25,6 +25,7 @@ namespace operators {
 inline constexpr operator_info conv3d_info = [] {
     operator_info info = make_filters(op::conv3d, filter_kernels::conv3d, window3d::names);
     info.takes_volumes = true;
+    info.cut = cut_rule::volume_windowed;
     info.parameters = &parameters_of_window3d<filter_kernels::conv3d>;
     return info;
 }();

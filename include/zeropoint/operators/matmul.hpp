@@ -23,6 +23,7 @@ template <bool Transposed> struct matmul {
     static constexpr const char* kind = "matmul";
     static constexpr int options[] = {Transposed};
     static constexpr unsigned takes = bounds;
+    static constexpr cut_rule cut = cut_rule::matrices;
 
     static constexpr bool accepts(std::span<const shape> xs) {
         if (xs.size() != 2 || (xs[1].height != xs[0].height && xs[1].height != 1)) return false;

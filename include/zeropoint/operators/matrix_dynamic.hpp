@@ -60,6 +60,7 @@ template <class Policy, class Arch> constexpr void make_dynamic(const node* node
 template <auto Key, class Arch, class Policy> struct dynamic_filters {
     static constexpr bool is_image = Key.family == filter_kernels::conv2d && !Key.is_connected;
     static constexpr bool is_phased = !is_image && !Key.is_connected;
+    static constexpr bool is_whole = !Key.is_connected || !Policy::is_per_row || Key.small.rows != 0;
     using layout_type = kernel::dynamic_linear_layout<Arch>;
     using weight_storage = typename Policy::weight_storage;
     using input_storage = typename Policy::input_storage;

@@ -25,6 +25,16 @@ template <filter_kernels Family, class Arch> struct float_filters : float_block 
         else floats = kernel::conv2d_float_scratch<Arch>(g);
         return static_cast<int>(sizeof(float) * floats);
     }
+    /// Fewer than eight pixels are computed in another order.
+    static constexpr bool computes_alike(const node_view& part, const node_view& whole) {
+        const auto order = [](const node_view& v) {
+            if constexpr (Family == filter_kernels::conv3d)
+                return kernel::choose_float_algorithm<Arch>(volume_window(v).plane);
+            else return kernel::choose_float_algorithm<Arch>(v.n.op->geometry(v));
+        };
+        if constexpr (is_transposed(Family)) return false;
+        else return order(part) == order(whole);
+    }
     static void run(const node& n, const context& c) noexcept {
         const auto g = geometry_for<Family>(c.view(n));
         const auto multiply = [&](auto kernel) {

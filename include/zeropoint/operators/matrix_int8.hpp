@@ -41,7 +41,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     using kernels = kernels_of<Key.family, Arch, Key.algorithm>;
     using block = int8_block<Requantization, weight>;
     using offsets = int8_offsets<Requantization>;
-    static constexpr bool is_small = Key.small.rows != 0;
+    static constexpr bool is_small = Key.small.rows != 0, is_whole = is_small;
 
     static constexpr int parameter_bytes(const node_view& v) {
         return offsets(static_cast<int>(align_up(kernels::packed_bytes(v))), v.n).bytes;

@@ -37,6 +37,7 @@ struct pooling {
     }
 };
 struct max_pool2d : pooling {
+    static constexpr cut_rule cut = cut_rule::windowed;
     static constexpr bool picks_values = true;
     static constexpr std::span<const char* const> option_names = window2d::names;
 
@@ -45,6 +46,12 @@ struct max_pool2d : pooling {
     }
 };
 struct avg_pool2d : pooling {
+    static constexpr cut_rule cut = cut_rule::windowed;
+    /// Where padding counts, it counts below the last row too, of which a part knows nothing.
+    static constexpr bool computes_alike(const node_view&, const node_view& whole) {
+        const auto window = options_of<window2d>(whole.n);
+        return window.count_include_pad == 0 || (window.padding_top == 0 && window.padding_left == 0);
+    }
     static constexpr std::span<const char* const> option_names = window2d::names;
 
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {

@@ -1,0 +1,205 @@
+// A node of fewer rows: what several workers compute of one node, each some rows of the output, by the form of the whole.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include <zeropoint/graph/context.hpp>
+#include <zeropoint/graph/form.hpp>
+#include <zeropoint/graph/window.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Rows [begin, end) along one extent.
+struct row_range {
+    int begin = 0, end = 0;
+    constexpr int count() const { return end - begin; }
+};
+/// Part `part` of so many rows cut into `parts`.
+constexpr row_range part_of_rows(int rows, int part, int parts) {
+    return {static_cast<int>(std::int64_t{rows} * part / parts),
+            static_cast<int>(std::int64_t{rows} * (part + 1) / parts)};
+}
+
+namespace detail {
+
+/// The extents of pixels, outermost first: rows lie along one of them, and are contiguous where all before it are 1.
+inline constexpr std::array pixel_extents{&shape::depth, &shape::height, &shape::width};
+
+/// Along which of pixel_extents the rows of a value lie; the last one where it is a single pixel.
+constexpr int row_axis(const shape& s) {
+    int axis = 0;
+    while (axis != 2 && s.*pixel_extents[static_cast<std::size_t>(axis)] == 1) ++axis;
+    return axis;
+}
+constexpr cut_rule rule_of_cut(const operator_info& op) {
+    if (op.cut != cut_rule::by_stream) return op.cut;
+    if (op.stream == stream_rule::pointwise) return cut_rule::pointwise;
+    return op.stream == stream_rule::windowed ? cut_rule::windowed : cut_rule::whole;
+}
+
+/// A window along one extent, and where the options of its node have its padding.
+struct window_along {
+    int kernel = 1, stride = 1, dilation = 1, padding = 0, padding_option = -1;
+    constexpr int extent() const { return (kernel - 1) * dilation + 1; }
+};
+/// Of a window2d or window3d along an axis; padding_option is -1 where it has none along that axis.
+constexpr window_along window_of_rows(const node& n, cut_rule rule, int axis) {
+    if (axis == 0) {
+        if (rule != cut_rule::volume_windowed) return {};
+        const auto w = options_of<window3d>(n);
+        return {w.kernel_depth, w.stride_depth, w.dilation_depth, w.padding_front, 11};
+    }
+    const auto w = options_of<window2d>(n);  // the options that a window3d begins with
+    if (axis == 1) return {w.kernel_height, w.stride_height, w.dilation_height, w.padding_top, 4};
+    return {w.kernel_width, w.stride_width, w.dilation_width, w.padding_left, 5};
+}
+static_assert(std::string_view(window2d::names[4]) == "padding_top" &&
+              std::string_view(window2d::names[5]) == "padding_left" &&
+              std::string_view(window3d::names[4]) == "padding_top" &&
+              std::string_view(window3d::names[5]) == "padding_left" &&
+              std::string_view(window3d::names[11]) == "padding_front");
+
+}  // namespace detail
+
+/// Node `nodes[0]`, with some rows of the output, over `nodes[1 + k]`, its inputs with the rows that those need.
+struct cut_nodes {
+    std::array<node, 1 + max_inputs> nodes;
+    std::array<int, 1 + max_inputs> first_value{};  // of the whole value, where the part begins
+    bool is_possible = true;                        // else nothing else is meant
+
+    constexpr cut_nodes(const node_view& v, row_range rows) {
+        const cut_rule rule = detail::rule_of_cut(*v.n.op);
+        const int axis = detail::row_axis(v.y_shape());
+        nodes[0] = v.n;
+        take_rows(0, axis, rows);
+        is_possible = rule != cut_rule::whole && v.n.input_count != 0;
+        for (int k = 0; k != v.n.input_count; ++k) {
+            nodes[static_cast<std::size_t>(1 + k)] = v.nodes[v.n.inputs[k]];
+            nodes[0].inputs[k] = static_cast<short>(1 + k);
+            const bool is_windowed = rule == cut_rule::windowed || rule == cut_rule::volume_windowed;
+            if (is_windowed && k == 0) take_window(axis, rows, detail::window_of_rows(v.n, rule, axis));
+            else if (rule != cut_rule::matrices || k == 0 || axis != 2) take_same(v, 1 + k, axis, rows);
+        }
+    }
+
+private:
+    constexpr int& extent(int i, int axis) {
+        return nodes[static_cast<std::size_t>(i)].out.extents.*detail::pixel_extents[static_cast<std::size_t>(axis)];
+    }
+    /// Value i, whose rows lie along an axis, becomes some of them.
+    constexpr void take_rows(int i, int axis, row_range rows) {
+        shape& extents = nodes[static_cast<std::size_t>(i)].out.extents;
+        for (int outer = 0; outer != axis; ++outer) is_possible = is_possible && extent(i, outer) == 1;
+        first_value[static_cast<std::size_t>(i)] = extents.size() / extent(i, axis) * rows.begin;
+        extent(i, axis) = rows.count();
+        nodes[static_cast<std::size_t>(i)].out.flattened = {0, 0, 0};
+    }
+    /// The rows of the output, or the one row that all of them read.
+    constexpr void take_same(const node_view& v, int i, int axis, row_range rows) {
+        const int whole = v.y_shape().*detail::pixel_extents[static_cast<std::size_t>(axis)];
+        if (extent(i, axis) == whole) take_rows(i, axis, rows);
+        else is_possible = is_possible && extent(i, axis) == 1;
+    }
+    /// The rows that windows cover, with the padding that is left of what is in front.
+    constexpr void take_window(int axis, row_range rows, const detail::window_along& window) {
+        const int whole = extent(1, axis);
+        const int first = rows.begin * window.stride - window.padding;
+        const int end = (rows.end - 1) * window.stride - window.padding + window.extent();
+        const row_range read{std::max(first, 0), std::min(end, whole)};
+        is_possible = is_possible && window.padding_option >= 0 && read.count() > 0;
+        if (!is_possible) return;
+        take_rows(1, axis, read);
+        nodes[0].options[window.padding_option] = read.begin - first;
+    }
+};
+
+/// Into how many parts a node is cut at most, and what they are together worth.
+struct node_cut {
+    int parts = 1;          // 1: it is computed whole
+    int rows = 0;           // of which parts are
+    std::int64_t work = 0;  // multiply-accumulates, and bytes that are read and written
+
+    /// How many parts are worth it for so many workers.
+    constexpr int parts_for(int workers, std::int64_t least_work) const {
+        const std::int64_t worth = least_work > 0 ? work / least_work : parts;
+        return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>({parts, workers, worth})));
+    }
+};
+
+namespace detail {
+
+constexpr std::int64_t bytes_of(const value_type& value) {
+    return std::int64_t{value.extents.size()} * size_of(value.storage);
+}
+constexpr std::int64_t work_of(const node_view& v) {
+    std::int64_t work = macs_of(v) + bytes_of(v.y_type());
+    for (int k = 0; k != v.n.input_count; ++k) work += bytes_of(v.x_type(k));
+    return work;
+}
+/// Whether a form computes the rows of a node as it does the whole, from the same parameters and in no more scratch.
+template <class Form> constexpr bool computes_rows(const node_view& v, row_range rows) {
+    const cut_nodes part(v, rows);
+    if (!part.is_possible) return false;
+    const node_view at{part.nodes.data(), part.nodes[0]};
+    if constexpr (requires { Form::computes_alike(at, v); })
+        if (!Form::computes_alike(at, v)) return false;
+    return parameter_bytes_of<Form>(at) == parameter_bytes_of<Form>(v) &&
+           scratch_bytes_of<Form>(at) <= scratch_bytes_of<Form>(v);
+}
+
+}  // namespace detail
+
+/// How a node is cut that a form computes: into rows, of which each part has so many that the form computes it as it does the whole.
+/// What a form says of that, where it says anything:
+///
+/// - `is_whole`, true where it is not cut: its extents are fixed, or it looks at all of its input first.
+/// - `computes_alike(part, whole)`, two views: false where few rows are computed in another way, whose floats differ.
+template <class Form> constexpr node_cut cut_of(const node_view& v) {
+    if constexpr (requires { requires Form::is_whole; }) return {};
+    else {
+        const shape& y = v.y_shape();
+        const int rows = y.*detail::pixel_extents[static_cast<std::size_t>(detail::row_axis(y))];
+        if (detail::rule_of_cut(*v.n.op) == cut_rule::whole) return {};
+        for (int least = 1; 2 * least <= rows; least *= 2) {
+            const int middle = rows / 2, last = rows - least;
+            const row_range some[] = {{0, least},   {middle, middle + least}, {last, rows},
+                                      {0, middle},  {middle, rows},           {0, last},
+                                      {least, rows}};
+            if (std::ranges::all_of(some, [&](row_range part) { return detail::computes_rows<Form>(v, part); }))
+                return {rows / least, rows, detail::work_of(v)};
+        }
+        return {};
+    }
+}
+
+/// Runs some rows of a node, in scratch that begins so far into the arena.
+inline void run_rows(run_function run, const node& n, const context& c, row_range rows, int scratch_offset) noexcept {
+    cut_nodes part(c.view(n), rows);
+    const void* xs[max_inputs] = {};
+    void* ys[1 + max_inputs] = {};
+    const auto begin = [&](std::size_t i, const std::byte* whole) {
+        return whole + static_cast<std::ptrdiff_t>(part.first_value[i]) * size_of(part.nodes[i].out.storage);
+    };
+    // All values are the caller's memory to the part: inputs of the model by number k, others by number 1 + k.
+    ys[0] = const_cast<std::byte*>(begin(0, c.out<std::byte>(n)));
+    part.nodes[0].at.arena_offset = in_user_output;
+    part.nodes[0].at.scratch_offset = scratch_offset;
+    for (std::size_t k = 0; k != static_cast<std::size_t>(n.input_count); ++k) {
+        node& input = part.nodes[1 + k];
+        const std::byte* values = begin(1 + k, c.in<std::byte>(n, static_cast<int>(k)));
+        xs[k] = values;
+        ys[1 + k] = const_cast<std::byte*>(values);
+        if (input.op->is_input) input.options[0] = static_cast<int>(k);
+        input.at.arena_offset = in_user_output - 1 - static_cast<int>(k);
+    }
+    const context own{part.nodes.data(), c.parameters, c.ranges, c.arena, xs, ys, c.state};
+    run(part.nodes[0], own);
+}
+
+}  // namespace v0
+}  // namespace zp

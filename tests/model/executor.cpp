@@ -1,0 +1,152 @@
+// Executors: results in parts are those in one piece, of every algorithm and storage; what is cut, and in what memory.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/model/executor.hpp>
+#include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/calibrate.hpp>
+#include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/fuse.hpp>
+#include <zeropoint/workflow/prepare.hpp>
+#include <zeropoint/workflow/presets.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
+
+#include "../support/made_up.hpp"
+#include "../support/parts.hpp"
+
+namespace {
+
+using zp::axis;
+using zp::conv;
+
+// 13 rows: parts are of different sizes, and of 7 parts some are single rows.
+struct image_net
+    : zp::model<zp::input<13, 12, 16>, zp::conv2d<"stem", conv{.out_channels = 32, .kernel = 3, .padding = 1}>,
+                zp::relu,
+                zp::residual<zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
+                zp::max_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>,
+                zp::conv2d<"strided", conv{.out_channels = 24, .kernel = 5, .stride = 2, .padding = 2}>, zp::hardswish,
+                zp::conv2d<"dilated", conv{.out_channels = 8, .kernel = 3, .padding = 2, .dilation = 2}>, zp::flatten,
+                zp::linear<"fc", 10>> {};
+struct sequence_net : zp::model<zp::input<1, 19, 32>, zp::encoder_layer<"encoder", 4, 48>, zp::linear<"last", 64>> {};
+struct volume_net
+    : zp::model<zp::input<7, 6, 6, 8>, zp::conv3d<"a", zp::volume_conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                zp::relu> {};
+struct winograd_net
+    : zp::model<zp::input<13, 12, 32>, zp::conv2d<"a", conv{.out_channels = 32, .kernel = 3, .padding = 1}>> {};
+struct winograd : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                              zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                              zp::algorithm<zp::conv2d_algorithm::winograd_4x4>> {};
+struct padded_average
+    : zp::model<zp::input<9, 9, 8>, zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>> {};
+
+template <class Net> std::vector<float> input_of(std::uint64_t seed = 9) {
+    return made_up::inputs<Net>(1, seed).front();
+}
+template <class Config, class Net> auto converted(const zp::float_model<Net>& model) {
+    return zp::convert(
+        zp::calibrate(zp::prepare<Config>(zp::fuse(model)), std::vector<std::vector<float>>{input_of<Net>()}));
+}
+template <class Policy, class Net> auto dynamic(const zp::float_model<Net>& model) {
+    return zp::quantize_dynamic<zp::dynamic_qconfig<Policy, zp::quantize_every_layer>>(zp::fuse(model));
+}
+/// Notes how many parts each node has.
+struct counting {
+    int count;
+    std::int64_t worth;
+    std::vector<int>* parts_of_calls;
+
+    int workers() const { return count; }
+    std::int64_t least_work() const { return worth; }
+    template <class Body> void run(int parts, const Body& body) const {
+        parts_of_calls->push_back(parts);
+        for (int part = 0; part != parts; ++part) body(part);
+    }
+};
+using network = zp::float_model<image_net>;
+
+}  // namespace
+
+TEST_CASE("images: parts give the floats and the codes of one piece") {
+    const auto model = made_up::network<image_net>(3);
+    const auto x = input_of<image_net>();
+    const std::set<std::string> floats = zp_test::check_parts(model, x.data());
+    for (const std::string name : {"conv2d", "max_pool2d", "relu", "add", "hardswish"}) {
+        CAPTURE(name);
+        CHECK(floats.count(name) == 1);
+    }
+    CHECK(floats.count("linear") == 0);  // of one vector
+    CHECK(zp_test::check_parts(converted<zp::default_qconfig>(model), x.data()).count("conv2d") == 1);
+    CHECK(zp_test::check_parts(converted<zp::int16_qconfig>(model), x.data()).count("conv2d") == 1);
+}
+
+TEST_CASE("Winograd: parts give the codes of one piece") {
+    const auto int8 = converted<winograd>(made_up::network<winograd_net>(3));
+    CHECK(int8.rows()[2].by.algorithm == zp::conv2d_algorithm::winograd_4x4);
+    CHECK(zp_test::check_parts(int8, input_of<winograd_net>().data()).count("conv2d") == 1);
+}
+
+TEST_CASE("sequences: parts give the results of one piece, in float, static and dynamic") {
+    const auto model = made_up::network<sequence_net>(3);
+    const auto x = input_of<sequence_net>();
+    const auto floats = zp_test::check_parts(model, x.data());
+    for (const std::string name : {"linear", "layer_norm", "matmul", "softmax"}) {
+        CAPTURE(name);
+        CHECK(floats.count(name) == 1);
+    }
+    const auto static_cuts = zp_test::check_parts(converted<zp::default_qconfig>(model), x.data());
+    CHECK(static_cuts.count("linear") == 1);
+    CHECK(static_cuts.count("matmul") == 1);
+    // A range a row, one range of all the input, and weights alone.
+    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("linear") == 1);
+    using together = zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>;
+    CHECK(zp_test::check_parts(dynamic<together>(model), x.data()).count("linear") == 0);
+    CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);
+}
+
+TEST_CASE("volumes are cut into planes") {
+    const auto model = made_up::network<volume_net>(3);
+    const auto x = input_of<volume_net>();
+    CHECK(zp_test::check_parts(model, x.data()).count("conv3d") == 1);
+    CHECK(zp_test::check_parts(converted<zp::default_qconfig>(model), x.data()).count("conv3d") == 1);
+}
+
+TEST_CASE("an average that counts its padding is not cut") {
+    const zp::float_model<padded_average> model;
+    CHECK(zp_test::check_parts(model, input_of<padded_average>().data()).empty());
+}
+
+TEST_CASE("parts are as many as memory, executor and work allow") {
+    const auto model = made_up::network<image_net>(3);
+    const auto x = input_of<image_net>();
+    std::vector<float> y(10), wanted(10);
+    const auto alone = std::make_unique<network::workspace_for<1>>();
+    const auto three = std::make_unique<network::workspace_for<3>>();
+    std::vector<int> parts;
+    model(x, wanted, *std::make_unique<network::workspace>());
+    model(x, y, *alone, counting{7, 0, &parts});
+    CHECK(parts.empty());
+    CHECK(y == wanted);
+    model(x, y, *three, counting{7, 0, &parts});
+    CHECK(parts.size() > 5);
+    for (const int count : parts) CHECK(count == 3);
+    CHECK(y == wanted);
+    parts.clear();
+    model(x, y, *three, counting{2, 0, &parts});
+    for (const int count : parts) CHECK(count == 2);
+    parts.clear();
+    model(x, y, *three, counting{3, std::int64_t{1} << 40, &parts});
+    CHECK(parts.empty());
+    model(x, y, *three, zp::serial_executor());
+    CHECK(y == wanted);
+    static_assert(sizeof(network::workspace_for<1>) == sizeof(network::workspace));
+    static_assert(sizeof(network::workspace_for<3>) - sizeof(network::workspace_for<2>) ==
+                  sizeof(network::workspace_for<2>) - sizeof(network::workspace_for<1>));
+}
