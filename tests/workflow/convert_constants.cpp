@@ -46,7 +46,6 @@ struct tokens
           zp::add<identity, constant<"pos_embed", 1, 6, 6>>,
           zp::add<zp::sequential<zp::linear<"fc", 6>, zp::mul<identity, constant<"ls.gamma", 1, 1, 6>>>, identity>,
           zp::matmul<identity, constant<"mixing", 1, 6, 3>>, zp::sub<identity, constant<"mean", 1, 1, 3>>> {};
-constexpr std::size_t tokens_in = 30, tokens_out = 18;
 
 /// By its definition, over the parameters of a float network.
 template <class Model> std::vector<float> expected(const Model& model, const std::vector<float>& x) {
