@@ -7,6 +7,7 @@
 #include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>
+#include <zeropoint/operators/constant.hpp>
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/full_like.hpp>
@@ -24,6 +25,7 @@
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/operators/prelu.hpp>
+#include <zeropoint/operators/rearrange.hpp>
 #include <zeropoint/operators/reduce.hpp>
 #include <zeropoint/operators/requantize.hpp>
 #include <zeropoint/operators/reshape.hpp>

@@ -84,6 +84,7 @@ std::size_t folded_position(const zp::shape& in, const zp::shape& out, int posit
 /// The real result of an operator of two numbers.
 double real_result(std::string_view kind, double a, double b) {
     if (kind == "mul") return a * b;
+    if (kind == "add") return a + b;
     if (kind == "sub") return a - b;
     if (kind == "div") return a / b;
     if (kind == "maximum") return std::max(a, b);
@@ -95,6 +96,9 @@ int code_result(std::string_view kind, int a, const operand_grid& of_a, int b, c
     if (kind == "mul")
         return reference::mul(a, of_a.scale, of_a.zero_point, b, of_b.scale, of_b.zero_point, of_y.scale,
                               of_y.zero_point, of_y.quant_min, of_y.quant_max);
+    if (kind == "add")
+        return reference::add(a, of_a.scale, of_a.zero_point, b, of_b.scale, of_b.zero_point, of_y.scale,
+                              of_y.zero_point, of_y.quant_min, of_y.quant_max);
     if (kind == "sub") return reference::sub(a, of_a, b, of_b, of_y);
     if (kind == "div") return reference::div(a, of_a, b, of_b, of_y);
     if (kind == "maximum") return reference::maximum(a, of_a, b, of_b, of_y);
@@ -102,9 +106,16 @@ int code_result(std::string_view kind, int a, const operand_grid& of_a, int b, c
     return reference::squared_difference(a, of_a, b, of_b, of_y);
 }
 
-constexpr const zp::operator_kind* tested[] = {&zp::op::mul,     &zp::op::sub,     &zp::op::div,
-                                               &zp::op::maximum, &zp::op::minimum, &zp::op::squared_difference,
-                                               &zp::op::prelu,   &zp::op::sum,     &zp::op::mean};
+constexpr const zp::operator_kind* tested[] = {&zp::op::mul,
+                                               &zp::op::add,
+                                               &zp::op::sub,
+                                               &zp::op::div,
+                                               &zp::op::maximum,
+                                               &zp::op::minimum,
+                                               &zp::op::squared_difference,
+                                               &zp::op::prelu,
+                                               &zp::op::sum,
+                                               &zp::op::mean};
 
 /// What the rows of this test compute, beside convolutions: how many were compared, and their noise.
 struct comparison {
@@ -275,6 +286,15 @@ struct every_operator
                 zp::concat<zp::mul<zp::sum<axes::width>, identity>, zp::sub<identity, zp::sum<axes::height>>>,
                 zp::mean<>> {};
 
+/// Sums whose operands spread: a vector, one value a pixel, a row, a column, both operands at once, behind a convolution that would
+/// take a sum of equal shapes into its epilogue.
+struct spreading_sums
+    : zp::model<zp::input<5, 7, 19>, zp::add<zp::prelu<"a", 19>, zp::mean<>>, zp::relu,
+                zp::add<zp::mean<axes::channels>, identity>,
+                zp::add<zp::conv2d<"b", zp::conv{.out_channels = 19}>, zp::mean<axes::width>>, zp::relu6,
+                zp::add<zp::mean<axes::height>, zp::conv2d<"c", zp::conv{.out_channels = 19}>>,
+                zp::add<zp::mean<axes::image>, zp::mean<axes::channels>>> {};
+
 /// Each on the input itself, with a scale of its own: a sigmoid stands between it and the concat.
 template <class Layer> using alone = zp::sequential<Layer, zp::sigmoid>;
 struct side_by_side
@@ -291,6 +311,13 @@ TEST_CASE("convert: operators of two activations, prelu, sums and means in every
     constexpr double any = -zp::infinity;  // one grid of the concat holds both sums and differences
     check<every_operator, config<zp::quint8>>(21, any);
     check<every_operator, config<zp::qint8>>(21, any);
+}
+
+TEST_CASE("convert: sums whose operands spread, in every stage") {
+    check<spreading_sums, config<zp::quint8>>(12, 30);
+    check<spreading_sums, config<zp::qint8>>(12, 30);
+    for (const zp::node& row : zp::quantized<spreading_sums, config<zp::quint8>>::rows())
+        CHECK_FALSE(row.fused.adds_input_1);
 }
 
 TEST_CASE("convert: at least 30 dB of signal over the noise of each operator, on normal data") {

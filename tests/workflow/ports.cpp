@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <tuple>
@@ -103,6 +104,18 @@ image_pairs pairs_of_images(std::size_t count) {
 template <class Config> auto stereo_under() {
     return zp::convert(zp::calibrate(zp::prepare<Config>(made_up::network<stereo>(1)), pairs_of_images(16)));
 }
+struct every_layer {
+    static constexpr const char* why_float(const zp::node_view&) { return nullptr; }
+};
+using dynamic_config = zp::dynamic_qconfig<zp::dynamic_policy<>, every_layer>;
+/// Whether the printed table of a network has these names.
+template <class Network> void check_printed(const Network& model, std::initializer_list<const char*> names) {
+    const std::string text = zp::to_string(model);
+    for (const char* name : names) {
+        CAPTURE(name);
+        CHECK(text.find(name) != std::string::npos);
+    }
+}
 template <class Network> std::vector<zp::qparams> ranges_of(const Network& model) {
     return {model.ranges(), model.ranges() + Network::stage::table.qparams_count};
 }
@@ -124,11 +137,21 @@ TEST_CASE("ports: two images and two heads in int8, near the floats, and equal a
     CHECK(run_stereo(again, 7) == run_stereo(int8, 7));
     // No float/int8 boundary is inside: all stand at ports.
     static_assert(zp::budget_of<zp::quantized<stereo, config>>.boundaries == 0);
-    const std::string text = zp::to_string(int8);
-    for (const char* part : {"left", "right", "output", "depth", "scores"}) {
-        CAPTURE(part);
-        CHECK(text.find(part) != std::string::npos);
+    check_printed(int8, {"left", "right", "output", "depth", "scores"});
+}
+
+TEST_CASE("ports: two images and two heads with dynamic products, near the floats, and equal after a file") {
+    const auto trained = made_up::network<stereo>(1);
+    const auto dynamic = zp::quantize_dynamic<dynamic_config>(trained);
+    const auto again = zp::load<zp::dynamically_quantized<stereo, dynamic_config>>(zp::to_bytes(dynamic));
+    for (std::uint64_t seed = 0; seed != 4; ++seed) {
+        const stereo_result real = run_stereo(trained, seed), on_the_fly = run_stereo(dynamic, seed);
+        CHECK(decibels(real.depth, on_the_fly.depth) > 30);
+        CHECK(decibels(real.scores, on_the_fly.scores) > 25);
+        CHECK(on_the_fly != real);
+        CHECK(run_stereo(again, seed) == on_the_fly);
     }
+    check_printed(dynamic, {"left", "right", "output", "depth", "scores", "dynamic"});
 }
 
 TEST_CASE("ports: what is given out keeps a range of its own where a concat reads it too") {
@@ -167,6 +190,8 @@ TEST_CASE("ports: ids, types and a feature in int8, dynamic, and after files") {
     }
     using quantized = zp::quantized<sentences, config>;
     using dynamically_quantized = zp::dynamically_quantized<sentences>;
+    check_printed(int8, {"ids", "types", "weight", "hidden", "logits"});
+    check_printed(dynamic, {"ids", "types", "weight", "hidden", "logits"});
     CHECK(run_sentence(zp::load<quantized>(zp::to_bytes(int8)), 9) == run_sentence(int8, 9));
     CHECK(run_sentence(zp::load<dynamically_quantized>(zp::to_bytes(dynamic)), 9) == run_sentence(dynamic, 9));
 }
@@ -250,6 +275,7 @@ TEST_CASE("ports: codes in and codes out are those of the network that takes and
     std::vector<std::uint8_t> depth_again(depth_size);
     again(zp::in(left, right), zp::out(depth_again, scores));
     CHECK(depth_again == depth);
+    check_printed(again, {"left", "right", "uint8", "depth", "scores"});
     CHECK_THROWS_AS((zp::load<zp::quantized<stereo, config>>(zp::to_bytes(everywhere))), zp::file_error);
     std::vector<std::uint8_t> wrong(3);
     CHECK(error_of<zp::shape_error>([&] { everywhere(zp::in(wrong, right), zp::out(depth, scores)); }) ==

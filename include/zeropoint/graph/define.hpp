@@ -189,6 +189,14 @@ template <class Operator, class Arch = default_architecture>
 inline constexpr operator_rules rules_of = detail::make_rules<Operator>(&forms_of_operator<Operator, Arch>);
 /// The same of an operator whose kind has forms of its own: nothing is instantiated with its rules.
 template <class Operator> inline constexpr operator_rules keyed_rules_of = detail::make_rules<Operator>(nullptr);
+/// The one of both for nodes of a kind.
+template <const operator_kind& Kind, class Operator> constexpr const operator_rules& rules_for() {
+    constexpr bool has_pointers = !forms_of<Kind>::is_keyed || requires(const node_view& v) {
+        forms_of<Kind>::keyed(v);
+    };
+    if constexpr (has_pointers) return rules_of<Operator>;
+    else return keyed_rules_of<Operator>;
+}
 
 /// `template <> struct forms_of<op::relu> : forms_by_storage<operators::clamp> {};`: of an operator without template arguments,
 /// whose forms are then those of the stage's architecture, and of the storages alone that a network has.
@@ -223,7 +231,7 @@ constexpr int append_operator(builder& b, std::span<const int> xs, const char* n
     const std::span<const shape> in(shapes, xs.size());
     if (!detail::accepts<Operator>(in)) b.fail(rule::operand_shapes, in.front(), in.back());
     constexpr const operator_info& info = info_of<Operator, Kind>;
-    node n = b.unary(info, rules_of<Operator>, xs[0], name);
+    node n = b.unary(info, rules_for<Kind, Operator>(), xs[0], name);
     n.out.extents = detail::output_shape_of<Operator>(in);
     n.input_count = static_cast<std::int8_t>(xs.size());
     for (std::size_t k = 0; k != xs.size(); ++k) n.inputs[k] = static_cast<short>(xs[k]);

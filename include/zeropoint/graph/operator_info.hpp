@@ -268,16 +268,18 @@ constexpr coded_array coding_of(const node_view& v, const parameter_array& array
 constexpr bool reads_no_values(const node& n) {
     return n.op->inputs == input_rule::indices || n.op->inputs == input_rule::extents;
 }
+/// Whether it reads nothing and is no input: its values are its parameters.
+constexpr bool is_parameter(const node& n) { return n.input_count == 0 && !n.op->is_input; }
 /// The storage that an operator with one body for all storages computes in.
 constexpr scalar_type computing_storage(const node_view& v) {
     return v.n.input_count == 0 || reads_no_values(v.n) ? v.y_type().storage : v.x_type().storage;
 }
-/// Whether any of these nodes reads rows of a table of codes.
+/// Whether any of these nodes has a table of codes.
 constexpr bool any_coded_table(const node* nodes, int size) {
     for (int i = 0; i != size; ++i) {
         const node& n = nodes[i];
         const bool is_coded = n.out.is_codes() || n.weights.storage != scalar_type::float32;
-        if (reads_no_values(n) && n.op->keeps_codes && is_coded) return true;
+        if ((reads_no_values(n) || is_parameter(n)) && n.op->keeps_codes && is_coded) return true;
     }
     return false;
 }

@@ -19,7 +19,8 @@ enum class parameter_role : std::uint8_t {
     filters,  ///< weights of outputs: codes, with a scale an output
     bias,     ///< of the filters in front of it: added to their sums
     matrix,   ///< rows x columns weights: columns x rows as floats; codes, with a scale a row
-    table     ///< rows of values, read by index: codes of the output's range, or codes with a scale and an offset a row
+    table  ///< values that are given as they are, all or rows by index: codes of the output's range; of rows also codes with a
+           ///< scale and an offset each
 };
 
 /// Where the values of an array lie inside, where that is not the order of files: along axes of the array in the file's
@@ -46,7 +47,7 @@ constexpr array_order transposed_order(int blocks, int outer, int inner) {
     return {{blocks, outer, inner, 1}, {outer * inner, 1, outer, 0}};
 }
 
-/// One array that an operator owns, "Name.weight" in a file.
+/// One array that an operator owns, "Name.weight" in a file, or "Name" where it has no name of its own.
 struct parameter_array {
     const char* name = "weight";
     int rank = 1;
@@ -56,6 +57,7 @@ struct parameter_array {
     bool in_state_dict = true;  // else every value is `otherwise`
     float otherwise = 0;
     bool is_variance = false;  // of at least 0
+    bool any_shape = false;    // a state dict may have as many values in another shape
 
     constexpr int size() const { return extents[0] * extents[1] * extents[2] * extents[3] * extents[4]; }
 };

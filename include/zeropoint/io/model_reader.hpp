@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <zeropoint/core/number_text.hpp>
@@ -178,6 +179,9 @@ private:
         const std::string name = is_part ? whole_name(n, array.name) : tensor_name(n, array.name);
         file_shape shape = shape_of(array);
         if (is_part) shape.front() *= n.part.parts;
+        if (array.any_shape)
+            if (const file_tensor& given = file_.expect(name); std::cmp_equal(given.size(), array.size()))
+                shape = given.shape;
         known_.push_back(name);
         const std::vector<float> all = file_.finite_floats(name, shape);
         const float* own = all.data() + std::ptrdiff_t{is_part ? n.part.part : 0} * array.size();

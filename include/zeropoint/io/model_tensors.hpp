@@ -24,7 +24,9 @@ namespace detail {
 
 inline constexpr const char *scales_name = "activation.scale", *zero_points_name = "activation.zero_point";
 
-inline std::string tensor_name(const node& n, const char* array) { return joined({n.name, ".", array}); }
+inline std::string tensor_name(const node& n, const char* array) {
+    return joined({n.name, array[0] == 0 ? "" : ".", array});
+}
 /// The same where parts of one tensor stay whole, as in state dicts.
 inline std::string whole_name(const node& n, const char* array) { return joined({n.part.name, "_", array}); }
 /// Of the table of a function, by the node's name or its operator and number.

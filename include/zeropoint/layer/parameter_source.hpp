@@ -80,7 +80,7 @@ private:
     std::string name_of(const node& n, const parameter_array& array) const {
         if (n.part.name != nullptr) return std::string(n.part.name) + "_" + array.name;
         if (n.name[0] == 0 || n.name == layer_) return array.name;
-        return std::string(n.name) + "." + array.name;
+        return std::string(n.name) + (array.name[0] == 0 ? "" : ".") + array.name;
     }
     std::span<const float> tensor(const std::string& name, const parameter_array& array, int parts, bool may_lack) {
         for (const auto& [known, values] : tensors_)

@@ -29,7 +29,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(
         Broken != rule::branch_shapes_differ,
         "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, "
-        "shape{height, width, channels, depth}, ...>): check stride, padding and out_channels of the branches");
+        "shape{height, width, channels, depth}, ...>): check stride, padding and out_channels of the branches; an add "
+        "spreads extents of 1 alone");
     static_assert(Broken != rule::channels_not_divisible,
                   "the input channels and out_channels of this convolution must be divisible by groups (see "
                   "error_in_layer<rule, Layer, input shape, shape{1, 1, out_channels}>)");

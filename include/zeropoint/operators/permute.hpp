@@ -95,6 +95,12 @@ struct transpose : operator_layer<op::permute, "",
                                                      : B == axis::channels ? A
                                                                            : axis::channels>> {};
 
+/// Layers that run over the channels, along another axis: `along<axis::width, softmax>` is PyTorch's softmax(dim = 3). Also of log_softmax,
+/// topk, sort, argmax, linear and norms. Other axes than the channels cost two transposes.
+template <axis Axis, class... Layers>
+struct along : sequential<transpose<Axis, axis::channels>, Layers..., transpose<Axis, axis::channels>> {};
+template <class... Layers> struct along<axis::channels, Layers...> : sequential<Layers...> {};
+
 /// These axes backwards.
 template <axis... Along> struct flip : operator_layer<op::flip, "", operators::flip<Along...>> {
     static_assert(sizeof...(Along) > 0, "flip<Along...>: name an axis, such as zp::axis::width");

@@ -55,10 +55,10 @@ inline quantized_weights quantize_table(const node_view& v, const parameter_arra
     const bool is_small = y.is_float() && table_value_bits(v.n) == 4;
     for (std::size_t i = 0; i != table.size(); ++i)
         if (!std::isfinite(table[i]) || (is_small && std::abs(table[i]) > 32000))
-            raise<calibration_error>(std::string(where) + "." + array.name + ": expected finite weights" +
-                                     (is_small ? " of at most 32000, which 4 bits take" : "") + ", row " +
-                                     std::to_string(i / static_cast<std::size_t>(columns)) + " has " +
-                                     number_text(table[i]));
+            raise<calibration_error>(
+                std::string(where) + (array.name[0] == 0 ? "" : ".") + array.name + ": expected finite weights" +
+                (is_small ? " of at most 32000, which 4 bits take" : "") + ", row " +
+                std::to_string(i / static_cast<std::size_t>(columns)) + " has " + number_text(table[i]));
     if (is_small) return detail::quantize_table_by_row<4>(table, columns);
     if (y.is_float()) return detail::quantize_table_by_row<8>(table, columns);
     if (y.storage == scalar_type::uint8) return detail::quantize_table_on_grid<std::uint8_t>(table, range, y);

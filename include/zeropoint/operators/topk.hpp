@@ -36,8 +36,8 @@ template <int K, bool Largest> struct topk {
 /// Which come first.
 enum class sorted : bool { ascending, descending };
 
-// Of PyTorch's results the values; their indices are not made, but for those of the largest (zp::argmax). Put zp::transpose
-// around them for another axis. In int8 codes are copied.
+// Of PyTorch's results the values; their indices are not made, but for those of the largest (zp::argmax). zp::along has
+// them on another axis. In int8 codes are copied.
 
 /// The K largest of each pixel's channels, the largest first, or with sorted::ascending the smallest, the smallest first.
 template <int K, sorted Order = sorted::descending>

@@ -17,10 +17,17 @@ template <int N> constexpr graph<N> remove_identities(const graph<N>& g) {
     for (int i = 0; i != g.size; ++i) has_stubs = has_stubs || g.nodes[i].op->opens_quantized;
     for (int i = 0; i != g.size; ++i) {
         const node& n = g.nodes[i];
-        bool all = n.input_count != 0;
+        bool all = n.input_count != 0 || is_parameter(n);
         for (int k = 0; k != n.input_count; ++k) all = all && inside[n.inputs[k]];
         inside[i] = n.op->opens_quantized || (all && !n.op->closes_quantized);
         only_columns[i] = to.uses[i] != 0;
+    }
+    for (int i = 0; i != g.size; ++i) {  // a parameter is where its readers are
+        if (!is_parameter(g.nodes[i])) continue;
+        inside[i] = false;
+        for (int j = i + 1; j != g.size; ++j)
+            for (int k = 0; k != g.nodes[j].input_count; ++k)
+                inside[i] = inside[i] || (g.nodes[j].inputs[k] == i && inside[j]);
     }
     for (int j = g.size - 1; j >= 0; --j)  // does every path onward through identities end in columns of a matrix?
         for (int k = 0; k != g.nodes[j].input_count; ++k) {

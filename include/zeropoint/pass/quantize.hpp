@@ -183,7 +183,7 @@ template <class Rewriter> constexpr node quantize_node(Rewriter& to, int i, node
     if (is_int16(to, n)) {
         const bool narrows = n.op->multiplies && to.value(n.inputs[0]).storage == scalar_type::int16;
         if (!n.op->has_int16) to.fail(rule::no_int16_form, in, out);
-        else if (!narrows && to.value(n.inputs[0]).storage != n.out.storage)
+        else if (!is_parameter(n) && !narrows && to.value(n.inputs[0]).storage != n.out.storage)
             to.fail(rule::operand_types_differ, in, out);
     }
     if (n.op->multiplies) quantize_weights(to, n, how, in);

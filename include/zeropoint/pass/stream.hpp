@@ -58,6 +58,8 @@ template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const
             possible = possible && (streams == stream_rule::pointwise || streams == stream_rule::stateful);
             n.flags.keeps_state = streams == stream_rule::stateful;
         }
+        const shape& whole = g.nodes[i].out.extents;
+        possible = possible || (is_parameter(n) && whole == shape{1, 1, whole.channels});  // the same in each step
         if (!possible)
             to.fail(rule::cannot_stream, g.nodes[i].input_count == 0 ? g.nodes[i].out.extents : g.view(i).x_shape(),
                     g.nodes[i].out.extents);
