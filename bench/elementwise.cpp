@@ -158,11 +158,6 @@ void add_observers() {
             kernel::histogram<architecture>(x.data(), x.size(), -5.0f, 6.0f, 2048, bins.data());
         };
     });
-    add("signal_and_error_power", 8 * count, [] {
-        return [x = floats(), y = floats()] {
-            benchmark::DoNotOptimize(kernel::signal_and_error_power<architecture>(x.data(), y.data(), x.size()).error);
-        };
-    });
 }
 
 [[maybe_unused]] const bool registered = (add_conversions(), add_arithmetic(), add_pooling(), add_observers(), true);

@@ -194,22 +194,3 @@ TEST_CASE("histogram_from_zero: floor in exact arithmetic, from the smallest flo
         }
     }
 }
-
-TEST_CASE("signal_and_error_power: the same bits on every architecture, near the exact sums") {
-    for (std::size_t count = 0; count <= 130; ++count) {
-        const std::vector<float> x = arrays::reals(count, 2), y = arrays::reals(count, 3);
-        const kernel::signal_power plain = kernel::signal_and_error_power<zp::portable>(x.data(), y.data(), count);
-        long double signal = 0, error = 0;
-        for (std::size_t i = 0; i != count; ++i) {
-            signal += static_cast<long double>(x[i]) * x[i];
-            error += (static_cast<long double>(x[i]) - y[i]) * (static_cast<long double>(x[i]) - y[i]);
-        }
-        CHECK(plain.signal == doctest::Approx(static_cast<double>(signal)).epsilon(1e-12));
-        CHECK(plain.error == doctest::Approx(static_cast<double>(error)).epsilon(1e-6));
-        arrays::for_each_architecture([&]<class Arch>() {
-            const kernel::signal_power power = kernel::signal_and_error_power<Arch>(x.data(), y.data(), count);
-            CHECK(power.signal == plain.signal);
-            CHECK(power.error == plain.error);
-        });
-    }
-}

@@ -106,7 +106,7 @@ inline constexpr int most_tile_rows = 16, most_checked_pairs = 64;
 
 template <class O> concept has_constants = requires {
     { O::name } -> std::convertible_to<const char*>;
-    { O::tile_rows + O::vectors + O::lanes + O::sums_in_flight } -> std::convertible_to<int>;
+    { O::tile_rows + O::vectors + O::lanes + O::sums_in_flight } -> std::same_as<int>;
     { O::byte_products + O::word_products } -> std::convertible_to<double>;
     { O::quads } -> std::convertible_to<quad_products>;
     { O::has_batches&& O::has_byte_lookup } -> std::convertible_to<bool>;
@@ -132,11 +132,27 @@ concept multiplies_signed_quads = requires(typename O::int32& sums, const std::u
 };
 template <class O>
 concept finishes_vectors = requires(typename O::int32& high, const typename O::int32& a, const std::int32_t* numbers,
-                                    const float* floats, const typename O::int32 (&four)[4]) {
+                                    const float* floats, const typename O::int32 (&four)[4], std::uint8_t* codes) {
     { O::load_first(numbers, 1) } -> std::convertible_to<typename O::int32>;
     { O::load_first(floats, 1) } -> std::convertible_to<typename O::real>;
     O::multiply_wide(a, a, high, high);
-    O::pack(four, typename O::int16(std::int16_t{1}));
+    O::store_halves(codes, codes, O::pack(four, typename O::int16(std::int16_t{1})));
+    { O::load_lanes(codes) } -> std::convertible_to<typename O::int32>;
+};
+template <class O> concept keeps_registers = requires(typename O::int32& sums, typename O::int32 (&row)[O::vectors]) {
+    O::fence(row);
+    O::memory_fence();
+    O::keep(sums);
+};
+template <class O>
+concept stages_codes = requires(const std::uint8_t* codes, const std::uint8_t* const (&two)[2],
+                                const std::uint8_t* const (&four)[4], std::int16_t* words, std::byte* cells,
+                                std::int32_t* numbers, const typename O::int32& sums) {
+    O::widen(codes, std::ptrdiff_t{1}, std::int32_t{1}, words);
+    O::interleave(two, std::ptrdiff_t{1}, std::uint8_t{1}, cells);
+    O::interleave(four, std::ptrdiff_t{1}, std::uint8_t{1}, cells);
+    O::gather(codes, codes, std::uint32_t{1}, cells);
+    O::store(numbers, sums);
 };
 template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, const typename O::uint8& v) {
     O::shuffle16(O::broadcast16(table), v);
@@ -144,41 +160,56 @@ template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, 
     O::select_by_sign(v, v, v);
 };
 
-/// Stops the compilation with a sentence where a struct of primitives breaks the contract.
+/// Whether a struct of primitives keeps the contract; else the compilation stops with a sentence.
 template <class O> constexpr bool keeps_contract() {
     static_assert(has_constants<O>,
                   "operations of an architecture: a constant of arch/contract.hpp is missing or of another "
                   "type: name, tile_rows, vectors, lanes, sums_in_flight, has_batches, quads, "
                   "has_byte_lookup, byte_products, word_products");
     if constexpr (has_constants<O>) {
-        static_assert(O::tile_rows >= 1 && O::tile_rows <= most_tile_rows,
-                      "operations of an architecture: tile_rows must be 1 to 16");
-        static_assert(O::vectors == 2 || O::vectors == 4 || (O::vectors == 1 && !O::has_batches),
+        constexpr bool tile_fits = O::tile_rows >= 1 && O::tile_rows <= most_tile_rows;
+        static_assert(tile_fits, "operations of an architecture: tile_rows must be 1 to 16");
+        constexpr bool vectors_fit = O::vectors == 2 || O::vectors == 4 || (O::vectors == 1 && !O::has_batches);
+        static_assert(vectors_fit,
                       "operations of an architecture: vectors must be 2 or 4, or 1 where has_batches is false");
         static_assert(multiplies_pairs<O>,
                       "operations of an architecture: dot2 must take what broadcast gives of int16 and "
                       "weights that load or load_widened gives, and add a number or a vector");
+        static_assert(keeps_registers<O> || !vectors_fit,
+                      "operations of an architecture: fence must take a row of a tile, keep one vector of it, and "
+                      "memory_fence nothing");
+        static_assert(stages_codes<O>,
+                      "operations of an architecture: widen, interleave of two and of four rows, gather or store is "
+                      "missing, or takes other arguments than those of arch/portable.hpp");
         constexpr bool saturates = O::quads == quad_products::saturating_pairs;
+        constexpr bool has_dot4 = O::quads == quad_products::none || multiplies_quads<O>;
         static_assert(
-            O::quads == quad_products::none || multiplies_quads<O>,
+            has_dot4,
             "operations of an architecture: dot4 must take what broadcast gives of uint8, and an int8 vector of "
             "weights; where there is none, quads is quad_products::none");
+        constexpr bool has_signed_quads = !saturates || multiplies_signed_quads<O>;
         static_assert(
-            !saturates || multiplies_signed_quads<O>,
+            has_signed_quads,
             "operations of an architecture: saturating_pairs also needs pair_sums, add_widened, dot4_flipped, "
             "split_signs and sum_flipped");
+        constexpr bool panels_fit = !saturates || 2 * O::vectors * O::lanes <= most_checked_pairs;
         static_assert(
-            !saturates || 2 * O::vectors * O::lanes <= most_checked_pairs,
+            panels_fit,
             "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
             "for which the check of pairs has room");
-        static_assert(!O::has_batches || finishes_vectors<O>,
-                      "operations of an architecture: has_batches also needs load_first, pack and multiply_wide");
+        constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
+        static_assert(has_epilogues,
+                      "operations of an architecture: has_batches also needs load_first, load_lanes, pack, "
+                      "store_halves and multiply_wide");
+        constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
         static_assert(
-            !O::has_byte_lookup || looks_up_bytes<O>,
+            has_look_ups,
             "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
             "select_by_sign");
+        return tile_fits && vectors_fit && multiplies_pairs<O> && keeps_registers<O> && stages_codes<O> && has_dot4 &&
+               has_signed_quads && panels_fit && has_epilogues && has_look_ups;
     }
-    return true;
+    return false;
 }
 
 }  // namespace kernel

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
+#include <zeropoint/kernel/float/reproducible_product.hpp>
 #include <zeropoint/kernel/geometry/matmul.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
-#include <zeropoint/kernel/vector/uncontracted.hpp>
-#include <zeropoint/kernel/vector/unroll.hpp>
 
 // Vectorized over columns: each sum goes along the depth from first to last, with products rounded before they are added.
 // So results are the same bits on every machine, and a row's do not depend on the rows beside it.
@@ -29,40 +29,6 @@ template <class Arch> constexpr std::size_t matmul_float_scratch(const matmul_ge
     return static_cast<std::size_t>(g.depth) * static_cast<std::size_t>(matmul_float_panel<Arch>::columns);
 }
 
-/// `Rows` rows of a times one packed panel, of whose columns `count` exist.
-template <class Arch, int Rows>
-void multiply_float_rows(const float* a, std::ptrdiff_t a_pitch, const float* panel, int depth, int count, float* y,
-                         std::ptrdiff_t y_pitch) noexcept {
-    using sizes = matmul_float_panel<Arch>;
-    std::array<float, Rows * sizes::columns> results;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        std::array<std::array<floats, sizes::vectors>, Rows> sums;
-        for (auto& row : sums) row.fill(floats(0.0f));
-        for (int k = 0; k != depth; ++k, panel += sizes::columns) {
-            std::array<floats, sizes::vectors> b;
-            unroll<sizes::vectors>([&](auto v) __attribute__((always_inline)) {
-                b[v] = floats::load_unaligned(panel + v * floats::size);
-            });
-            unroll<Rows>([&](auto row) __attribute__((always_inline)) {
-                const floats value(a[row * a_pitch + k]);
-                unroll<sizes::vectors>([&](auto v)
-                                           __attribute__((always_inline)) { sums[row][v] += rounded(value * b[v]); });
-            });
-        }
-        unroll<Rows * sizes::vectors>([&](auto i) __attribute__((always_inline)) {
-            sums[i / sizes::vectors][i % sizes::vectors].store_unaligned(results.data() + i * floats::size);
-        });
-    } else {
-        results.fill(0.0f);
-        for (int k = 0; k != depth; ++k, panel += sizes::columns)
-            for (int i = 0; i != Rows * sizes::columns; ++i)
-                results[static_cast<std::size_t>(i)] +=
-                    rounded(a[i / sizes::columns * a_pitch + k] * panel[i % sizes::columns]);
-    }
-    for (int row = 0; row != Rows; ++row) std::copy_n(results.data() + row * sizes::columns, count, y + row * y_pitch);
-}
-
 /// y = a * b, as reference::matmul_float says, bit by bit. Nothing beyond the rows of a, b and y is touched; `scratch` has
 /// matmul_float_scratch<Arch>(g) floats. No operand overlaps another.
 template <class Arch>
@@ -80,8 +46,11 @@ void matmul_float(const matmul_geometry& g, const float* a, const float* b, floa
                 std::fill(to + count, to + width, 0.0f);
             }
             const auto multiply = [&](int row, auto rows) {
-                multiply_float_rows<Arch, rows>(a + row * g.a.row_pitch, g.a.row_pitch, scratch, g.depth, count,
-                                                y + row * g.y.row_pitch + column, g.y.row_pitch);
+                std::array<float, static_cast<std::size_t>(rows * width)> results;
+                ordered_rows<Arch, rows, sizes::vectors>({a + row * g.a.row_pitch, g.a.row_pitch}, g.depth,
+                                                         {scratch, width}, width, nullptr, results.data(), width);
+                for (int r = 0; r != rows; ++r)
+                    std::copy_n(results.data() + r * width, count, y + (row + r) * g.y.row_pitch + column);
             };
             int row = 0;
             for (; row + sizes::rows <= g.rows; row += sizes::rows)

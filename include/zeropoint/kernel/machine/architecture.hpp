@@ -22,8 +22,7 @@
 #endif
 #include <xsimd/xsimd.hpp>
 
-#include <zeropoint/kernel/machine/arm_architectures.hpp>
-#include <zeropoint/kernel/machine/wasm_architecture.hpp>
+#include <zeropoint/kernel/machine/own_tags.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -1,4 +1,4 @@
-// Reductions over float arrays: ranges and histograms for observers, powers for reports.
+// Reductions over float arrays: ranges and histograms for observers.
 #pragma once
 
 #include <algorithm>
@@ -285,63 +285,6 @@ void histogram_from_zero(const float* x, std::size_t count, double per_value, st
             bin[i] = whole - (whole > position) - first;
         }
     });
-}
-
-/// Whether floats become doubles in vectors. Not below AVX, where xsimd 14.3 gets the upper half wrong (SSE4.1) or goes
-/// through memory.
-template <class Arch>
-inline constexpr bool widens_floats = std::is_base_of_v<xsimd::avx, Arch> || std::is_base_of_v<xsimd::avx512f, Arch> ||
-                                      std::is_base_of_v<xsimd::neon64, Arch>;
-
-/// Powers behind a signal to quantization noise ratio: sqnr = 10 log10(signal / error) decibels.
-struct signal_power {
-    double signal = 0;  ///< sum of x^2
-    double error = 0;   ///< sum of (x - y)^2
-};
-
-/// Sums over `count` values of x^2 and (x - y)^2. The same bits everywhere: squares of floats are exact in double, and
-/// value i is always added to partial sum i % 16.
-template <class Arch> signal_power signal_and_error_power(const float* x, const float* y, std::size_t count) noexcept {
-    constexpr std::size_t partial_sums = 16;
-    std::array<double, partial_sums> signal{}, error{};
-    std::size_t i = 0;
-    if constexpr (widens_floats<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        using doubles = xsimd::batch<double, Arch>;
-        constexpr int batches = static_cast<int>(partial_sums / doubles::size);
-        static_assert(batches * doubles::size == partial_sums,
-                      "signal_and_error_power: a vector holds more than 16 doubles");
-        std::array<doubles, batches> signals, errors;
-        signals.fill(doubles(0.0));
-        errors.fill(doubles(0.0));
-        for (; i + partial_sums <= count; i += partial_sums) {
-            unroll<batches / 2>([&](auto pair) __attribute__((always_inline)) {
-                const std::size_t at = pair * floats::size;
-                const floats value = floats::load_unaligned(x + i + at);
-                const auto values = xsimd::widen(value),
-                           differences = xsimd::widen(value - floats::load_unaligned(y + i + at));
-                signals[2 * pair] += values[0] * values[0];
-                signals[2 * pair + 1] += values[1] * values[1];
-                errors[2 * pair] += differences[0] * differences[0];
-                errors[2 * pair + 1] += differences[1] * differences[1];
-            });
-        }
-        for (std::size_t b = 0; b != batches; ++b) {
-            signals[b].store_unaligned(signal.data() + b * doubles::size);
-            errors[b].store_unaligned(error.data() + b * doubles::size);
-        }
-    }
-    for (; i != count; ++i) {
-        const double value = x[i], difference = x[i] - y[i];
-        signal[i % partial_sums] += value * value;
-        error[i % partial_sums] += difference * difference;
-    }
-    signal_power sum;
-    for (std::size_t s = 0; s != partial_sums; ++s) {
-        sum.signal += signal[s];
-        sum.error += error[s];
-    }
-    return sum;
 }
 
 }  // namespace kernel

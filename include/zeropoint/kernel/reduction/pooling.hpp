@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/geometry/window_span.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/reduction/code_moments.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
@@ -179,12 +180,9 @@ template <class Arch, class Window>
     requires code8<typename Window::value_type>
 [[gnu::always_inline]] inline batch_quad<std::int32_t, Arch> sum_window(const Window& window,
                                                                         std::size_t channel) noexcept {
-    using T = typename Window::value_type;
-    using bytes = xsimd::batch<std::uint8_t, Arch>;
     using words = xsimd::batch<std::uint16_t, Arch>;
     using ints = xsimd::batch<std::int32_t, Arch>;
     constexpr int safe = 257;  // so many times 255 fit 16 bits
-    const words low_byte(255);
     const ints low_half(0xffff);
     batch_quad<std::int32_t, Arch> sums;  // of the least significant bytes of lanes first
     sums = {ints(0), ints(0), ints(0), ints(0)};
@@ -198,12 +196,10 @@ template <class Arch, class Window>
         even = odd = words(0);
     };
     int summed = 0;
-    window.for_each_position([&](const T* from) {
-        bytes codes = bytes::load_unaligned(reinterpret_cast<const std::uint8_t*>(from + channel));
-        if constexpr (std::is_signed_v<T>) codes = codes ^ bytes(128);
-        const words pairs = xsimd::bitwise_cast<std::uint16_t>(codes);
-        even += pairs & low_byte;
-        odd += pairs >> 8;
+    window.for_each_position([&](const auto* from) {
+        const code_distances<Arch> codes(from + channel);
+        even += codes.even;
+        odd += codes.odd;
         if (++summed == safe) {
             flush();
             summed = 0;

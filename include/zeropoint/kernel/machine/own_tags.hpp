@@ -1,4 +1,4 @@
-// Tags of Arm's instruction sets that xsimd has none for: without them one type would mean two things.
+// Tags of instruction sets that xsimd has none for: without them one type would mean two things.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,11 @@
 
 #include <xsimd/xsimd.hpp>
 
-#include <zeropoint/kernel/machine/refined_architecture.hpp>
-
 namespace zp {
 inline namespace v0 {
+
+/// The architecture itself, unless a tag below says more than the one that xsimd has chosen.
+template <class Arch> struct refined_architecture { using type = Arch; };
 
 /// 64-bit NEON with dot products of signed bytes (sdot), from Armv8.4 on.
 struct neon64_dotprod : xsimd::neon64 {
@@ -26,11 +27,19 @@ template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
     }
 };
 
+/// 128-bit vectors with the dot products of relaxed SIMD. Its batches are those of xsimd::wasm.
+struct wasm_relaxed : xsimd::wasm {
+    static constexpr const char* name() noexcept { return "relaxed+wasm"; }
+};
+
 #if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
 template <> struct refined_architecture<xsimd::neon64> { using type = neon64_dotprod; };
 #endif
 #if XSIMD_WITH_SVE && defined(__ARM_FEATURE_SVE_MATMUL_INT8)
 template <> struct refined_architecture<xsimd::sve> { using type = sve_i8mm<XSIMD_SVE_BITS>; };
+#endif
+#ifdef __wasm_relaxed_simd__
+template <> struct refined_architecture<xsimd::wasm> { using type = wasm_relaxed; };
 #endif
 
 }  // namespace v0
@@ -48,5 +57,8 @@ XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::sve_i8mm<XSIMD_SVE_BITS>, sve);
 template <class T> struct get_bool_simd_register<T, ::zp::sve_i8mm<XSIMD_SVE_BITS>> {
     using type = detail::sve_bool_simd_register;
 };
+#endif
+#if XSIMD_WITH_WASM
+XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::wasm_relaxed, wasm);
 #endif
 }  // namespace xsimd::types

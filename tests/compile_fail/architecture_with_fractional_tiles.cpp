@@ -1,0 +1,10 @@
+// expect: operations of an architecture: a constant of arch/contract.hpp is missing or of another type
+#include <zeropoint/kernel/arch/portable.hpp>
+
+struct operations_of_fractional_tiles : zp::kernel::portable_operations<4, 8, 2> {
+#ifdef ZEROPOINT_MUST_FAIL
+    static constexpr double tile_rows = 4.5;
+#endif
+};
+
+static_assert(zp::kernel::keeps_contract<operations_of_fractional_tiles>());

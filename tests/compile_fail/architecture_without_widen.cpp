@@ -1,0 +1,10 @@
+// expect: operations of an architecture: widen, interleave of two and of four rows, gather or store is missing
+#include <zeropoint/kernel/arch/portable.hpp>
+
+struct operations_without_widen : zp::kernel::portable_operations<4, 8, 2> {
+#ifdef ZEROPOINT_MUST_FAIL
+    static void widen() {}
+#endif
+};
+
+static_assert(zp::kernel::keeps_contract<operations_without_widen>());
