@@ -15,9 +15,9 @@ function(verify_with header)
         set_source_files_properties(include/zeropoint/kernel/arch/${header}.hpp PROPERTIES SKIP_LINTING ON)
     endif()
 endfunction()
-# Adapters need their libraries: tests/executor compiles them, each in the first line of a file.
+# Adapters need their libraries: tests/executors compiles them, first of all.
 foreach(header IN ITEMS openmp onetbb)
-    set_source_files_properties(include/zeropoint/executor/${header}.hpp PROPERTIES SKIP_LINTING ON)
+    set_source_files_properties(include/zeropoint/executors/${header}.hpp PROPERTIES SKIP_LINTING ON)
 endforeach()
 set(avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl)
 verify_with(sse -msse2)

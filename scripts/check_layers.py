@@ -20,7 +20,7 @@ MAY_SEE = {
     "operators": BELOW_OPERATORS | {"compiled"},
     "pass": BELOW_OPERATORS,
     "model": BELOW_MODEL,
-    "executor": set(),  # adapters, which need another library each
+    "executors": set(),  # adapters, which need another library each
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
@@ -33,7 +33,7 @@ MAY_SEE = {
 KERNEL_ROOMS = ("machine", "vector", "arch", "geometry", "epilogue", "elementwise", "movement", "gemm", "winograd", "depthwise",
                 "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "reference")
 ARCHITECTURES = "kernel/arch/operations.hpp"  # the one door to the files of architectures
-EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executor"}, "omp.h": {"executor"}}  # library: the rooms that may include it
+EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executors"}, "omp.h": {"executors"}}  # library: the rooms that may include it
 OUTSIDE_ROOMS = {"deploy.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when the C++ that README.md and docs/ show is not the C++ that is compiled. Usage: check_snippets.py [--update]
 
-A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs:
+A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, or tests/executors:
 
     <!-- snippet: walk_through.cpp#pipeline -->         // [pipeline]
     ```cpp                                              const auto fused = zp::fuse(trained);
@@ -25,11 +25,11 @@ def dedented(lines: list[str]) -> list[str]:
     return textwrap.dedent("\n".join(line.rstrip() for line in lines)).splitlines()
 
 
-def read_regions(sources: pathlib.Path) -> tuple[dict[str, list[str]], list[str]]:
+def read_regions(*sources: pathlib.Path) -> tuple[dict[str, list[str]], list[str]]:
     """The lines between `// [name]` and `// [/name]`, by "file#name"; and what is wrong with the marks."""
     regions: dict[str, list[str]] = {}
     errors: list[str] = []
-    for file in sorted(path for path in sources.rglob("*") if path.suffix in (".cpp", ".hpp")):
+    for file in sorted(path for source in sources for path in source.rglob("*") if path.suffix in (".cpp", ".hpp")):
         name, begin = None, 0
         lines = file.read_text(encoding="utf-8").splitlines()
         for number, line in enumerate(lines, 1):
@@ -93,7 +93,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="write the regions of tests/docs into the pages")
     options = parser.parse_args()
 
-    regions, errors = read_regions(options.root / "tests" / "docs")
+    regions, errors = read_regions(options.root / "tests" / "docs", options.root / "tests" / "executors")
     used: set[str] = set()
     for page in [options.root / "README.md", *sorted((options.root / "docs").rglob("*.md"))]:
         errors += check_page(page, regions, used, options.update)

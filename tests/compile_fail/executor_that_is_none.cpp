@@ -12,6 +12,6 @@ void run(const zp::float_model<net>& model, zp::float_model<net>::workspace_for<
 #ifdef ZEROPOINT_MUST_FAIL
     model(x, values, memory, 4);  // threads are an executor's
 #else
-    model(x, values, memory, zp::serial_executor());
+    model(x, values, memory, zp::executors::serial());
 #endif
 }

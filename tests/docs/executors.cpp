@@ -1,4 +1,4 @@
-// docs/executors.md.
+// docs/executors.md; what needs OpenMP is in tests/executors/openmp.cpp.
 #include <doctest/doctest.h>
 
 #include <array>
@@ -10,16 +10,6 @@
 #include <zeropoint/operators.hpp>
 
 #include "../support/made_up.hpp"
-
-#if defined(_OPENMP)
-#include <zeropoint/executor/openmp.hpp>
-#else  // what it is without OpenMP
-namespace zp {
-struct openmp_executor : zp::serial_executor {
-    explicit openmp_executor(int) {}
-};
-}  // namespace zp
-#endif
 
 namespace {
 
@@ -45,14 +35,7 @@ TEST_CASE("docs/executors.md") {
     std::vector<float> wanted(30 * 30 * 16), y(wanted.size());
     static decltype(model)::workspace whole;
     model(x, wanted, whole);
-    {
-        // [openmp]
-        static decltype(model)::workspace_for<4> memory;
-        model(x, y, memory, zp::openmp_executor{4});
-        // [/openmp]
-        CHECK(y == wanted);
-        y.assign(y.size(), 0);
-        model(x, y, memory, thread_executor());
-        CHECK(y == wanted);
-    }
+    static decltype(model)::workspace_for<4> memory;
+    model(x, y, memory, thread_executor());
+    CHECK(y == wanted);
 }

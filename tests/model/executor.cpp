@@ -144,7 +144,7 @@ TEST_CASE("parts are as many as memory, executor and work allow") {
     parts.clear();
     model(x, y, *three, counting{3, std::int64_t{1} << 40, &parts});
     CHECK(parts.empty());
-    model(x, y, *three, zp::serial_executor());
+    model(x, y, *three, zp::executors::serial());
     CHECK(y == wanted);
     static_assert(sizeof(network::workspace_for<1>) == sizeof(network::workspace));
     static_assert(sizeof(network::workspace_for<3>) - sizeof(network::workspace_for<2>) ==

@@ -25,13 +25,15 @@ template <class Executor> concept executor = requires(const Executor& e, const d
     e.run(2, body);
 };
 
+namespace executors {
 /// All parts on the calling thread, of which there is one.
-struct serial_executor {
+struct serial {
     static constexpr int workers() noexcept { return 1; }
     template <class Body> static void run(int parts, const Body& body) noexcept {
         for (int part = 0; part != parts; ++part) body(part);
     }
 };
+}  // namespace executors
 
 namespace detail {
 template <class Executor> constexpr std::int64_t least_work_of([[maybe_unused]] const Executor& e) {

@@ -141,7 +141,7 @@ public:
         return (*this)(x, memory);
     }
 
-    /// y = model(x), by several workers at once: an executor such as zp::openmp_executor runs the parts of a node, and one node
+    /// y = model(x), by several workers at once: an executor such as zp::executors::openmp runs the parts of a node, and one node
     /// runs after another. Results are those of the call without it, bit for bit. No node has more parts than the memory is for, than
     /// the executor has workers, or than are worth it; what has none runs on the calling thread.
     template <class Input, class Output, int Workers, class Executor>
