@@ -4,6 +4,8 @@
 struct operations_of_fractional_tiles : zp::kernel::portable_operations<4, 8, 2> {
 #ifdef ZEROPOINT_MUST_FAIL
     static constexpr double tile_rows = 4.5;
+#else
+    static constexpr int tile_rows = 4;
 #endif
 };
 

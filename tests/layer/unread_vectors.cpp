@@ -11,6 +11,7 @@
 TEST_CASE("golden vectors: the tests of this room have read every tensor of the files that no other room reads") {
     // tests/workflow; tests/models, observe and scheme, which check themselves; tests/io.
     const std::set<std::string> elsewhere = {"digits_logits",
+                                             "masked_attention",
                                              "networks",
                                              "observers",
                                              "operators_weight_only",
