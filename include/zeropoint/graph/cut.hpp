@@ -79,11 +79,12 @@ struct cut_nodes {
         take_rows(0, axis, rows);
         is_possible = rule != cut_rule::whole && v.n.input_count != 0;
         for (int k = 0; k != v.n.input_count; ++k) {
-            nodes[static_cast<std::size_t>(1 + k)] = v.nodes[v.n.inputs[k]];
-            nodes[0].inputs[k] = static_cast<short>(1 + k);
+            const int i = 1 + k;
+            nodes[static_cast<std::size_t>(i)] = v.nodes[v.n.inputs[k]];
+            nodes[0].inputs[k] = static_cast<short>(i);
             const bool is_windowed = rule == cut_rule::windowed || rule == cut_rule::volume_windowed;
             if (is_windowed && k == 0) take_window(axis, rows, detail::window_of_rows(v.n, rule, axis));
-            else if (rule != cut_rule::matrices || k == 0 || axis != 2) take_same(v, 1 + k, axis, rows);
+            else if (rule != cut_rule::matrices || k == 0 || axis != 2) take_same(v, i, axis, rows);
         }
     }
 
