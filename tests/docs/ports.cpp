@@ -79,11 +79,12 @@ TEST_CASE("docs: a mask, and one output that comes by value") {
 
 TEST_CASE("docs: camera bytes in, codes out") {
     const auto trained = made_up::network<rear_view>();
-    const auto batch = made_up::values(4 * 768, 1);
-    const auto int8 = zp::convert(zp::calibrate(zp::prepare<codes_qconfig>(trained), zp::in(batch, batch)));
+    const std::vector<std::uint8_t> left_images(4 * 768, 100), right_images(4 * 768, 150);
+    // [run-codes]
+    const auto int8 =  // calibrated with images as the cameras gave them
+        zp::convert(zp::calibrate(zp::prepare<codes_qconfig>(trained), zp::in(left_images, right_images)));
     std::array<float, 784> features{};
     decltype(int8)::workspace memory;
-    // [run-codes]
     std::array<std::uint8_t, 768> left_image{}, right_image{};  // as the cameras give them
     std::array<std::uint8_t, 4> distance{};
     int8(zp::in(left_image, right_image), zp::out(features, distance), memory);

@@ -329,6 +329,36 @@ TEST_CASE_TEMPLATE("ports: the bytes of a camera are codes, whatever calibration
     CHECK(coded(zp::nchw(planes)) == y);
 }
 
+TEST_CASE("ports: calibration takes a camera's bytes as what they stand for") {
+    const auto trained = made_up::network<camera>(4);
+    made_up::generator next(5);
+    std::vector<std::uint8_t> images(3 * 48);
+    for (std::uint8_t& byte : images) byte = static_cast<std::uint8_t>(next.real(0, 255.9f));
+    std::vector<float> floats(images.size());
+    zp::dequantize<zp::quint8>(images, zp::qparams_of_bytes(0.5, 0.5), floats);
+    using config = coded_ends<std::uint8_t>;
+    const auto wanted = zp::calibrate(zp::prepare<config>(trained), floats);
+    const auto check = [&](const auto& found) {
+        CHECK(found.samples() == 3);
+        const auto a = zp::convert(wanted), b = zp::convert(found);
+        const std::span x(std::as_const(a).parameters(), a.parameter_bytes);
+        CHECK(std::ranges::equal(x, std::span(std::as_const(b).parameters(), b.parameter_bytes)));
+    };
+    check(zp::calibrate(zp::prepare<config>(trained), images));
+    check(zp::calibrate(zp::prepare<config>(trained), std::vector{images}));
+    check(zp::calibrate(zp::prepare<config>(trained), zp::in(images)));
+    std::vector<std::uint8_t> planes(images.size());
+    for (std::size_t image = 0; image != 3; ++image)
+        for (std::size_t pixel = 0; pixel != 16; ++pixel)
+            for (std::size_t c = 0; c != 3; ++c)
+                planes[image * 48 + c * 16 + pixel] = images[image * 48 + pixel * 3 + c];
+    check(zp::calibrate(zp::prepare<config>(trained), zp::nchw(planes)));
+    CHECK_THROWS_WITH_AS(zp::calibrate(zp::prepare<config>(trained), std::vector<std::uint8_t>(47)),
+                         "a calibration batch must hold one or more inputs of 4x4x3, that is a multiple of 48 "
+                         "codes, but 47 came",
+                         zp::shape_error);
+}
+
 namespace {
 
 // Two sequences, of which each step gives two values.

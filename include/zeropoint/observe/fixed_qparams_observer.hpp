@@ -22,6 +22,8 @@ template <qparams Params> class fixed_qparams_observer : public widest_range {
                   "fixed_qparams_observer<Params>: Params.scale must be finite and greater than 0");
 
 public:
+    static constexpr qparams fixed = Params;
+
     void merge(const fixed_qparams_observer& other) { merge_base(other); }
     /// Always Params.
     template <class DType, class QScheme, class Rule = pytorch_rule>

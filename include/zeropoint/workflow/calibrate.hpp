@@ -36,38 +36,51 @@ template <class... Ranges> inline constexpr bool is_batch_of_ports<input_ranges<
 template <class... Ranges> inline constexpr bool is_batch_of_ports<std::tuple<Ranges...>> = true;
 template <class A, class B> inline constexpr bool is_batch_of_ports<std::pair<A, B>> = true;
 
-/// Whether a range holds values of an input of that storage, one input after another.
-template <scalar_type Storage, class Range>
+/// What codes of input P mean before any data was seen: known where its observer is a fixed_qparams_observer.
+template <class Prepared, int P> struct codes_of_input {
+    static constexpr port at = Prepared::inputs()[static_cast<std::size_t>(P)];
+    using stage = typename Prepared::stage;
+    using quantizer = typename stage::entries::template entry<stage::table.nodes[at.node].config>::activation;
+    static constexpr bool are_known = at.storage == scalar_type::float32 && requires {
+        quantizer::observer_type::fixed;
+    };
+    template <class Value>
+    static constexpr bool are = are_known&& std::is_same_v<Value, typename quantizer::dtype::storage>;
+};
+
+/// Whether a range holds values of input P, one input after another.
+template <class Prepared, int P, class Range>
 inline constexpr bool is_batch = [] {
-    if constexpr (is_nchw<Range>) return false;
-    else if constexpr (Storage == scalar_type::float32)
-        return std::is_convertible_v<const Range&, std::span<const float>>;
-    else return index_value<value_of<const Range>>;
+    using plain = typename plain_range<Range>::type;
+    constexpr scalar_type storage = Prepared::inputs()[static_cast<std::size_t>(P)].storage;
+    if constexpr (storage != scalar_type::float32) return !is_nchw<Range> && index_value<value_of<const Range>>;
+    else
+        return std::is_convertible_v<const plain&, std::span<const float>> ||
+               codes_of_input<Prepared, P>::template are<value_of<const plain>>;
 }();
-template <scalar_type Storage, class Range>
-inline constexpr bool is_batch<Storage, nchw_values<Range>> =
-    Storage == scalar_type::float32&& is_batch<Storage, Range>;
 
 /// The range of a batch that goes into input P of a prepared network. All its indices are checked before any input is observed.
 template <class Prepared, int P, class Range> class batch_of_input {
-    using stage = typename Prepared::stage;
+    using plain = typename plain_range<Range>::type;
+    using codes = codes_of_input<Prepared, P>;
     static constexpr port at = Prepared::inputs()[static_cast<std::size_t>(P)];
     static constexpr auto size = static_cast<std::size_t>(at.extents.size());
     static constexpr bool takes_indices = at.storage == scalar_type::int32;
+    static constexpr bool has_codes = codes::template are<value_of<const plain>>;
+    using given = std::conditional_t<takes_indices || has_codes, value_of<const plain>, float>;
     using value = storage_of<at.storage>;
 
-    static auto span_of(const Range& x) {
-        if constexpr (is_nchw<Range>) return std::span<const float>(x.values);
-        else if constexpr (takes_indices) return std::span(x);
-        else return std::span<const float>(x);
-    }
-
 public:
-    explicit batch_of_input(const Range& x) : values_(span_of(x)) {
+    explicit batch_of_input(const Range& x)
+        : values_([&]() -> std::span<const given> {
+              if constexpr (is_nchw<Range>) return x.values;
+              else return x;
+          }()) {
         if (values_.empty() || values_.size() % size != 0)
             raise<shape_error>("a calibration batch must hold one or more inputs of " + which() +
                                to_string(at.extents) + ", that is a multiple of " + std::to_string(size) + " " +
-                               values_text(at.storage) + ", but " + std::to_string(values_.size()) + " came");
+                               (has_codes ? "codes" : values_text(at.storage)) + ", but " +
+                               std::to_string(values_.size()) + " came");
         if constexpr (takes_indices)
             for (std::size_t i = 0; i != values_.size(); i += size)
                 check_indices(Prepared::rows(), at.node, values_.data() + i);
@@ -75,24 +88,30 @@ public:
     std::size_t count() const { return values_.size() / size; }
     /// Input i as the network reads it, until the next is asked for.
     const void* input(std::size_t i) {
-        const auto* x = values_.data() + i * size;
-        if constexpr (takes_indices) {
-            changed_.resize(size);
-            for (std::size_t k = 0; k != size; ++k) changed_[k] = static_cast<value>(x[k]);
-        } else if constexpr (is_nchw<Range>) {
-            changed_.resize(size);
-            kernel::nchw_to_nhwc(x, at.extents, changed_.data());
-        } else {
-            return x;
+        const given* x = values_.data() + i * size;
+        if constexpr (is_nchw<Range>) {
+            ordered_.resize(size);
+            kernel::nchw_to_nhwc(x, at.extents, ordered_.data());
+            x = ordered_.data();
         }
-        return changed_.data();
+        if constexpr (std::is_same_v<given, value>) {
+            return x;
+        } else {
+            changed_.resize(size);
+            for (std::size_t k = 0; k != size; ++k) {
+                if constexpr (has_codes) changed_[k] = dequantize(x[k], codes::quantizer::observer_type::fixed);
+                else changed_[k] = static_cast<value>(x[k]);
+            }
+            return changed_.data();
+        }
     }
 
 private:
     static std::string which() {
         return Prepared::inputs().size() == 1 ? std::string() : "\"" + std::string(at.name) + "\", ";
     }
-    decltype(span_of(std::declval<const Range&>())) values_;
+    std::span<const given> values_;
+    std::vector<given> ordered_;
     std::vector<value> changed_;
 };
 
@@ -115,9 +134,8 @@ template <class Prepared, class... Ranges> void observe_batch(Prepared& network,
     using side = input_side<typename Prepared::stage, input_ranges<Ranges...>>;
     side::check_rules();
     if constexpr (side::fits) [&]<int... P>(std::integer_sequence<int, P...>) {
-            constexpr bool fits = (is_batch<Prepared::inputs()[static_cast<std::size_t>(P)].storage,
-                                            std::remove_const_t<typename side::template argument_at<P>::range>> &&
-                                   ...);
+            constexpr bool fits =
+                (is_batch<Prepared, P, std::remove_const_t<typename side::template argument_at<P>::range>> && ...);
             constexpr bool has_several = sizeof...(P) != 1;
             static_assert(fits || !has_several,
                           "calibrate(prepared, batches): this model has several inputs: a batch is zp::in(a, b, ...) "
@@ -131,7 +149,8 @@ template <class Prepared, class... Ranges> void observe_batch(Prepared& network,
                           "std::vector<std::vector<std::int32_t>>");
             static_assert(fits || has_several || Prepared::takes_indices,
                           "calibrate(prepared, batches): batches must be a range of contiguous ranges of floats, "
-                          "such as std::vector<std::vector<float>>, or zp::nchw of such");
+                          "such as std::vector<std::vector<float>>, or zp::nchw of such; of codes, such as bytes of "
+                          "a camera, where the qconfig gives the input a zp::fixed_qparams_observer of their dtype");
             if constexpr (fits)
                 observe_in_step(
                     network,
@@ -149,13 +168,14 @@ template <class Prepared, class Batch> void observe_batch(Prepared& network, con
 /// Whether an argument of calibrate is one batch, not a range of batches.
 template <class Prepared, class Batches>
 inline constexpr bool is_single_batch =
-    is_batch_of_ports<Batches> || is_nchw<Batches> || is_batch<Prepared::inputs()[0].storage, Batches>;
+    is_batch_of_ports<Batches> || is_nchw<Batches> || is_batch<Prepared, 0, Batches>;
 }  // namespace detail
 
 /// Observes every input of every batch. `batches` is any range whose elements are contiguous ranges of floats, each one or
 /// more inputs of height x width x channels one after another (or zp::nchw(...) of such a range); a contiguous range of
 /// floats is taken as a single batch. Batches for a model of indices are ranges of integers of 32 or 64 bits; one outside of a
-/// table raises value_error. `progress(calibration_progress)` is called after each batch. How inputs are grouped
+/// table raises value_error. Where the qconfig gives an input a fixed_qparams_observer, as camera bytes have, batches may hold
+/// codes of its dtype in place of floats. `progress(calibration_progress)` is called after each batch. How inputs are grouped
 /// into batches changes nothing: each input is one observation. Call it again on the result to go on.
 ///
 /// For a model of several inputs a batch has a range for each, which hold as many inputs: zp::in(ids, mask) of ranges that are there,
