@@ -20,7 +20,8 @@ TEST_CASE("golden vectors: the tests of this room have read every tensor of the 
                                              "shared_ranges",
                                              "shared_ranges_signed",
                                              "shared_ranges_unsigned",
-                                             "shared_ranges_words"};
+                                             "shared_ranges_words",
+                                             "vision"};
     // What says how to compute, of which a copy or a maximum needs less than there is, and the exact codes of a layer that is
     // equal to the other system's. What goes in and what comes out is read.
     const std::set<std::string> told = {"scale", "zero_point", "options", "exact"};

@@ -40,12 +40,6 @@ constexpr zp::models::bert_extents of_length(int tokens) {
 struct padded_bert : zp::models::bert<of_length(padded)> {};
 struct shorter_bert : zp::models::bert<of_length(shorter)> {};
 
-template <class Net> zp::float_model<Net> hashed_model() {
-    networks::inventory found;
-    const auto zeros = zp::to_bytes(zp::float_model<Net>());
-    return zp::load<Net>(networks::made_up_state_dict(zp::safetensors_file::parse(zeros, "zeros"), found));
-}
-
 /// A padded batch, and the vectors that transformers gives.
 struct batch {
     std::vector<std::int32_t> ids, types, mask;
@@ -173,7 +167,7 @@ TEST_CASE("BERT: embeddings in front of the encoder, a pooler behind it") {
 
 TEST_CASE("BERT: a padded batch gives transformers' vectors in float") {
     const batch all;
-    const auto model = hashed_model<padded_bert>();
+    const auto model = networks::hashed_model<padded_bert>();
     REQUIRE(model.inputs().size() == 3);
     double largest = 0, difference = 0, unmasked = 0;
     for (std::size_t sentence = 0; sentence != all.sentences; ++sentence) {
@@ -194,7 +188,7 @@ TEST_CASE("BERT: a padded batch gives transformers' vectors in float") {
 
 TEST_CASE("BERT: dynamic int8 is near transformers' vectors, and padding changes nothing") {
     const batch all;
-    const auto model = hashed_model<padded_bert>();
+    const auto model = networks::hashed_model<padded_bert>();
     const auto dynamic = zp::quantize_dynamic(model);
     const double least = least_cosine(dynamic, all);
     MESSAGE("BERT: dynamic int8 has a cosine of " << least << " with transformers' at least");
@@ -207,7 +201,7 @@ TEST_CASE("BERT: dynamic int8 is near transformers' vectors, and padding changes
     CHECK(zp::to_string(dynamic).find("masked_attention") != std::string::npos);
 
     // The second sentence by itself, as long as it is.
-    const auto alone = hashed_model<shorter_bert>();
+    const auto alone = networks::hashed_model<shorter_bert>();
     REQUIRE(all.tokens_of(1) == shorter);
     const auto same = [&](const auto& long_model, const auto& short_model, float tolerance) {
         const auto y = vectors_of(long_model, all, 1), expected = vectors_of(short_model, all, 1);
@@ -222,7 +216,7 @@ TEST_CASE("BERT: dynamic int8 is near transformers' vectors, and padding changes
 
 TEST_CASE("BERT: static int8 of padded sentences") {
     const batch all;
-    const auto model = hashed_model<padded_bert>();
+    const auto model = networks::hashed_model<padded_bert>();
     const auto calibrated =
         zp::calibrate(zp::prepare<zp::accurate_qconfig>(model), zp::in(all.ids, all.types, all.mask));
     const auto int8 = zp::convert(calibrated);

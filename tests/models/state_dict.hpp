@@ -81,6 +81,13 @@ inline std::vector<std::byte> made_up_state_dict(const zp::safetensors_file& zer
     return writer.bytes();
 }
 
+/// A network without statistics, with these parameters.
+template <class Net> zp::float_model<Net> hashed_model() {
+    inventory found;
+    const auto zeros = zp::to_bytes(zp::float_model<Net>());
+    return zp::load<Net>(made_up_state_dict(zp::safetensors_file::parse(zeros, "zeros"), found));
+}
+
 /// Images, height x width x channels as the library has them, the same numbers as in PyTorch.
 template <class Net> std::vector<std::vector<float>> images(const std::string& name, int count) {
     constexpr zp::shape extents = zp::float_model<Net>::input_shape;
