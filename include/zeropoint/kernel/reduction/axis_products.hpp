@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -65,7 +65,6 @@ template <class Arch, code8 X, code8 Y>
 void product_along(const shape& in, const shape& out, const X* x, const product_parameters& p, Y* y) noexcept {
     const reduction_extents e(in, out);
     const int together = e.out.channels != e.in.channels ? e.in.channels : 1;
-    const double low = double(p.quant_min - p.y_zero_point), high = double(p.quant_max - p.y_zero_point);
     for_each_fold(e, x, y, [&](const pool_window<X>& window, Y* to) {
         for (int c = 0; c != e.out.channels; ++c) {
             extended_product product;
@@ -74,7 +73,7 @@ void product_along(const shape& in, const shape& out, const X* x, const product_
             });
             product.multiply(p.factor.mantissa);
             product.exponent += p.factor.exponent;
-            to[c] = static_cast<Y>(round_half_even(std::clamp(product.value(), low, high)) + p.y_zero_point);
+            to[c] = static_cast<Y>(code_of_steps(product.value(), p));
         }
     });
 }
@@ -91,9 +90,7 @@ void product_along(const shape& in, const shape& out, float low, float high, con
             window.for_each_position([&](const float* from) {
                 for (int k = 0; k != together; ++k) product.multiply(double{from[c + k]});
             });
-            const auto value = static_cast<float>(product.value());
-            const float raised = value < low ? low : value;
-            to[c] = raised > high ? high : raised;
+            to[c] = bounded_value(static_cast<float>(product.value()), low, high);
         }
     });
 }
