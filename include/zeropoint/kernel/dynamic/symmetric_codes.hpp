@@ -82,7 +82,7 @@ template <class Arch> void widen_magnitudes(const float* x, std::size_t count, s
         count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
             const auto bits = magnitude_bits(load_number<decltype(number)>(x + i));
             const auto before = load_number<std::remove_const_t<decltype(bits)>>(largest + i);
-            store_number(choose_number(before < bits, bits, before), largest + i);
+            store_number(xsimd::max(before, bits), largest + i);
         });
 }
 

@@ -3,12 +3,10 @@
 
 #include <cstddef>
 #include <limits>
-#include <type_traits>
 
 #include <zeropoint/kernel/float/float_softmax.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
-#include <zeropoint/kernel/vector/ieee_floats.hpp>
-#include <zeropoint/kernel/vector/map_codes.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -17,11 +15,12 @@ namespace kernel {
 /// y[i] = mask[i] != 0 ? x[i] : left_out; y may be x.
 template <class Arch>
 void mask_row(const float* x, const float* mask, std::size_t count, float left_out, float* y) noexcept {
-    const auto masked = [left_out](const auto& value, const auto& kept) __attribute__((always_inline)) {
-        using Number = std::remove_cvref_t<decltype(value)>;
-        return choose_number(kept != Number(0.0f), value, Number(left_out));
-    };
-    map_values<ieee_vectors<Arch>>(count, y, masked, x, mask);
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const auto counts = load_number<Number>(mask + i) != Number(0.0f);
+            store_number(Number(choose_number(counts, load_number<Number>(x + i), Number(left_out))), y + i);
+        });
 }
 
 /// softmax() of rows in which the columns whose mask is 0 count as the lowest float: their share is exactly 0. A row whose

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
@@ -65,6 +66,7 @@ template <class Arch, code8 X, code8 Y>
 void product_along(const shape& in, const shape& out, const X* x, const product_parameters& p, Y* y) noexcept {
     const reduction_extents e(in, out);
     const int together = e.out.channels != e.in.channels ? e.in.channels : 1;
+    const double low = double(p.quant_min - p.y_zero_point), high = double(p.quant_max - p.y_zero_point);
     for_each_fold(e, x, y, [&](const pool_window<X>& window, Y* to) {
         for (int c = 0; c != e.out.channels; ++c) {
             extended_product product;
@@ -73,7 +75,7 @@ void product_along(const shape& in, const shape& out, const X* x, const product_
             });
             product.multiply(p.factor.mantissa);
             product.exponent += p.factor.exponent;
-            to[c] = static_cast<Y>(code_of_steps(product.value(), p));
+            to[c] = static_cast<Y>(round_half_even(std::clamp(product.value(), low, high)) + p.y_zero_point);
         }
     });
 }

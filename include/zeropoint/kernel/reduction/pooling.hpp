@@ -108,7 +108,7 @@ public:
         const int channels = g.in.channels;
         const int most = std::min((room / channels - g.window_width()) / g.stride_width + 1, g.out.width);
         for (int row = 0; row != g.out.height; ++row) {
-            const window_span rows = rows_under(g, row);
+            const window_span rows = rows_under(g, row, g.dilation_height);
             for (int first = 0; first < g.out.width; first += most) {
                 const int count = std::min(most, g.out.width - first);
                 fold_rows(g, x, rows, first * g.stride_width - g.padding_left,
@@ -163,8 +163,8 @@ template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T
             return;
         }
     }
-    const auto rows_of = [&](int r) { return rows_under(g, r); };
-    const auto columns_of = [&](int c) { return columns_under(g, c); };
+    const auto rows_of = [&](int r) { return rows_under(g, r, g.dilation_height); };
+    const auto columns_of = [&](int c) { return columns_under(g, c, g.dilation_width); };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
@@ -283,8 +283,8 @@ template <class Arch, class Window>
 /// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
 template <class Arch, class T>
 void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
-    const auto rows_of = [&](int r) { return rows_under(g, r); };
-    const auto columns_of = [&](int c) { return columns_under(g, c); };
+    const auto rows_of = [&](int r) { return rows_under(g, r, 1); };
+    const auto columns_of = [&](int c) { return columns_under(g, c, 1); };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {

@@ -81,8 +81,8 @@ template <class Arch, class T>
 void avg_pool3d(const conv3d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
     const conv2d_geometry& p = g.plane;
     const auto planes_of = [&](int i) { return planes_of_window(g, i); };
-    const auto rows_of = [&](int r) { return rows_under(p, r); };
-    const auto columns_of = [&](int c) { return columns_under(p, c); };
+    const auto rows_of = [&](int r) { return rows_under(p, r, 1); };
+    const auto columns_of = [&](int c) { return columns_under(p, c, 1); };
     const auto channels = static_cast<std::size_t>(p.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_volume(p.in, p.out, g.out_depth, x, y, planes_of, rows_of, columns_of,
