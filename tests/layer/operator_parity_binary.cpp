@@ -72,10 +72,10 @@ TEST_CASE("operator parity: SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM and MINIMUM gi
         });
     const T *same = nullptr, low = -128, high = 127;
     check_group<T>(golden, "MAXIMUM/int8", [=](const T* a, const T* b, std::size_t count, const ranges&, T* y) {
-        kernel::maximum<arch>(a, b, count, same, same, low, high, y);
+        kernel::extremum<arch, kernel::larger_of>(a, b, count, same, same, low, high, y);
     });
     check_group<T>(golden, "MINIMUM/int8", [=](const T* a, const T* b, std::size_t count, const ranges&, T* y) {
-        kernel::minimum<arch>(a, b, count, same, same, low, high, y);
+        kernel::extremum<arch, kernel::smaller_of>(a, b, count, same, same, low, high, y);
     });
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/layouts.hpp"
 #include "../support/matrix_forms.hpp"
 
 namespace {
@@ -141,7 +142,7 @@ TEST_CASE("operator parity: 3-D convolutions are PyTorch's, with a scale a tenso
         p.groups = options[12];
         const auto file_weights = golden.values<std::int8_t>(group + "/weight");
         std::vector<std::int8_t> weights(file_weights.size());
-        kernel::oihw_to_ohwi(file_weights.data(), p.out.channels, p.group_in(), g.taps(), weights.data());
+        layouts::oihw_to_ohwi(file_weights.data(), p.out.channels, p.group_in(), g.taps(), weights.data());
         // Planes lie one behind another: to the layout they are rows.
         const zp::shape x_shape{g.in_depth * p.in.height, p.in.width, p.in.channels},
             y_shape{g.out_depth * p.out.height, p.out.width, p.out.channels};

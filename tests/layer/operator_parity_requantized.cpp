@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/layouts.hpp"
 
 namespace {
 
@@ -179,7 +180,7 @@ TEST_CASE_TEMPLATE("operator parity: QLinearConv under nearest_even, bit by bit;
     layer l(golden, group, g);
     const auto reordered = [&](const std::vector<std::int8_t>& oihw) {
         std::vector<std::int8_t> ohwi(oihw.size());
-        kernel::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), ohwi.data());
+        layouts::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), ohwi.data());
         return ohwi;
     };
     l.weights = reordered(l.weights);
@@ -214,7 +215,7 @@ TEST_CASE_TEMPLATE("operator parity: ONNX Runtime's layers where rounding shows,
         g.dilation_height = o[4], g.dilation_width = o[5], g.groups = o[6];
         layer l(golden, group, g);
         const auto oihw = l.weights;
-        kernel::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
+        layouts::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
         const auto x = golden.image<T>(group + "/x"), codes = golden.image<T>(group + "/codes");
         check(group, l, x, codes);
         if (g.groups == g.in.channels) CHECK(l.run<zp::nearest_even, conv2d_algorithm::depthwise>(x) == codes);
@@ -243,7 +244,7 @@ TEST_CASE("operator parity: convolutions of sequences under float_bias, bit by b
         g.stride_width = o[0], g.padding_left = o[1], g.dilation_width = o[2], g.groups = o[4];
         layer l(golden, group, g);
         const auto oihw = l.weights;
-        kernel::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
+        layouts::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
         l.zero_points = golden.values<std::int32_t>(group + "/weight_zero_point");
         l.zero_points.resize(l.scales.size(), l.zero_points[0]);
         l.float_bias = golden.values<float>(group + "/bias");
@@ -277,7 +278,7 @@ TEST_CASE("operator parity: PyTorch's dynamic convolutions are static ones; zero
         g.groups = o[across + 3];
         layer l(golden, group, g);
         const auto oihw = l.weights;
-        kernel::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
+        layouts::oihw_to_ohwi(oihw.data(), g.out.channels, g.group_in(), g.taps(), l.weights.data());
         l.zero_points.resize(l.scales.size());
         l.float_bias = golden.values<float>(group + "/bias");
         l.input = l.output = {golden.values<float>(group + "/x_scale")[0],
@@ -288,7 +289,7 @@ TEST_CASE("operator parity: PyTorch's dynamic convolutions are static ones; zero
         const auto real = golden_file::channels_last(golden.values<float>(group + "/float"), g.out);
         const auto x = golden_file::channels_last(golden.values<float>(group + "/x"), g.in);
 
-        const kernel::dynamic_conv2d_layout<arch> layout(g, false);
+        const kernel::dynamic_layout<arch> layout(g, false);
         zp::aligned_buffer packed(layout.bytes), scratch(kernel::dynamic_conv2d_scratch<arch>(g).bytes);
         kernel::pack_dynamic_conv2d<arch>(g, false,
                                           kernel::conv2d_weights<std::int8_t>{l.weights.data(), nullptr, nullptr},

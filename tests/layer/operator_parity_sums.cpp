@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/layouts.hpp"
 #include "../support/matrix_forms.hpp"
 
 TEST_CASE("operator parity: a residual in one rounding is at most one code from PyTorch's conv2d_add") {
@@ -77,7 +78,7 @@ TEST_CASE("operator parity: a residual in one rounding is at most one code from 
             };
             zp_test::with_matrix_form<zp_test::key_of_bytes(zp::filter_kernels::conv2d, true), zp::nearest_even>(
                 algorithm, run);
-            zp::kernel::nhwc_to_nchw(y.data(), sum.out.extents, result.data());
+            layouts::nhwc_to_nchw(y.data(), sum.out.extents, result.data());
             int largest = 0, different = 0;
             for (std::size_t i = 0; i != codes.size(); ++i) {
                 largest = std::max(largest, std::abs(codes[i] - result[i]));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../support/golden_file.hpp"
+#include "../support/layouts.hpp"
 #include "../support/matrix_forms.hpp"
 
 namespace {
@@ -103,7 +104,7 @@ struct problem {
             void* const ys[] = {y.data()};
             const zp::context c{rows, block.data(), ranges, scratch.data(), xs, ys};
             Form::run(rows[1], c);
-            zp::kernel::nhwc_to_nchw(y.data(), rows[1].out.extents, result.data() + i * out);
+            layouts::nhwc_to_nchw(y.data(), rows[1].out.extents, result.data() + i * out);
         }
         return result;
     }

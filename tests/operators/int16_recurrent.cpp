@@ -137,13 +137,13 @@ TEST_CASE("recurrent of int16: gates far out, and tables") {
                        bias[4] = {limit, limit, limit, limit};
     const zp::kernel::gate_arguments_int16 arguments{multiplier, multiplier, bias, bias, 1};
     const std::int64_t up[4] = {large, large, large, large}, down[3] = {-large, -large, -large};
-    std::int32_t wide = INT32_MAX;
+    std::int32_t state = INT32_MAX;
     std::int16_t h = 0;
-    zp::kernel::lstm_gates_int16(tables, arguments, up, up, 1, &wide, &h);
-    CHECK(wide == INT32_MAX);
+    zp::kernel::lstm_gates_int16(tables, arguments, up, up, 1, &state, &h);
+    CHECK(state == INT32_MAX);
     CHECK(h == 32766);
-    wide = 0;
-    zp::kernel::gru_gates_int16(tables, arguments, down, down, 1, &wide, &h);
+    state = 0;
+    zp::kernel::gru_gates_int16(tables, arguments, down, down, 1, &state, &h);
     CHECK(h <= -32767);
 }
 

@@ -24,11 +24,11 @@ inline namespace v0 {
 template <bool Is16> struct integer_recurrent_codes {
     template <class Of8, class Of16> using choose = std::conditional_t<Is16, Of16, Of8>;
     using h = choose<std::int8_t, std::int16_t>;
-    using wide = choose<std::int16_t, std::int32_t>;
+    using carried = choose<std::int16_t, std::int32_t>;
     using sum = choose<std::int32_t, std::int64_t>;
     using tables = choose<kernel::gate_tables, kernel::gate_tables_int16>;
     using arguments = choose<kernel::gate_arguments, kernel::gate_arguments_int16>;
-    using gates = void (*)(const tables&, const arguments&, const sum*, const sum*, std::size_t, wide*, h*) noexcept;
+    using gates = void (*)(const tables&, const arguments&, const sum*, const sum*, std::size_t, carried*, h*) noexcept;
     static constexpr gate_units units = Is16 ? gates_int16 : byte_gates;
     static constexpr kernel::activation_codes of_state{0, std::numeric_limits<h>::min(), std::numeric_limits<h>::max()};
     static constexpr gates lstm = [] {
@@ -223,7 +223,7 @@ public:
                             memory_ + parts_.product);
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         const auto gates = g_.cell == recurrent_cell::lstm ? Codes::lstm : Codes::gru;
-        gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.wide, state_.h);
+        gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.carried, state_.h);
     }
     const value* h() const noexcept { return state_.h; }
     value* between() const noexcept { return reinterpret_cast<value*>(memory_ + parts_.between); }
@@ -236,7 +236,7 @@ private:
     const integer_recurrent_header<Codes>& header_;
     const std::byte *next_, *block_ = nullptr;  // begun in the order in which they lie
     std::byte *states_, *memory_;
-    recurrent_state<value, typename Codes::wide> state_;
+    recurrent_state<value, typename Codes::carried> state_;
     layout_of_layer<Key, integer_recurrent_layout<Arch>> at_{g_};
     kernel::activation_codes x_codes_;
     typename Codes::arguments gates_{};

@@ -188,7 +188,7 @@ private:
             const layout_type at = layout(v);
             return {at.scales, at.sums, at.bias, at.bytes};
         } else if constexpr (is_image) {
-            const kernel::dynamic_conv2d_layout<Arch> at(v.n.op->geometry(v), v.n.weights.packed_int16);
+            const kernel::dynamic_layout<Arch> at(v.n.op->geometry(v), v.n.weights.packed_int16);
             return {at.scales, at.sums, at.bias, at.bytes};
         } else {
             const std::size_t scales = align_up(kernels::packed_bytes(v)),

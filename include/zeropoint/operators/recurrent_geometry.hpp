@@ -129,16 +129,17 @@ constexpr state_list states_of_recurrent(const recurrent_layer& layer, scalar_ty
                  rows * layer.hidden);
     return list;
 }
-/// Of the layer and direction whose turn it is: `H` and `Wide` are the types of the arrays.
-template <class H, class Wide> struct recurrent_state {
+/// Of the layer and direction whose turn it is: `H` and `Carried` are the types of the arrays, the latter what
+/// steps carry with more bits.
+template <class H, class Carried> struct recurrent_state {
     H* h = nullptr;
-    Wide* wide = nullptr;
+    Carried* carried = nullptr;
 
     constexpr recurrent_state() = default;
     recurrent_state(const recurrent_layer& layer, std::byte* states, int row)
         : h(reinterpret_cast<H*>(states) + row * layer.outputs()),
-          wide(reinterpret_cast<Wide*>(states + states_of_recurrent(layer, scalar_type_of<H>).offset_of(1)) +
-               row * layer.hidden) {}
+          carried(reinterpret_cast<Carried*>(states + states_of_recurrent(layer, scalar_type_of<H>).offset_of(1)) +
+                  row * layer.hidden) {}
 };
 
 /// PyTorch's names of parameters: "weight_ih_l0", "bias_hh_l1_reverse".

@@ -153,7 +153,7 @@ protected:
         const float* input = from_input() + row * g_.sums();
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         if (g_.cell == recurrent_cell::lstm)
-            kernel::lstm_gates<Arch>(input, from_state(), hidden, state_.wide,
+            kernel::lstm_gates<Arch>(input, from_state(), hidden, state_.carried,
                                      is_projected() ? unprojected() : state());
         else if (g_.cell == recurrent_cell::gru) kernel::gru_gates<Arch>(input, from_state(), hidden, state());
         else if (g_.options.nonlinearity == rnn_nonlinearity::tanh)

@@ -38,10 +38,12 @@ conv_transpose3d_geometry random_geometry(random_engine& random) {
 
 // What `problem` has to know: how many inputs, outputs and weights there are.
 conv2d_geometry extents_of(const conv_transpose3d_geometry& g) {
-    conv2d_geometry extents = kernel::as_window(g.plane);
+    conv2d_geometry extents{.in = g.plane.in, .out = g.plane.out};
     extents.in.height *= g.in_depth;
     extents.out.height *= g.out_depth;
-    extents.kernel_height *= g.kernel_depth;
+    extents.kernel_height = g.plane.kernel_height * g.kernel_depth;
+    extents.kernel_width = g.plane.kernel_width;
+    extents.groups = g.plane.groups;
     return extents;
 }
 

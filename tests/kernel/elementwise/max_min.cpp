@@ -40,7 +40,7 @@ void check(const std::vector<A>& a, const std::vector<A>& b, const operand_grid&
             return code;
         },
         [&]<class Arch>(const A* x, const A* z, std::size_t count, Y* y) {
-            kernel::maximum<Arch>(x, z, count, of_first, of_second, low, high, y);
+            kernel::extremum<Arch, kernel::larger_of>(x, z, count, of_first, of_second, low, high, y);
         });
     compare<A, Y>(
         a, b,
@@ -50,7 +50,7 @@ void check(const std::vector<A>& a, const std::vector<A>& b, const operand_grid&
             return code;
         },
         [&]<class Arch>(const A* x, const A* z, std::size_t count, Y* y) {
-            kernel::minimum<Arch>(x, z, count, of_first, of_second, low, high, y);
+            kernel::extremum<Arch, kernel::smaller_of>(x, z, count, of_first, of_second, low, high, y);
         });
 }
 

@@ -41,14 +41,14 @@ TEST_CASE_TEMPLATE("sum_codes: every length, unaligned, and the highest codes wh
     }
 }
 
-TEST_CASE_TEMPLATE("sum_channels: every number of channels, pixels around the length of a partial sum", T, std::uint8_t,
-                   std::int8_t) {
+TEST_CASE_TEMPLATE("sum_codes_of_channels: every number of channels, pixels around the length of a partial sum", T,
+                   std::uint8_t, std::int8_t) {
     const auto compare = [](const std::vector<T>& x, std::size_t pixels, std::size_t stride, std::size_t count) {
         std::vector<kernel::code_sums> expected(count);
         for (std::size_t c = 0; c != count; ++c) expected[c] = plain_sums(x.data() + c, pixels, stride);
         arrays::for_each_architecture([&]<class Arch>() {
             std::vector<kernel::code_sums> sums(count, {7, 7});
-            kernel::sum_channels<Arch>(x.data(), pixels, stride, count, sums.data());
+            kernel::sum_codes_of_channels<Arch>(x.data(), pixels, stride, count, sums.data());
             CHECK(sums == expected);
         });
     };

@@ -57,11 +57,9 @@ template <class Arch, class In, class Out, class Epilogue>
     const auto* weights = reinterpret_cast<const std::int16_t*>(packed + direct_bias_bytes(g));
     const int channels = g.group_in();
     for (int row = 0; row != g.out.height; ++row) {
-        const window_span rows =
-            span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+        const window_span rows = rows_under(g, row, g.dilation_height);
         for (int column = 0; column != g.out.width; ++column) {
-            const window_span columns =
-                span_of_window(column, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
+            const window_span columns = columns_under(g, column, g.dilation_width);
             for (int channel = 0; channel != g.out.channels; ++channel) {
                 [[maybe_unused]] std::int64_t int64_sum = 0;  // of 16-bit codes
                 std::uint32_t sum = static_cast<std::uint32_t>(bias[channel]);

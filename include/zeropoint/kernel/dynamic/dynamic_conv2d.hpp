@@ -2,9 +2,9 @@
 // that zero padding is code 0 whatever the range.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
 
@@ -15,23 +15,6 @@ namespace kernel {
 /// The codes of an image.
 inline constexpr code_limits dynamic_conv2d_limits{-128, 127};
 inline constexpr activation_codes dynamic_conv2d_codes{0, dynamic_conv2d_limits.min, dynamic_conv2d_limits.max};
-
-/// Where the parts of a packed dynamic convolution lie: panels, then a scale, a sum (zero: see dynamic_to_float) and a bias
-/// for each channel. `words` says that weights are packed as int16, as affine ones are.
-template <class Arch> struct dynamic_conv2d_layout {
-    std::size_t scales, sums, bias, bytes;
-
-    constexpr dynamic_conv2d_layout(const conv2d_geometry& g, bool words)
-        : scales(panel_layout<Arch>(g, words).bytes),
-          sums(scales + array(g)),
-          bias(sums + array(g)),
-          bytes(bias + array(g)) {}
-
-private:
-    static constexpr std::size_t array(const conv2d_geometry& g) {
-        return align_up(4 * static_cast<std::size_t>(g.out.channels));
-    }
-};
 
 /// Where the parts of the scratch lie: the image's codes, then what the product needs.
 template <class Arch> struct dynamic_conv2d_scratch {
@@ -46,13 +29,9 @@ template <class Arch> struct dynamic_conv2d_scratch {
 template <class Arch, class Weight>
 void pack_dynamic_conv2d(const conv2d_geometry& g, bool words, conv2d_weights<Weight> weights, const float* scales,
                          const float* bias, std::byte* packed) {
-    const dynamic_conv2d_layout<Arch> layout(g, words);
-    const std::size_t size = 4 * static_cast<std::size_t>(g.out.channels);
-    weights.bias = nullptr;
-    pack_panels<Arch>(g, weights, dynamic_conv2d_codes, packed);
-    std::memcpy(packed + layout.scales, scales, size);
-    std::memset(packed + layout.sums, 0, size);
-    std::memcpy(packed + layout.bias, bias, size);
+    const dynamic_layout<Arch> layout(g, words);
+    std::int32_t* sums = pack_dynamic(layout, g, weights, scales, bias, dynamic_conv2d_codes, packed);
+    std::fill_n(sums, g.out.channels, 0);  // the zero point is 0
 }
 
 /// y = dequantize(conv2d(quantize(x), w)) + bias: NHWC in and out, both floats. One range for the image,
@@ -61,14 +40,11 @@ void pack_dynamic_conv2d(const conv2d_geometry& g, bool words, conv2d_weights<We
 template <class Arch, class Choose>
 void dynamic_conv2d(const conv2d_geometry& g, bool words, const float* x, const Choose& choose, const std::byte* packed,
                     float* y, std::byte* scratch) noexcept {
-    const dynamic_conv2d_layout<Arch> layout(g, words);
+    const dynamic_layout<Arch> layout(g, words);
     auto* codes = reinterpret_cast<std::int8_t*>(scratch);
     const dynamic_range range =
         dynamic_quantize<Arch>(x, static_cast<std::size_t>(g.in.size()), dynamic_conv2d_limits, choose, codes);
-    const dynamic_to_float epilogue{reinterpret_cast<const float*>(packed + layout.scales),
-                                    reinterpret_cast<const std::int32_t*>(packed + layout.sums),
-                                    reinterpret_cast<const float*>(packed + layout.bias), range};
-    implicit_gemm<Arch>(g, codes, dynamic_conv2d_codes, packed, epilogue, y,
+    implicit_gemm<Arch>(g, codes, dynamic_conv2d_codes, packed, dynamic_epilogue(layout, packed, range), y,
                         scratch + dynamic_conv2d_scratch<Arch>(g).product);
 }
 

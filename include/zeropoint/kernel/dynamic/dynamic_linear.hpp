@@ -89,16 +89,12 @@ template <class After = as_it_is> struct dynamic_rows_to_float {
                 }
             }
         } else {
-            for (int first = 0; first < channels; first += 2 * ops::lanes) {
+            for (int first = 0, step = 0; first < channels; first += step) {
                 const int left = channels - first;
+                step = left >= 2 * ops::lanes ? 2 * ops::lanes : ops::lanes;
                 if (left >= 2 * ops::lanes)
                     finish_vectors<ops, 2>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
-                else if (left > ops::lanes) {
-                    finish_vectors<ops, 1>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
-                    finish_vectors<ops, 1>(sums + first + ops::lanes, range, rows, first_channel + first + ops::lanes,
-                                           left - ops::lanes, y + first + ops::lanes, y_pitch);
-                } else
-                    finish_vectors<ops, 1>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
+                else finish_vectors<ops, 1>(sums + first, range, rows, first_channel + first, left, y + first, y_pitch);
             }
         }
     }
@@ -157,19 +153,29 @@ private:
     }
 };
 
-/// Where the parts of a packed dynamic linear layer lie: panels, then a scale, a sum and a bias for each channel. `words`
-/// says that weights are packed as int16, as affine ones are.
-template <class Arch> struct dynamic_linear_layout {
-    int depth, channels;
+/// Where the parts of a packed dynamic product lie: panels, then a scale, a sum and a bias for each channel. `words` says
+/// that weights are packed as int16, as affine ones are.
+template <class Arch> struct dynamic_layout {
     std::size_t scales, sums, bias, bytes;
 
+    constexpr dynamic_layout(const conv2d_geometry& g, bool words)
+        : scales(panel_layout<Arch>(g, words).bytes),
+          sums(scales + array(g)),
+          bias(sums + array(g)),
+          bytes(bias + array(g)) {}
+
+private:
+    static constexpr std::size_t array(const conv2d_geometry& g) {
+        return align_up(4 * static_cast<std::size_t>(g.out.channels));
+    }
+};
+
+/// The same of a linear layer.
+template <class Arch> struct dynamic_linear_layout : dynamic_layout<Arch> {
+    int depth, channels;
+
     constexpr dynamic_linear_layout(int inputs, int outputs, bool words)
-        : depth(inputs),
-          channels(outputs),
-          scales(panel_layout<Arch>(geometry(1), words).bytes),
-          sums(scales + align_up(4 * static_cast<std::size_t>(outputs))),
-          bias(sums + align_up(4 * static_cast<std::size_t>(outputs))),
-          bytes(bias + align_up(4 * static_cast<std::size_t>(outputs))) {}
+        : dynamic_layout<Arch>(geometry_of({1, inputs, outputs}), words), depth(inputs), channels(outputs) {}
 
     constexpr conv2d_geometry geometry(int rows) const { return geometry_of({rows, depth, channels}); }
 };
@@ -189,16 +195,24 @@ template <class Arch> struct dynamic_linear_scratch {
     }
 };
 
-/// Packs `weights` (channels x depth; their bias is not read), one scale and one float bias a channel.
+/// Packs `weights` (their bias is not read), one scale and one float bias a channel; gives the place of the sums.
 template <class Arch, class Weight>
-void pack_dynamic_linear(const dynamic_linear_layout<Arch>& layout, conv2d_weights<Weight> weights, const float* scales,
-                         const float* bias, code_limits limits, std::byte* packed) {
+std::int32_t* pack_dynamic(const dynamic_layout<Arch>& layout, const conv2d_geometry& g, conv2d_weights<Weight> weights,
+                           const float* scales, const float* bias, activation_codes codes, std::byte* packed) {
     weights.bias = nullptr;
-    pack_panels<Arch>(layout.geometry(1), weights, activation_codes{0, limits.min, limits.max}, packed);
-    const std::size_t size = 4 * static_cast<std::size_t>(layout.channels);
+    pack_panels<Arch>(g, weights, codes, packed);
+    const std::size_t size = 4 * static_cast<std::size_t>(g.out.channels);
     std::memcpy(packed + layout.scales, scales, size);
     std::memcpy(packed + layout.bias, bias, size);
-    auto* sums = reinterpret_cast<std::int32_t*>(packed + layout.sums);
+    return reinterpret_cast<std::int32_t*>(packed + layout.sums);
+}
+
+/// Packs `weights` (channels x depth), one scale and one float bias a channel.
+template <class Arch, class Weight>
+void pack_dynamic_linear(const dynamic_linear_layout<Arch>& layout, const conv2d_weights<Weight>& weights,
+                         const float* scales, const float* bias, code_limits limits, std::byte* packed) {
+    std::int32_t* sums = pack_dynamic(layout, layout.geometry(1), weights, scales, bias,
+                                      activation_codes{0, limits.min, limits.max}, packed);
     for (int c = 0; c != layout.channels; ++c) {
         const std::int32_t zero_point = weights.zero_points == nullptr ? 0 : weights.zero_points[c];
         const Weight* filter = weights.values + std::ptrdiff_t{c} * layout.depth;
@@ -207,9 +221,9 @@ void pack_dynamic_linear(const dynamic_linear_layout<Arch>& layout, conv2d_weigh
     }
 }
 
-/// The epilogue of a packed layer for rows of one range.
+/// The epilogue of a packed product for rows of one range.
 template <class Arch>
-dynamic_to_float dynamic_epilogue(const dynamic_linear_layout<Arch>& layout, const std::byte* packed,
+dynamic_to_float dynamic_epilogue(const dynamic_layout<Arch>& layout, const std::byte* packed,
                                   dynamic_range x) noexcept {
     return {reinterpret_cast<const float*>(packed + layout.scales),
             reinterpret_cast<const std::int32_t*>(packed + layout.sums),

@@ -28,7 +28,14 @@ namespace kernel {
 template <class Arch> inline constexpr bool has_code_vectors = has_ieee_vectors<Arch>&& operations<Arch>::has_batches;
 
 /// The bits of |x|.
-inline std::int32_t magnitude_bits(float x) noexcept { return std::bit_cast<std::int32_t>(x) & 0x7fffffff; }
+[[gnu::always_inline]] inline std::int32_t magnitude_bits(float x) noexcept {
+    return std::bit_cast<std::int32_t>(x) & 0x7fffffff;
+}
+template <class Arch>
+[[gnu::always_inline]] inline xsimd::batch<std::int32_t, Arch> magnitude_bits(
+    const xsimd::batch<float, Arch>& x) noexcept {
+    return xsimd::bitwise_cast<std::int32_t>(x) & xsimd::batch<std::int32_t, Arch>(0x7fffffff);
+}
 
 inline constexpr std::int32_t bits_of_infinity = 0x7f800000;
 
@@ -49,9 +56,8 @@ template <class Arch> std::int32_t largest_magnitude(const float* x, std::size_t
         using ints = xsimd::batch<std::int32_t, Arch>;
         constexpr std::size_t size = floats::size;
         if (count >= size) {
-            const ints mask(0x7fffffff);
             const auto bits = [&](std::size_t at) __attribute__((always_inline)) {
-                return xsimd::bitwise_cast<std::int32_t>(floats::load_unaligned(x + at)) & mask;
+                return magnitude_bits(floats::load_unaligned(x + at));
             };
             ints most[4];
             for (ints& part : most) part = ints(0);
@@ -72,17 +78,12 @@ template <class Arch> std::int32_t largest_magnitude(const float* x, std::size_t
 
 /// largest[c] = max(largest[c], magnitude_bits(x[c])): a row more of `count` columns.
 template <class Arch> void widen_magnitudes(const float* x, std::size_t count, std::int32_t* largest) noexcept {
-    std::size_t i = 0;
-    if constexpr (has_ieee_vectors<Arch>) {
-        using floats = xsimd::batch<float, Arch>;
-        using ints = xsimd::batch<std::int32_t, Arch>;
-        const ints mask(0x7fffffff);
-        for (; i + floats::size <= count; i += floats::size) {
-            const ints bits = xsimd::bitwise_cast<std::int32_t>(floats::load_unaligned(x + i)) & mask;
-            xsimd::max(ints::load_unaligned(largest + i), bits).store_unaligned(largest + i);
-        }
-    }
-    for (; i != count; ++i) largest[i] = std::max(largest[i], magnitude_bits(x[i]));
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            const auto bits = magnitude_bits(load_number<decltype(number)>(x + i));
+            const auto before = load_number<std::remove_const_t<decltype(bits)>>(largest + i);
+            store_number(xsimd::max(before, bits), largest + i);
+        });
 }
 
 /// scales[c] = symmetric_scale(bits[c]) and inverses[c] = 1 / scales[c]; gives whether all are finite.

@@ -8,6 +8,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/float_functions.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -19,10 +20,6 @@ template <class Number> inline constexpr bool is_vector = !std::is_floating_poin
 template <class Number> [[gnu::always_inline]] inline Number constant(double value) {
     if constexpr (is_vector<Number>) return Number(static_cast<float>(value));
     else return static_cast<Number>(value);
-}
-template <class Number> [[gnu::always_inline]] inline Number quotient(const Number& a, const Number& b) {
-    if constexpr (is_vector<Number>) return divide(a, b);
-    else return a / b;
 }
 
 /// Callables without members. `kind` is the function's name, `constants` what tells it from others of that name,
@@ -48,7 +45,7 @@ struct sigmoid : vectorized {
     static constexpr const char* kind = "sigmoid";
     static constexpr float output_min = 0, output_max = 1;
     template <class Number> Number operator()(const Number& x) const {
-        return quotient(Number(1.0f), Number(1.0f) + xsimd::exp(-x));
+        return divide_numbers(Number(1.0f), Number(1.0f) + xsimd::exp(-x));
     }
 };
 
@@ -63,7 +60,7 @@ struct hard_sigmoid : vectorized {
     static constexpr const char* kind = "hard_sigmoid";
     static constexpr float output_min = 0, output_max = 1;
     template <class Number> Number operator()(const Number& x) const {
-        return quotient(xsimd::min(xsimd::max(x + Number(3.0f), Number(0.0f)), Number(6.0f)), Number(6.0f));
+        return divide_numbers(xsimd::min(xsimd::max(x + Number(3.0f), Number(0.0f)), Number(6.0f)), Number(6.0f));
     }
 };
 
@@ -71,7 +68,7 @@ struct hard_sigmoid : vectorized {
 struct hardswish : vectorized {
     static constexpr const char* kind = "hardswish";
     template <class Number> Number operator()(const Number& x) const {
-        return quotient(x * xsimd::min(xsimd::max(x + Number(3.0f), Number(0.0f)), Number(6.0f)), Number(6.0f));
+        return divide_numbers(x * xsimd::min(xsimd::max(x + Number(3.0f), Number(0.0f)), Number(6.0f)), Number(6.0f));
     }
 };
 
@@ -79,7 +76,7 @@ struct hardswish : vectorized {
 struct silu : vectorized {
     static constexpr const char* kind = "silu";
     template <class Number> Number operator()(const Number& x) const {
-        return quotient(x, Number(1.0f) + xsimd::exp(-x));
+        return divide_numbers(x, Number(1.0f) + xsimd::exp(-x));
     }
 };
 
@@ -109,7 +106,7 @@ template <int Beta, int Threshold> struct softplus : vectorized {
     template <class Number> Number operator()(const Number& x) const {
         const Number beta = constant<Number>(Beta / 1e3), threshold = constant<Number>(Threshold / 1e3);
         const Number scaled = x * beta;
-        const Number curve = quotient<Number>(xsimd::log1p(xsimd::exp(xsimd::min(scaled, threshold))), beta);
+        const Number curve = divide_numbers<Number>(xsimd::log1p(xsimd::exp(xsimd::min(scaled, threshold))), beta);
         return xsimd::select(scaled > threshold, x, curve);
     }
 };
@@ -138,7 +135,7 @@ template <int Alpha> struct celu : vectorized {
     static constexpr float constants[] = {static_cast<float>(Alpha / 1e3)};
     template <class Number> Number operator()(const Number& x) const {
         const Number alpha = constant<Number>(Alpha / 1e3);
-        const Number below = alpha * xsimd::expm1(quotient<Number>(xsimd::min(x, Number(0.0f)), alpha));
+        const Number below = alpha * xsimd::expm1(divide_numbers<Number>(xsimd::min(x, Number(0.0f)), alpha));
         return xsimd::select(x > Number(0.0f), x, below);
     }
 };
@@ -174,7 +171,7 @@ template <class Addend> struct add_scalar : vectorized {
 struct softsign : vectorized {
     static constexpr const char* kind = "softsign";
     template <class Number> Number operator()(const Number& x) const {
-        return quotient<Number>(x, Number(1.0f) + xsimd::abs(x));
+        return divide_numbers<Number>(x, Number(1.0f) + xsimd::abs(x));
     }
 };
 
@@ -200,7 +197,7 @@ struct sqrt : vectorized {
 struct rsqrt : vectorized {
     static constexpr const char* kind = "rsqrt";
     template <class Number> Number operator()(const Number& x) const {
-        return quotient<Number>(Number(1.0f), sqrt{}(x));
+        return divide_numbers<Number>(Number(1.0f), sqrt{}(x));
     }
 };
 

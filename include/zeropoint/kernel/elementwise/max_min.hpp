@@ -53,31 +53,11 @@ void extremum(const A* a, const A* b, std::size_t count, const Y* a_table, const
               Y* y) noexcept {
     constexpr std::size_t room = 512;
     Y a_codes[room], b_codes[room];
-    const auto on_grid = [](const A* x, const Y* table, std::size_t run, Y* codes) noexcept -> const Y* {
-        if constexpr (std::is_same_v<A, Y>)
-            if (table == nullptr) return x;
-        lookup_table<Arch>(x, run, table, codes);
-        return codes;
-    };
     for (std::size_t first = 0; first < count; first += room) {
         const std::size_t run = std::min(room, count - first);
-        choose_codes<Arch, Choose>(on_grid(a + first, a_table, run, a_codes), on_grid(b + first, b_table, run, b_codes),
-                                   run, low, high, y + first);
+        choose_codes<Arch, Choose>(codes_on_grid<Arch>(a + first, run, a_table, a_codes),
+                                   codes_on_grid<Arch>(b + first, run, b_table, b_codes), run, low, high, y + first);
     }
-}
-
-/// y = max(a, b) on codes: extremum() with larger_of.
-template <class Arch, code8 A, code8 Y>
-void maximum(const A* a, const A* b, std::size_t count, const Y* a_table, const Y* b_table, Y low, Y high,
-             Y* y) noexcept {
-    extremum<Arch, larger_of>(a, b, count, a_table, b_table, low, high, y);
-}
-
-/// y = min(a, b) on codes: extremum() with smaller_of.
-template <class Arch, code8 A, code8 Y>
-void minimum(const A* a, const A* b, std::size_t count, const Y* a_table, const Y* b_table, Y low, Y high,
-             Y* y) noexcept {
-    extremum<Arch, smaller_of>(a, b, count, a_table, b_table, low, high, y);
 }
 
 }  // namespace kernel

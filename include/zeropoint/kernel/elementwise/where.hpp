@@ -35,13 +35,8 @@ void where(const T* condition, T zero, const T* a, const T* a_table, const T* b,
     T from_a[most], from_b[most];
     for (std::size_t first = 0; first < count; first += most) {
         const std::size_t n = std::min(most, count - first);
-        const auto on_grid = [n](const T* x, const T* table, T* room) noexcept {
-            if (table == nullptr) return x;
-            lookup_table<Arch>(x, n, table, room);
-            return static_cast<const T*>(room);
-        };
-        where<Arch>(condition + first, zero, on_grid(a + first, a_table, from_a), on_grid(b + first, b_table, from_b),
-                    n, y + first);
+        where<Arch>(condition + first, zero, codes_on_grid<Arch>(a + first, n, a_table, from_a),
+                    codes_on_grid<Arch>(b + first, n, b_table, from_b), n, y + first);
     }
 }
 

@@ -121,6 +121,16 @@ void lookup_table(const In* x, std::size_t count, const Out* table, Out* y) noex
     for (; i != count; ++i) y[i] = table[static_cast<std::uint8_t>(x[i]) ^ flip];
 }
 
+/// x through `table` into `room`, or x itself for null: an operand on the output's grid has the output's type.
+template <class Arch, code8 In, code8 Out>
+[[gnu::always_inline]] inline const Out* codes_on_grid(const In* x, std::size_t count, const Out* table,
+                                                       Out* room) noexcept {
+    if constexpr (std::is_same_v<In, Out>)
+        if (table == nullptr) return x;
+    lookup_table<Arch>(x, count, table, room);
+    return room;
+}
+
 /// y[i] = the bits table[places[i]] for `count` places, which may lie on either side of `table`.
 template <class Out>
 [[gnu::always_inline]] inline void look_up_places(const std::uint8_t* table, const std::int32_t* places, int count,

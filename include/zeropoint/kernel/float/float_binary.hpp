@@ -35,8 +35,7 @@ struct mul {
 /// IEEE 754's quotient: x / 0 is an infinity, 0 / 0 a NaN.
 struct div {
     template <class Value> [[gnu::always_inline]] Value operator()(const Value& a, const Value& b) const noexcept {
-        if constexpr (std::is_arithmetic_v<Value>) return a / b;
-        else return divide(a, b);
+        return divide_numbers(a, b);
     }
 };
 struct squared_difference {
@@ -55,10 +54,7 @@ using minimum = smaller_of;
 template <class Arch, class Function>
 void float_binary(const float* a, const float* b, std::size_t count, float low, float high, float* y) noexcept {
     const auto bounded = [ low, high ](const auto& x, const auto& z) __attribute__((always_inline)) {
-        const auto value = Function{}(x, z);
-        using Number = std::remove_const_t<decltype(value)>;
-        const Number lows(low), highs(high), raised = choose_number(value < lows, lows, value);
-        return choose_number(raised > highs, highs, raised);
+        return bounded_value(Function{}(x, z), low, high);
     };
     map_values<ieee_vectors<Arch>>(count, y, bounded, a, b);
 }

@@ -55,12 +55,8 @@ template <class Arch> struct float_conv2d_arguments {
     float clamp_min, clamp_max;
     float* y;
 
-    window_span rows(int row) const {
-        return span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
-    }
-    window_span columns(int column) const {
-        return span_of_window(column, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
-    }
+    window_span rows(int row) const { return rows_under(g, row, g.dilation_height); }
+    window_span columns(int column) const { return columns_under(g, column, g.dilation_width); }
     const float* pixel(int row, int column) const {
         return x + (std::ptrdiff_t{row} * g.in.width + column) * g.in.channels;
     }

@@ -62,17 +62,11 @@ void make_batch_norm(std::size_t channels, const float* gamma, const float* beta
 template <class Arch>
 void batch_norm(const float* x, std::size_t pixels, std::size_t channels, const float* multiplier, const float* offset,
                 float* y) noexcept {
-    for (std::size_t pixel = 0; pixel != pixels; ++pixel, x += channels, y += channels) {
-        std::size_t c = 0;
-        if constexpr (has_vectors<Arch>) {
-            using floats = xsimd::batch<float, Arch>;
-            for (; c + floats::size <= channels; c += floats::size) {
-                const floats product = floats::load_unaligned(x + c) * floats::load_unaligned(multiplier + c);
-                (product + floats::load_unaligned(offset + c)).store_unaligned(y + c);
-            }
-        }
-        for (; c != channels; ++c) y[c] = x[c] * multiplier[c] + offset[c];
-    }
+    const auto scaled = [](const auto& value, const auto& factor, const auto& added) __attribute__((always_inline)) {
+        return value * factor + added;
+    };
+    for (std::size_t pixel = 0; pixel != pixels; ++pixel, x += channels, y += channels)
+        map_values<Arch>(channels, y, scaled, x, multiplier, offset);
 }
 
 }  // namespace kernel

@@ -10,6 +10,7 @@
 #include <zeropoint/kernel/elementwise/activations.hpp>
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
 
 namespace zp {
@@ -41,7 +42,7 @@ template <class Arch> void softmax(const float* x, std::size_t rows, std::size_t
         const auto sum = static_cast<float>(sum_exponentials<Arch>(x, channels, largest));
         map_floats<Arch>(x, channels, y, [=](const auto& value) {
             using number = std::decay_t<decltype(value)>;
-            return number(quotient<number>(xsimd::exp(number(value - number(largest))), number(sum)));
+            return number(divide_numbers<number>(xsimd::exp(number(value - number(largest))), number(sum)));
         });
     }
 }

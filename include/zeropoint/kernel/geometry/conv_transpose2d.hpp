@@ -40,17 +40,7 @@ struct conv_transpose2d_geometry {
     constexpr bool operator==(const conv_transpose2d_geometry&) const = default;
 };
 
-/// The numbers of a transposed convolution under the same names of an ordinary one, as tables keep them, and back.
-constexpr conv2d_geometry as_window(const conv_transpose2d_geometry& g) {
-    conv2d_geometry window;
-    window.in = g.in, window.out = g.out;
-    window.kernel_height = g.kernel_height, window.kernel_width = g.kernel_width;
-    window.stride_height = g.stride_height, window.stride_width = g.stride_width;
-    window.padding_top = g.padding_top, window.padding_left = g.padding_left;
-    window.dilation_height = g.dilation_height, window.dilation_width = g.dilation_width;
-    window.groups = g.groups;
-    return window;
-}
+/// A transposed convolution of the numbers of an ordinary one, as tables keep them.
 constexpr conv_transpose2d_geometry as_transposed(const conv2d_geometry& window) {
     conv_transpose2d_geometry g;
     g.in = window.in, g.out = window.out;

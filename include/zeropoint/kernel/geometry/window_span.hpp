@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include <zeropoint/kernel/geometry/conv2d.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -25,6 +27,15 @@ constexpr window_span span_of_window(int index, int kernel, int stride, int padd
     const int before = start < 0 ? std::min((-start + dilation - 1) / dilation, kernel) : 0;
     const int until = start < extent ? std::clamp((extent - start + dilation - 1) / dilation, before, kernel) : before;
     return {start + before * dilation, before, until - before, dilation, std::min(kernel, extent + padding - start)};
+}
+
+/// The rows, resp. columns, of input under an output of a convolution or a pooling. `dilation` is the geometry's, or the
+/// constant 1 where that is known: spans divide by it.
+constexpr window_span rows_under(const conv2d_geometry& g, int row, int dilation) {
+    return span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, dilation, g.in.height);
+}
+constexpr window_span columns_under(const conv2d_geometry& g, int column, int dilation) {
+    return span_of_window(column, g.kernel_width, g.stride_width, g.padding_left, dilation, g.in.width);
 }
 
 /// The cell of output `index` of an adaptive pooling: from floor(index * extent / out) up to

@@ -151,7 +151,7 @@ void group_norm(const X* x, std::size_t pixels, std::size_t channels, std::size_
         std::array<code_sums, most> of_group{};
         for_each_block([&](std::size_t block, std::size_t width) {
             std::array<code_sums, most> of_channel;
-            sum_channels<Arch>(x + block, pixels, channels, width, of_channel.data());
+            sum_codes_of_channels<Arch>(x + block, pixels, channels, width, of_channel.data());
             for (std::size_t c = 0; c != width; ++c) of_group[(block - first + c) / size] += of_channel[c];
         });
         std::array<std::int32_t, most> group_sum;

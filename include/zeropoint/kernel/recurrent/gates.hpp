@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
@@ -76,19 +79,16 @@ template <class Arch> void gru_gates(const float* a, const float* b, std::size_t
 
 /// One step of an Elman cell behind its products: h = tanh(a + b) or max(a + b, 0), which is NaN for NaN.
 template <class Arch> void rnn_tanh_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
-    for_each_number<Arch>(
-        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            store_number(bounded_tanh(Number(load_number<Number>(a + i) + load_number<Number>(b + i))), h + i);
-        });
+    const auto gate = [](const auto& x, const auto& z) __attribute__((always_inline)) { return bounded_tanh(x + z); };
+    map_values<ieee_vectors<Arch>>(count, h, gate, a, b);
 }
 template <class Arch> void rnn_relu_gates(const float* a, const float* b, std::size_t count, float* h) noexcept {
-    for_each_number<Arch>(
-        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
-            using Number = decltype(number);
-            const Number sum = load_number<Number>(a + i) + load_number<Number>(b + i), zero(0.0f);
-            store_number(Number(choose_number(sum < zero, zero, sum)), h + i);
-        });
+    const auto gate = [](const auto& x, const auto& z) __attribute__((always_inline)) {
+        const auto sum = x + z;
+        using Number = std::remove_const_t<decltype(sum)>;
+        return choose_number(sum < Number(0.0f), Number(0.0f), sum);
+    };
+    map_values<ieee_vectors<Arch>>(count, h, gate, a, b);
 }
 
 }  // namespace kernel

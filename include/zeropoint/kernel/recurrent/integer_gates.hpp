@@ -35,20 +35,24 @@ struct gate_tables {
     }
 };
 
-/// What makes gates' arguments of sums: for channel c, in units of 2^-(8 + shift),
-///     x_sum * x_multiplier[c] + h_sum * h_multiplier[c] + bias[c]
-/// Multipliers are below 2^30 and biases at most 2^60, so that no sum leaves int64. A GRU's bias of the state is apart.
-struct gate_arguments {
+/// What makes gates' arguments of sums: for channel c, in units of the argument's own times 2^-shift,
+///     x_sum * x_multiplier[c] + h_sum * h_multiplier[c] + biases
+/// What multipliers and biases are bounded by keeps sums in int64. A GRU's bias of the state is apart.
+struct gate_factors {
     const std::int32_t *x_multiplier, *h_multiplier;
     const std::int64_t *x_bias, *h_bias;
-    int shift;  ///< 15 to 45
+    int shift;
 
-    std::int64_t from_input(std::size_t c, std::int32_t sum) const noexcept {
-        return std::int64_t{sum} * x_multiplier[c] + x_bias[c];
+    std::int64_t from_input(std::size_t c, std::int64_t sum) const noexcept {
+        return sum * x_multiplier[c] + x_bias[c];
     }
-    std::int64_t from_state(std::size_t c, std::int32_t sum) const noexcept {
-        return std::int64_t{sum} * h_multiplier[c] + h_bias[c];
+    std::int64_t from_state(std::size_t c, std::int64_t sum) const noexcept {
+        return sum * h_multiplier[c] + h_bias[c];
     }
+};
+
+/// Those of arguments of scale 2^-8: multipliers below 2^30, biases at most 2^60, a shift from 15 to 45.
+struct gate_arguments : gate_factors {
     /// The index of a table.
     std::size_t index(std::int64_t sum) const noexcept { return index_of(shift_half_even(sum, shift)); }
     static std::size_t index_of(std::int64_t argument) noexcept {
@@ -79,10 +83,10 @@ inline void integer_lstm_gates(const gate_tables& tables, const gate_arguments& 
     }
 }
 
-/// One step of a GRU cell, gates r, z, n; `wide` is its state with 16 bits of scale 2^-15, h the same with 8:
-///     n = tanh(x_n + rne(r * rne(h_n / 2^15))),  wide = rne((n * 2^15 + z * (wide - n)) / 2^15),  h = rne(wide / 2^8)
+/// One step of a GRU cell, gates r, z, n; `state` is its state with 16 bits of scale 2^-15, h the same with 8:
+///     n = tanh(x_n + rne(r * rne(h_n / 2^15))),  state = rne((n * 2^15 + z * (state - n)) / 2^15),  h = rne(state / 2^8)
 inline void integer_gru_gates(const gate_tables& tables, const gate_arguments& arguments, const std::int32_t* x_sums,
-                              const std::int32_t* h_sums, std::size_t count, std::int16_t* wide,
+                              const std::int32_t* h_sums, std::size_t count, std::int16_t* state,
                               std::int8_t* h) noexcept {
     for (std::size_t i = 0; i != count; ++i) {
         const auto from_input = [&](std::size_t gate) {
@@ -95,9 +99,9 @@ inline void integer_gru_gates(const gate_tables& tables, const gate_arguments& a
         const std::int64_t update = tables.sigmoid[arguments.index(from_input(1) + from_state(1))];
         const std::int64_t hidden = reset * shift_half_even(from_state(2), 15);
         const std::int64_t fresh = tables.tanh[arguments.index(from_input(2) + hidden)];
-        const std::int64_t mixed = fresh * 32768 + update * (wide[i] - fresh);
-        wide[i] = clamp_to<std::int16_t>(shift_half_even(mixed, 15), -32768, 32767);
-        h[i] = clamp_to<std::int8_t>(shift_half_even(wide[i], 8), -128, 127);
+        const std::int64_t mixed = fresh * 32768 + update * (state[i] - fresh);
+        state[i] = clamp_to<std::int16_t>(shift_half_even(mixed, 15), -32768, 32767);
+        h[i] = clamp_to<std::int8_t>(shift_half_even(state[i], 8), -128, 127);
     }
 }
 

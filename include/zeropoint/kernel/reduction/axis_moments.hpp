@@ -9,12 +9,12 @@
 #include <string>
 
 #include <zeropoint/core/error.hpp>
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/reduction/code_moments.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
 namespace zp {
@@ -64,9 +64,7 @@ template <class Arch, moment Which>
     const std::int64_t spread = p.count * sums.squares - sums.sum * sums.sum;
     double steps = static_cast<double>(spread) / p.divisor;
     if constexpr (Which == moment::standard_deviation) steps = std::sqrt(steps);
-    const double clamped =
-        std::clamp(steps * p.factor, double(p.quant_min - p.y_zero_point), double(p.quant_max - p.y_zero_point));
-    return static_cast<std::int32_t>(round_half_even(clamped)) + p.y_zero_point;
+    return code_of_steps(steps * p.factor, p);
 }
 
 /// y = the variance of x, or its square root, along each axis whose extent in `out` is 1, on the output's grid: exact
@@ -89,8 +87,8 @@ void moments_along(const shape& in, const shape& out, const X* x, const moment_p
         for (std::size_t first = 0; first < channels; first += most) {
             std::array<code_sums, most> sums;
             const std::size_t run = std::min(most, channels - first);
-            sum_channels<Arch>(window.first + first, static_cast<std::size_t>(window.size()), distance, run,
-                               sums.data());
+            sum_codes_of_channels<Arch>(window.first + first, static_cast<std::size_t>(window.size()), distance, run,
+                                        sums.data());
             for (std::size_t c = 0; c != run; ++c)
                 to[first + c] = static_cast<Y>(code_of_moment<Arch, Which>(sums[c], p));
         }
@@ -119,9 +117,7 @@ void moments_along(const shape& in, const shape& out, int correction, float low,
             for_each_value([&](double value) { squares += rounded((value - mean) * (value - mean)); });
             double result = squares / (count - correction);
             if constexpr (Which == moment::standard_deviation) result = std::sqrt(result);
-            const auto value = static_cast<float>(result);
-            const float raised = value < low ? low : value;
-            to[c] = raised > high ? high : raised;
+            to[c] = bounded_value(static_cast<float>(result), low, high);
         }
     });
 }

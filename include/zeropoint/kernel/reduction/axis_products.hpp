@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -91,9 +92,7 @@ void product_along(const shape& in, const shape& out, float low, float high, con
             window.for_each_position([&](const float* from) {
                 for (int k = 0; k != together; ++k) product.multiply(double{from[c + k]});
             });
-            const auto value = static_cast<float>(product.value());
-            const float raised = value < low ? low : value;
-            to[c] = raised > high ? high : raised;
+            to[c] = bounded_value(static_cast<float>(product.value()), low, high);
         }
     });
 }

@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/pooling.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
+#include <zeropoint/kernel/vector/map_codes.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace zp {
@@ -37,16 +38,21 @@ constexpr axis_sum_parameters make_sum_parameters(float x_scale, std::int32_t x_
     return {x_scale, double{y_scale} * divisor, x_zero_point, y_zero_point, quant_min, quant_max};
 }
 
+/// rne(clamp(steps, quant_min - y_zero_point, quant_max - y_zero_point)) + y_zero_point
+template <class Parameters>
+[[gnu::always_inline]] inline std::int32_t code_of_steps(double steps, const Parameters& p) noexcept {
+    const double clamped =
+        std::clamp(steps, double(p.quant_min - p.y_zero_point), double(p.quant_max - p.y_zero_point));
+    return static_cast<std::int32_t>(round_half_even(clamped)) + p.y_zero_point;
+}
+
 /// The output code of an exact integer sum of x - x_zero_point:
 /// rne(clamp(double(sum) * numerator / denominator, quant_min - y_zero_point, quant_max - y_zero_point)) + y_zero_point.
 /// Product and divisor are exact for up to 2^21 values, so the quotient is the double next to the real one, and a tie is
 /// one.
 template <class Arch>
 [[gnu::always_inline]] inline std::int32_t code_of_sum(std::int64_t sum, const axis_sum_parameters& p) noexcept {
-    const double quotient = static_cast<double>(sum) * p.numerator / p.denominator;
-    const double clamped =
-        std::clamp(quotient, double(p.quant_min - p.y_zero_point), double(p.quant_max - p.y_zero_point));
-    return static_cast<std::int32_t>(round_half_even(clamped)) + p.y_zero_point;
+    return code_of_steps(static_cast<double>(sum) * p.numerator / p.denominator, p);
 }
 
 /// Sum of code - lowest code of T over `count` codes one after the other.
@@ -153,11 +159,7 @@ void sum_axes(const shape& in, const shape& out, int divisor, float low, float h
               float* y) noexcept {
     constexpr std::size_t side_by_side = 16;
     const reduction_extents e(in, out);
-    const auto finish = [=](double sum) {
-        const auto value = static_cast<float>(sum / divisor);
-        const float raised = value < low ? low : value;
-        return raised > high ? high : raised;
-    };
+    const auto finish = [=](double sum) { return bounded_value(static_cast<float>(sum / divisor), low, high); };
     for_each_fold(e, x, y, [&](const pool_window<float>& window, float* to) {
         if (e.out.channels != e.in.channels) {
             double sum = 0;

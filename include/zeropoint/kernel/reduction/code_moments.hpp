@@ -95,7 +95,8 @@ template <class Arch, code8 T> code_sums sum_codes(const T* x, std::size_t count
 /// sums[c] = the sums of channel c over `pixels` pixels, each `stride` codes behind the one before it, for `count`
 /// channels.
 template <class Arch, code8 T>
-void sum_channels(const T* x, std::size_t pixels, std::size_t stride, std::size_t count, code_sums* sums) noexcept {
+void sum_codes_of_channels(const T* x, std::size_t pixels, std::size_t stride, std::size_t count,
+                           code_sums* sums) noexcept {
     with_fitting_vectors<Arch, T>(count, [=]<class Fitting>() noexcept {
         if constexpr (has_vectors<Fitting>) {
             using words = xsimd::batch<std::uint16_t, Fitting>;

@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace zp {
@@ -132,19 +133,13 @@ void min_max_rows(const float* x, std::size_t count, std::size_t row, float* low
     for (std::size_t first = 0; first < count; first += row) {
         const float* values = x + first;
         const std::size_t length = std::min(row, count - first);
-        std::size_t c = 0;
-        if constexpr (has_ieee_vectors<Arch>) {
-            using floats = xsimd::batch<float, Arch>;
-            for (; c + floats::size <= length; c += floats::size) {
-                const floats value = floats::load_unaligned(values + c);
-                xsimd::min(floats::load_unaligned(lows + c), value).store_unaligned(lows + c);
-                xsimd::max(floats::load_unaligned(highs + c), value).store_unaligned(highs + c);
-            }
-        }
-        for (; c != length; ++c) {
-            lows[c] = std::min(lows[c], values[c]);
-            highs[c] = std::max(highs[c], values[c]);
-        }
+        for_each_number<Arch>(
+            length, [&](std::size_t c, auto number) __attribute__((always_inline)) {
+                using Number = decltype(number);
+                const Number value = load_number<Number>(values + c);
+                store_number(Number(xsimd::min(load_number<Number>(lows + c), value)), lows + c);
+                store_number(Number(xsimd::max(load_number<Number>(highs + c), value)), highs + c);
+            });
     }
 }
 

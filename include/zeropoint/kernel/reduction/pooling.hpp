@@ -60,10 +60,36 @@ template <class T>
 inline constexpr T lowest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
                                                               : std::numeric_limits<T>::lowest();
 
-/// The larger of two vectors; in floats the second where one is NaN.
-template <class Batch> [[gnu::always_inline]] inline Batch larger(const Batch& a, const Batch& b) noexcept {
-    if constexpr (std::is_floating_point_v<typename Batch::value_type>) return xsimd::select(a > b, a, b);
+/// The larger of two values or vectors; in floats the second where one is NaN.
+template <class Value> [[gnu::always_inline]] inline Value larger(const Value& a, const Value& b) noexcept {
+    if constexpr (std::is_arithmetic_v<Value>) return a > b ? a : b;
+    else if constexpr (std::is_floating_point_v<typename Value::value_type>) return xsimd::select(a > b, a, b);
     else return xsimd::max(a, b);
+}
+
+/// y[i] = the largest of the values p[i] for i < count, `for_each(visit)` calling visit(p) for each p, and lowest_value<T>
+/// for none. Vectors where `count` values fill one.
+template <class Arch, class T, class ForEach>
+[[gnu::always_inline]] inline void largest_values(std::size_t count, T* y, const ForEach& for_each) noexcept {
+    if constexpr (has_vectors<Arch>) {
+        using values = xsimd::batch<T, Arch>;
+        if (count >= values::size) {
+            for_each_overlapping(
+                count, values::size, [&](std::size_t i) __attribute__((always_inline)) {
+                    values best(lowest_value<T>);
+                    for_each([&](const T* from) __attribute__((always_inline)) {
+                        best = larger(values::load_unaligned(from + i), best);
+                    });
+                    best.store_unaligned(y + i);
+                });
+            return;
+        }
+    }
+    for (std::size_t i = 0; i != count; ++i) {
+        T best = lowest_value<T>;
+        for_each([&](const T* from) __attribute__((always_inline)) { best = larger(from[i], best); });
+        y[i] = best;
+    }
 }
 
 /// max_pool2d for pixels that do not fill a vector: over whole rows of the input, as if every column began a window,
@@ -82,8 +108,7 @@ public:
         const int channels = g.in.channels;
         const int most = std::min((room / channels - g.window_width()) / g.stride_width + 1, g.out.width);
         for (int row = 0; row != g.out.height; ++row) {
-            const window_span rows =
-                span_of_window(row, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
+            const window_span rows = rows_under(g, row, g.dilation_height);
             for (int first = 0; first < g.out.width; first += most) {
                 const int count = std::min(most, g.out.width - first);
                 fold_rows(g, x, rows, first * g.stride_width - g.padding_left,
@@ -109,19 +134,10 @@ private:
         const T* from = x + rows.first * pitch + std::ptrdiff_t{first + begin} * channels;
         T* to = rows_ + begin * channels;
         const int length = (end - begin) * channels;
-        if (length >= size) {
-            for_each_overlapping(static_cast<std::size_t>(length), values::size, [&](std::size_t i) {
-                values best(lowest_value<T>);
-                for (int r = 0; r != rows.count; ++r)
-                    best = larger(values::load_unaligned(from + r * rows.step * pitch + i), best);
-                best.store_unaligned(to + i);
+        largest_values<Arch>(
+            static_cast<std::size_t>(length), to, [&](const auto& visit) __attribute__((always_inline)) {
+                for (int r = 0; r != rows.count; ++r) visit(from + r * rows.step * pitch);
             });
-        } else {
-            for (int i = 0; i != length; ++i) {
-                to[i] = lowest_value<T>;
-                for (int r = 0; r != rows.count; ++r) to[i] = std::max(to[i], from[r * rows.step * pitch + i]);
-            }
-        }
     }
     /// columns_: the largest of each window of rows_; `length` values, and a few more without meaning.
     void fold_columns(const conv2d_geometry& g, int length) noexcept {
@@ -147,30 +163,14 @@ template <class Arch, class T> void max_pool2d(const conv2d_geometry& g, const T
             return;
         }
     }
-    const auto rows_of = [&](int r) {
-        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, g.dilation_height, g.in.height);
-    };
-    const auto columns_of = [&](int c) {
-        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, g.dilation_width, g.in.width);
-    };
+    const auto rows_of = [&](int r) { return rows_under(g, r, g.dilation_height); };
+    const auto columns_of = [&](int c) { return columns_under(g, c, g.dilation_width); };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
-            if constexpr (has_vectors<Fitting>) {
-                using values = xsimd::batch<T, Fitting>;
-                for_each_overlapping(channels, values::size, [&](std::size_t c) {
-                    values best(lowest_value<T>);
-                    window.for_each_position(
-                        [&](const T* from) { best = larger(values::load_unaligned(from + c), best); });
-                    best.store_unaligned(to + c);
-                });
-            } else {
-                for (std::size_t c = 0; c != channels; ++c) {
-                    T best = lowest_value<T>;
-                    window.for_each_position([&](const T* from) { best = from[c] > best ? from[c] : best; });
-                    to[c] = best;
-                }
-            }
+            largest_values<Fitting>(
+                channels,
+                to, [&](const auto& visit) __attribute__((always_inline)) { window.for_each_position(visit); });
         });
     });
 }
@@ -283,12 +283,8 @@ template <class Arch, class Window>
 /// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
 template <class Arch, class T>
 void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
-    const auto rows_of = [&](int r) {
-        return span_of_window(r, g.kernel_height, g.stride_height, g.padding_top, 1, g.in.height);
-    };
-    const auto columns_of = [&](int c) {
-        return span_of_window(c, g.kernel_width, g.stride_width, g.padding_left, 1, g.in.width);
-    };
+    const auto rows_of = [&](int r) { return rows_under(g, r, 1); };
+    const auto columns_of = [&](int c) { return columns_under(g, c, 1); };
     const auto channels = static_cast<std::size_t>(g.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {

@@ -51,21 +51,10 @@ constexpr window_span planes_of_window(const conv3d_geometry& g, int index) {
 template <class Arch, class T>
 void largest_of_planes(const T* x, int count, std::ptrdiff_t distance, std::size_t size, T* y) noexcept {
     with_fitting_vectors<Arch, T>(size, [=]<class Fitting>() noexcept {
-        if constexpr (has_vectors<Fitting>) {
-            using values = xsimd::batch<T, Fitting>;
-            for_each_overlapping(size, values::size, [=](std::size_t i) {
-                values best(lowest_value<T>);
-                for (int k = 0; k != count; ++k) best = larger(values::load_unaligned(x + k * distance + i), best);
-                best.store_unaligned(y + i);
+        largest_values<Fitting>(
+            size, y, [=](const auto& visit) __attribute__((always_inline)) {
+                for (int k = 0; k != count; ++k) visit(x + k * distance);
             });
-        } else {
-            for (std::size_t i = 0; i != size; ++i) {
-                T best = lowest_value<T>;
-                for (int k = 0; k != count; ++k)
-                    best = std::max(best, x[k * distance + static_cast<std::ptrdiff_t>(i)]);
-                y[i] = best;
-            }
-        }
     });
 }
 
@@ -92,12 +81,8 @@ template <class Arch, class T>
 void avg_pool3d(const conv3d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
     const conv2d_geometry& p = g.plane;
     const auto planes_of = [&](int i) { return planes_of_window(g, i); };
-    const auto rows_of = [&](int r) {
-        return span_of_window(r, p.kernel_height, p.stride_height, p.padding_top, 1, p.in.height);
-    };
-    const auto columns_of = [&](int c) {
-        return span_of_window(c, p.kernel_width, p.stride_width, p.padding_left, 1, p.in.width);
-    };
+    const auto rows_of = [&](int r) { return rows_under(p, r, 1); };
+    const auto columns_of = [&](int c) { return columns_under(p, c, 1); };
     const auto channels = static_cast<std::size_t>(p.in.channels);
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_volume(p.in, p.out, g.out_depth, x, y, planes_of, rows_of, columns_of,

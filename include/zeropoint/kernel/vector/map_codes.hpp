@@ -55,6 +55,13 @@ template <class Number, class Bound>
     else return xsimd::min(xsimd::max(x, Number(low)), Number(high));
 }
 
+/// x within [low, high]; a NaN stays one.
+template <class Number>
+[[gnu::always_inline]] inline Number bounded_value(const Number& x, float low, float high) noexcept {
+    const Number lows(low), highs(high), raised = choose_number(x < lows, lows, x);
+    return choose_number(raised > highs, highs, raised);
+}
+
 /// Where real results land: the codes from quant_min to quant_max.
 struct code_range {
     float low, high;  ///< counted from the zero point

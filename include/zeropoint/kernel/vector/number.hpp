@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace kernel {
 
 template <class Number> [[gnu::always_inline]] inline Number divide_numbers(const Number& a, const Number& b) noexcept {
-    if constexpr (std::is_same_v<Number, float>) return a / b;
+    if constexpr (std::is_arithmetic_v<Number>) return a / b;
     else return divide(a, b);
 }
 template <class Condition, class Number>
