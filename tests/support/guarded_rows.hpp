@@ -118,21 +118,26 @@ inline void check_guarded_rows(const guarded_network& network) {
     }
 }
 
-/// The same of a network of one input and one output.
-template <class Network> void check_guarded(const Network& model, const typename Network::input_value* x) {
+/// The same of a network, whose inputs and outputs are given by port.
+template <class Network> void check_guarded(const Network& model, const void* const* xs, void* const* ys) {
     const auto memory = std::make_unique<typename Network::workspace>();
     std::memset(memory->bytes, 0, sizeof memory->bytes);  // states begin with zeros
-    std::vector<typename Network::output_value> y(static_cast<std::size_t>(Network::output_shape.size()));
-    guarded_network network{model.rows(), Network::stage::steps, Network::stage::cuts, model.parameters(), model.ranges(),
-                            {}};
+    guarded_network network{
+        model.rows(), Network::stage::steps, Network::stage::cuts, model.parameters(), model.ranges(), {}};
     network.values.resize(network.rows.size());
-    model.run(x, y.data(), memory->bytes, [&](int i, const void* values) {
+    model.run(xs, ys, memory->bytes, [&](int i, const void* values) {
         const auto row = static_cast<std::size_t>(i);
         const zp::value_type& out = network.rows[row].out;
         const auto* bytes = static_cast<const std::byte*>(values);
         network.values[row].assign(bytes, bytes + out.extents.size() * zp::size_of(out.storage));
     });
     check_guarded_rows(network);
+}
+template <class Network> void check_guarded(const Network& model, const typename Network::input_value* x) {
+    std::vector<typename Network::output_value> y(static_cast<std::size_t>(Network::output_shape.size()));
+    const void* const xs[] = {x};
+    void* const ys[] = {y.data()};
+    check_guarded(model, xs, ys);
 }
 
 }  // namespace zp_test
