@@ -23,6 +23,7 @@
 #include <zeropoint/workflow/presets.hpp>
 
 #include "../support/generator.hpp"
+#include "../support/guarded_rows.hpp"
 #include "../support/nodes.hpp"
 #include "../support/parts.hpp"
 
@@ -152,6 +153,8 @@ void check(const std::function<float(float)>& shape_value = [](float x) { return
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(model)), seen));
     zp_test::check_parts(model, make().data());
     zp_test::check_parts(int8, make().data());
+    zp_test::check_guarded(model, make().data());
+    zp_test::check_guarded(int8, make().data());
     struct sums {
         double signal = 0, noise = 0, equal = 0, all = 0;
     };
