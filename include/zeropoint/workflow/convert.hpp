@@ -30,7 +30,7 @@ std::vector<std::uint8_t> make_lut(Function&& function, scalar_type in, const qp
     std::vector<std::uint8_t> table(std::size_t{1} << bits);
     const auto fill = [&]<class In, class Out>(In, Out) {
         kernel::make_lookup_table<In>(function, input.scale, input.zero_point, output.scale, output.zero_point,
-                                      y.quant_min, y.quant_max, bits, reinterpret_cast<Out*>(table.data()));
+                                      y.quant_min, y.quant_max, reinterpret_cast<Out*>(table.data()), bits);
     };
     const bool in_unsigned = in == scalar_type::uint8, out_unsigned = y.storage == scalar_type::uint8;
     if (in_unsigned && out_unsigned) fill(std::uint8_t{}, std::uint8_t{});

@@ -67,8 +67,7 @@ constexpr bool computes_phases(conv2d_algorithm algorithm) {
 
 /// Whether an algorithm can compute a transposed convolution.
 constexpr bool supports(const conv_transpose2d_geometry& g, conv2d_algorithm algorithm) {
-    conv2d_geometry window;  // of which only channels and groups matter
-    window.in = g.in, window.out = g.out, window.groups = g.groups;
+    const conv2d_geometry window{.in = g.in, .out = g.out, .groups = g.groups};  // only channels and groups matter
     return computes_phases(algorithm) && supports(window, algorithm);
 }
 /// The same over codes of 16 bits.
@@ -213,10 +212,7 @@ private:
 
 /// What computes the phases: depthwise for narrow groups, as for an ordinary convolution.
 template <class Arch> constexpr conv2d_algorithm choose_conv_transpose2d_algorithm(const conv_transpose2d_geometry& g) {
-    conv2d_geometry window;
-    window.in = g.in;
-    window.out = g.out;
-    window.groups = g.groups;
+    const conv2d_geometry window{.in = g.in, .out = g.out, .groups = g.groups};
     return choose_conv2d_algorithm<Arch>(window) == conv2d_algorithm::depthwise ? conv2d_algorithm::depthwise
                                                                                 : conv2d_algorithm::implicit_gemm;
 }

@@ -28,8 +28,8 @@ inline constexpr int lookup_table_size = 256;
 /// (i / 2^(bits - 8) + lowest code - x_zero_point).
 template <code8 In, class Out, class Function>
 constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
-                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, int bits,
-                                 Out* table) {
+                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max, Out* table,
+                                 int bits = 8) {
     const int parts = 1 << (bits - 8);
     const double inverse_scale = 1 / double{y_scale};
     const double low = static_cast<double>(quant_min) - y_zero_point,
@@ -41,14 +41,6 @@ constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_
         const double clamped = number < low ? low : number > high ? high : number;
         table[i] = static_cast<Out>(round_half_even(clamped) + y_zero_point);
     }
-}
-
-/// The same with 256 entries.
-template <code8 In, class Out, class Function>
-constexpr void make_lookup_table(Function&& function, float x_scale, std::int32_t x_zero_point, float y_scale,
-                                 std::int32_t y_zero_point, std::int32_t quant_min, std::int32_t quant_max,
-                                 Out* table) {
-    make_lookup_table<In>(function, x_scale, x_zero_point, y_scale, y_zero_point, quant_min, quant_max, 8, table);
 }
 
 /// The entries for `low` among 16 * 2^Bits of a table.

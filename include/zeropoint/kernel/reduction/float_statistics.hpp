@@ -233,23 +233,17 @@ std::size_t histogram(const float* x, std::size_t count, float low, float high, 
     const float scale = static_cast<float>(bins), width = high - low, last = static_cast<float>(bins - 1);
     return count_bins<Arch>(
         count, static_cast<std::size_t>(bins), counts, [&](std::size_t first, std::size_t n, std::int32_t* bin) {
-            std::size_t i = 0;
-            if constexpr (has_ieee_vectors<Arch>) {
-                using floats = xsimd::batch<float, Arch>;
-                const floats lowest(low), highest(high), scales(scale), widths(width), lasts(last), outside(-1.0f);
-                for (; i + floats::size <= n; i += floats::size) {
-                    const floats value = floats::load_unaligned(x + first + i);
-                    const floats position = divide((value - lowest) * scales, widths);
-                    const floats clipped = xsimd::select(position < lasts, position, lasts);
-                    xsimd::to_int(xsimd::select((value >= lowest) & (value <= highest), clipped, outside))
-                        .store_unaligned(bin + i);
-                }
-            }
-            for (; i != n; ++i) {
-                const float value = x[first + i], position = (value - low) * scale / width;
-                const bool inside = value >= low && value <= high;
-                bin[i] = inside ? static_cast<std::int32_t>(position < last ? position : last) : -1;
-            }
+            for_each_number<Arch>(
+                n, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+                    using Number = decltype(number);
+                    const Number value = load_number<Number>(x + first + i);
+                    const Number position = divide_numbers(Number((value - low) * scale), Number(width));
+                    const Number clipped = choose_number(position < Number(last), position, Number(last));
+                    const auto inside = (value >= Number(low)) & (value <= Number(high));
+                    const Number place = choose_number(inside, clipped, Number(-1.0f));
+                    if constexpr (std::is_same_v<Number, float>) bin[i] = static_cast<std::int32_t>(place);
+                    else xsimd::to_int(place).store_unaligned(bin + i);
+                });
         });
 }
 
