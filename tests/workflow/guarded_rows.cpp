@@ -117,48 +117,33 @@ template <class Net, class Config> void check_dynamic() {
 }  // namespace
 
 TEST_CASE("guarded rows: floats") {
-#if GUARDSET & 1
     check_floats<convolutions>();
     check_floats<windows>();
     check_floats<linears>();
-#endif
-#if GUARDSET & 2
     check_floats<values>();
-#endif
-#if GUARDSET & 4
     check_floats<sequences>();
     check_floats<volumes>();
     check_floats<tables>();
-#endif
 }
 TEST_CASE("guarded rows: codes of 8 bits") {
-#if GUARDSET & 1
     check_codes<convolutions, unsigned_codes>();
     check_codes<windows, signed_codes>();
     check_codes<windows, by<zp::conv2d_algorithm::winograd_4x4>>();
     check_codes<windows, by<zp::conv2d_algorithm::winograd_2x2>>();
     check_codes<linears, unsigned_codes>();
-#endif
-#if GUARDSET & 2
     check_codes<values, unsigned_codes>();
     check_codes<values, signed_codes>();
-#endif
-#if GUARDSET & 4
     check_codes<sequences, unsigned_codes>();
     check_codes<volumes, unsigned_codes>();
     check_codes<tables, unsigned_codes>();
-#endif
 }
 TEST_CASE("guarded rows: codes of 16 bits") {
-#if GUARDSET & 8
     check_codes<convolutions, zp::int16_qconfig>();
     check_codes<linears, zp::int16_qconfig>();
     check_codes<values, zp::int16_qconfig>();
     check_codes<sequences, zp::int16_qconfig>();
-#endif
 }
 TEST_CASE("guarded rows: dynamic, and weights alone") {
-#if GUARDSET & 16
     check_dynamic<convolutions, eight_bits>();
     check_dynamic<linears, eight_bits>();
     check_dynamic<sequences, eight_bits>();
@@ -166,5 +151,4 @@ TEST_CASE("guarded rows: dynamic, and weights alone") {
     check_dynamic<tables, four_bits>();
     check_dynamic<linears, every<zp::weight_only_policy<>>>();
     check_dynamic<linears, every<zp::weight_only_policy<zp::qint4, 8>>>();
-#endif
 }
