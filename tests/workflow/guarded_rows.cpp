@@ -74,9 +74,8 @@ template <zp::fixed_string Name, zp::fixed_string Bag, int Columns> using table 
     zp::embedding<Name, rows_of_table, Columns, zp::embedding_options{.count = 3}>,
     zp::embedding_bag<Bag, rows_of_table, Columns, zp::embedding_bag_options{.first = 3}>>;
 struct tables : zp::model<zp::indices<index_count>,
-    zp::concat<table<"a", "A", 1>, table<"b", "B", 2>, table<"c", "C", 3>, table<"d", "D", 5>, table<"e", "E", 7>,
-               table<"f", "F", 15>, zp::concat<table<"g", "G", 17>, table<"h", "H", 31>, table<"i", "I", 33>,
-                                               table<"j", "J", 63>, table<"k", "K", 65>>>> {};
+    zp::concat<table<"a", "A", 1>, table<"b", "B", 2>, table<"c", "C", 3>, table<"d", "D", 7>, table<"e", "E", 17>,
+               table<"f", "F", 31>, table<"g", "G", 33>, table<"h", "H", 65>>> {};
 // clang-format on
 
 template <class Dtype, class... Options>
@@ -132,7 +131,6 @@ TEST_CASE("guarded rows: codes of 8 bits") {
     check_codes<windows, by<zp::conv2d_algorithm::winograd_2x2>>();
     check_codes<linears, unsigned_codes>();
     check_codes<values, unsigned_codes>();
-    check_codes<values, signed_codes>();
     check_codes<sequences, unsigned_codes>();
     check_codes<volumes, unsigned_codes>();
     check_codes<tables, unsigned_codes>();
@@ -147,7 +145,6 @@ TEST_CASE("guarded rows: dynamic, and weights alone") {
     check_dynamic<convolutions, eight_bits>();
     check_dynamic<linears, eight_bits>();
     check_dynamic<sequences, eight_bits>();
-    check_dynamic<tables, eight_bits>();
     check_dynamic<tables, four_bits>();
     check_dynamic<linears, every<zp::weight_only_policy<>>>();
     check_dynamic<linears, every<zp::weight_only_policy<zp::qint4, 8>>>();
