@@ -79,9 +79,9 @@ struct tables : zp::model<zp::indices<index_count>,
 // clang-format on
 
 template <class Dtype, class... Options>
-struct config : zp::qconfig<zp::quantizer<Dtype, zp::per_tensor_affine, zp::min_max_observer>,
-                            zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
-                            Options...> {};
+struct config
+    : zp::qconfig<zp::quantizer<Dtype, zp::per_tensor_affine, zp::min_max_observer>,
+                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>, Options...> {};
 struct unsigned_codes : config<zp::quint8> {};
 struct signed_codes : config<zp::qint8> {};
 template <zp::conv2d_algorithm Algorithm> struct by : config<zp::quint8, zp::algorithm<Algorithm>> {};
@@ -105,7 +105,8 @@ template <class Net> void check_floats() {
 }
 template <class Net, class Config> void check_codes() {
     const auto inputs = data<Net>();
-    const auto model = zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(operator_sweep::trained<Net>())), inputs));
+    const auto model =
+        zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(operator_sweep::trained<Net>())), inputs));
     check<Net>(zp_test::run_guarded(model, inputs.front().data()));
 }
 template <class Net, class Config> void check_dynamic() {
