@@ -81,15 +81,15 @@ inline std::vector<std::byte> run_row(const guarded_network& network, std::size_
     const auto size = static_cast<std::size_t>(own.out.extents.size() * zp::size_of(own.out.storage));
     const guarded_buffer y(size, end, slack);
     const guarded_buffer parameters(
-        std::span(network.parameters + n.at.parameter_offset, static_cast<std::size_t>(n.at.parameter_bytes)), end, slack);
+        std::span(network.parameters + n.at.parameter_offset, static_cast<std::size_t>(n.at.parameter_bytes)), end,
+        slack);
     const guarded_buffer scratch(static_cast<std::size_t>(n.at.scratch_bytes), end, slack);
     const guarded_buffer state(static_cast<std::size_t>(n.at.state_bytes), end, slack);
     if (n.flags.keeps_state) std::memset(state.data(), 0, state.bytes().size());  // a stream's first step
     ys[0] = y.data();
     own.at.arena_offset = zp::in_user_output;
     own.at.parameter_offset = own.at.scratch_offset = own.at.state_offset = 0;
-    network.steps[i](own,
-                     {part.nodes.data(), parameters.data(), network.ranges, scratch.data(), xs, ys, state.data()});
+    network.steps[i](own, {part.nodes.data(), parameters.data(), network.ranges, scratch.data(), xs, ys, state.data()});
     return {y.bytes().begin(), y.bytes().end()};
 }
 
@@ -160,12 +160,11 @@ inline void check_narrowed_rows(const guarded_network& network, int channels) {
 }
 
 /// A network that has run, its inputs and outputs given by port.
-template <class Network>
-guarded_network run_guarded(const Network& model, const void* const* xs, void* const* ys) {
+template <class Network> guarded_network run_guarded(const Network& model, const void* const* xs, void* const* ys) {
     const auto memory = std::make_unique<typename Network::workspace>();
     std::memset(memory->bytes, 0, sizeof memory->bytes);  // states begin with zeros
-    guarded_network network{
-        model.rows(), Network::stage::steps, Network::stage::cuts, model.parameters(), model.ranges(), {}};
+    guarded_network network{model.rows(),       Network::stage::steps, Network::stage::cuts,
+                            model.parameters(), model.ranges(),        {}};
     network.values.resize(network.rows.size());
     model.run(xs, ys, memory->bytes, [&](int i, const void* values) {
         const auto row = static_cast<std::size_t>(i);
@@ -175,8 +174,7 @@ guarded_network run_guarded(const Network& model, const void* const* xs, void* c
     });
     return network;
 }
-template <class Network>
-guarded_network run_guarded(const Network& model, const typename Network::input_value* x) {
+template <class Network> guarded_network run_guarded(const Network& model, const typename Network::input_value* x) {
     std::vector<typename Network::output_value> y(static_cast<std::size_t>(Network::output_shape.size()));
     const void* const xs[] = {x};
     void* const ys[] = {y.data()};
