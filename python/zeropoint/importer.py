@@ -19,8 +19,6 @@ from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
 
-Runner = Callable[[list[np.ndarray]], list[np.ndarray]]
-
 
 @dataclass
 class Imported:
@@ -71,7 +69,7 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
     return finish(graph, torch_runner(program.module()), out, name, verify, force, progress)
 
 
-def finish(graph: Graph, runner: Runner | None, out: str | Path, name: str, verify: bool, force: bool,
+def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
            progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None) -> Imported:
     """Lowers, writes beside the target, checks, and renames."""
     say = progress or (lambda text: None)
@@ -93,14 +91,12 @@ def finish(graph: Graph, runner: Runner | None, out: str | Path, name: str, veri
             from zeropoint.verify import check
 
             assert runner is not None
-            result = check(header, weights, name, lowered, structure, runner, say, examples)
+            result = check(header, weights, name, graph, lowered, structure, runner, say, examples)
             notes.append(result.comment())
             if not result.passed and not force:
                 raise CheckFailed(result.report() + "\nNothing was written; --force writes it all the same.")
         else:
             notes.append("Not checked beside its source.")
-        lowered = lowered_of(graph)
-        structure = Structure(lowered)
         header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
         os.replace(weights, weights_path)
         os.replace(header, header_path)

@@ -58,6 +58,8 @@ class Graph:
     title: str = "net"    # the class or file that it was made of
     source: str = ""      # for the head comment: what it was read from
     notes: list[str] = field(default_factory=list)
+    given: list[Value] = field(default_factory=list)  # all inputs of the source, those that nothing needs too
+    program: Any = None   # the decomposed program of torch.export, for comparing values in between
 
     def add(self, op: str, inputs: list[Value | None], shape: tuple[int, ...], origin: Origin, *,
             is_integer: bool = False, name: str = "", why: tuple[str, str] | None = None, **attrs: Any) -> Value:
@@ -75,7 +77,8 @@ class Graph:
                 kept.append(node)
                 alive.update(id(value) for value in node.inputs if value is not None)
         self.nodes = kept[::-1]
-        self.dead_inputs = [value.name for value in self.inputs if id(value) not in alive]
+        self.given = self.given or list(self.inputs)
+        self.inputs = [value for value in self.inputs if id(value) in alive]
 
     def consumers(self, value: Value) -> list[Node]:
         """The nodes that read a value."""

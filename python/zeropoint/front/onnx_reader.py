@@ -90,7 +90,6 @@ class OnnxReader:
             self.read_node(node, number)
         self.graph.outputs = [self.values[out.name] for out in graph.output]
         self.graph.drop_dead_nodes()
-        self.graph.inputs = [v for v in self.graph.inputs if v.name not in self.graph.dead_inputs]
         return self.graph
 
     def add_constant(self, name: str, data: np.ndarray) -> None:

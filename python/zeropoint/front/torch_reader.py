@@ -42,7 +42,6 @@ class TorchReader:
             elif node.op == "output":
                 self.outputs(node)
         self.graph.drop_dead_nodes()
-        self.graph.inputs = [v for v in self.graph.inputs if v.name not in self.graph.dead_inputs]
         return self.graph
 
     def know(self, node: Any, tensor: Any, name: str) -> None:
@@ -145,7 +144,9 @@ def read_program(program: Any, title: str) -> Graph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = program.run_decompositions({})
-    return TorchReader(program, title).read()
+    graph = TorchReader(program, title).read()
+    graph.program = program
+    return graph
 
 
 def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
