@@ -7,6 +7,10 @@ from zeropoint.emit.types import Part, Type
 from zeropoint.layers import Argument, Code, Name, Number, Options
 
 COLUMNS = 120
+# Templates all of whose arguments have defaults: without any they are written with empty brackets.
+WITH_DEFAULTS = {f"zp::{name}" for name in (
+    "mean", "sum", "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "hardtanh", "leaky_relu",
+    "softplus", "elu", "celu", "instance_norm")}
 
 
 def quoted(text: str) -> str:
@@ -63,7 +67,8 @@ def one_line(part: str | Part) -> str:
     if isinstance(part, str):
         return part
     template, args = pieces(part)
-    return f"{template}<{', '.join(one_line(arg) for arg in args)}>" if args else template
+    is_plain = not args and template not in WITH_DEFAULTS
+    return template if is_plain else f"{template}<{', '.join(one_line(arg) for arg in args)}>"
 
 
 def filled(items: list[str | Part], indent: int, last: str) -> list[str]:

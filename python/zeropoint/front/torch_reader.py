@@ -160,7 +160,10 @@ def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            program = torch.export.export(module, args, strict=False)
+            try:
+                program = torch.export.export(module, args, strict=False)
+            except Exception as error:
+                raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}") from error
         graph = read_program(program, type(module).__name__)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
