@@ -39,10 +39,11 @@ class Options:
 
 @dataclass(frozen=True)
 class Number:
-    """An integer argument; role is the name that it has as a template parameter."""
+    """An integer argument; role is the name that it has as a template parameter. It is left out where it has its default."""
 
     value: int
     role: str = "Number"
+    default: int | None = None
 
 
 Argument = Union[Name, Code, Options, Number, "Layer"]

@@ -13,6 +13,9 @@ from zeropoint.layers import Argument, Code, Name, Number, Options
 CONTAINERS = {"Sequential", "ModuleList", "ModuleDict", ""}
 ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "padding": "Padding", "groups": "Groups",
          "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
+# Words of class names that no capital parts.
+WHOLE = {"ReLU": "Relu", "ConvNeXt": "Convnext", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
+         "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm"}
 RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
             "delete", "operator", "register", "export", "import", "module"}
 
@@ -27,6 +30,14 @@ class Template:
     repeats_of: "Template | None" = None
     comment: str = ""
     order: list[int] = field(default_factory=list)
+
+
+def snake_case(title: str) -> str:
+    """A C++ name of a class of Python."""
+    for word, whole in WHOLE.items():
+        title = title.replace(word, whole)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", title)
+    return re.sub(r"\W+", "_", name).lower().strip("_") or "net"
 
 
 class Blocks:
@@ -67,7 +78,10 @@ class Blocks:
         made: list[Part] = []
         for part in parts:
             if isinstance(part, Block) and id(part) in by:
-                made += by[id(part)]
+                inside = by[id(part)]
+                if part.alias is not None:
+                    inside[-1].alias = part.alias
+                made += inside
                 continue
             if isinstance(part, Block):
                 part.parts = self.replace(part.parts, by)
@@ -119,9 +133,7 @@ class Blocks:
         self.templates.append(Template(name, parameters, parts, comment=comment))
         for place, (block, _) in enumerate(members):
             args: list[Argument] = [Name(block.path)]
-            args += [Number(vector[place], parameter) for parameter, vector, _ in chosen]
-            while len(args) > 1 and chosen[len(args) - 2][2] == args[-1].value:  # type: ignore[union-attr]
-                args.pop()
+            args += [Number(vector[place], parameter, default) for parameter, vector, default in chosen]
             path = next((p.path for p in block.parts if isinstance(p, Type)), ())
             made[id(block)] = [Type(name, tuple(args), path=path)]
 
@@ -129,8 +141,7 @@ class Blocks:
         """Of the class, and where it has several forms, of a part that others have not."""
         if cls in CONTAINERS:
             return layers_name(block)
-        plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", cls).lower().strip("_")
-        plain = re.sub(r"\W", "_", plain)
+        plain = snake_case(cls)
         mine = children(block)
         rest = [other for other in self.seen[cls] if other != mine]
         if rest and not any(plain == t.name for t in self.templates) and all(len(mine) <= len(r) for r in rest):
@@ -138,7 +149,10 @@ class Blocks:
         extra = [name for name in mine if all(name not in r for r in rest)]
         if rest and extra:
             return f"{plain}_with_{re.sub(chr(92) + 'W', '_', extra[0])}"
-        return plain
+        return next((f"{word}_{plain}" for word, fits in (
+            ("depthwise", lambda: any(is_depthwise(part) for part in block.parts)),
+            ("residual", lambda: any(isinstance(p, Type) and p.template == "zp::residual" for p in block.parts)),
+            ("plain", lambda: True)) if plain in self.taken and f"{word}_{plain}" not in self.taken and fits()), plain)
 
     def unique(self, name: str) -> str:
         """One that no template has."""
@@ -158,7 +172,7 @@ class Blocks:
             end = i + 1
             part = parts[i]
             stem = numbered(part)
-            while stem is not None and end < len(parts) and numbered(parts[end]) is not None and \
+            while stem is not None and parts[end - 1].alias is None and end < len(parts) and numbered(parts[end]) is not None and \
                     numbered(parts[end])[0] == stem[0] and numbered(parts[end])[1] == stem[1] + end - i and \
                     parts[end].template == part.template and parts[end].args[1:] == part.args[1:]:  # type: ignore
                 end += 1
@@ -179,10 +193,15 @@ class Blocks:
         if of.name not in self.repeats:
             self.repeats[of.name] = Template(self.unique(of.name + "s"), of.parameters, [], repeats_of=of)
             self.templates.append(self.repeats[of.name])
-        numbers = list(part.args[1:])
-        numbers += [Number(default, name) for name, default in of.parameters[len(numbers):]]  # type: ignore[arg-type]
-        args = (Name(stem[0]), *numbers, Number(stem[1], "First"), Number(count, "Count"))
+        args = (Name(stem[0]), *part.args[1:], Number(stem[1], "First"), Number(count, "Count"))
         return Type(self.repeats[of.name].name, args, path=part.path, repeats=True)
+
+
+def is_depthwise(part: Part) -> bool:
+    """A convolution of one filter a channel."""
+    return isinstance(part, Type) and any(
+        isinstance(arg, Options) and any(key == "groups" and isinstance(value, Code) for key, value in arg.fields)
+        for arg in part.args)
 
 
 def numbered(part: Part) -> tuple[str, int] | None:
@@ -258,7 +277,8 @@ def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
         else:
             args.append(arg)
     branches = tuple(tuple(skeleton(inner, path, holes) for inner in branch) for branch in part.branches)
-    return part.template, tuple(args), branches, part.repeats
+    alias = relative(part.alias.text, path).text if isinstance(part.alias, Name) else None
+    return part.template, tuple(args), branches, part.repeats, alias
 
 
 def parameters_of(vectors: list[tuple[int, ...]], roles: list[str]) -> \
@@ -307,7 +327,7 @@ def with_parameters(part: Part, path: str, texts: Any) -> Part:
             args.append(relative(arg.text, path))
         elif isinstance(arg, Number):
             text = next(texts)
-            args.append(Number(text, arg.role) if isinstance(text, int) else Code(text))
+            args.append(Number(text, arg.role, arg.default) if isinstance(text, int) else Code(text))
         elif isinstance(arg, Options):
             fields = []
             for key, value in arg.fields:
@@ -321,4 +341,5 @@ def with_parameters(part: Part, path: str, texts: Any) -> Part:
         else:
             args.append(arg)
     branches = [[with_parameters(inner, path, texts) for inner in branch] for branch in part.branches]
-    return Type(part.template, tuple(args), branches, part.path, part.header, part.repeats)
+    alias = relative(part.alias.text, path) if isinstance(part.alias, Name) else None
+    return Type(part.template, tuple(args), branches, part.path, part.header, part.repeats, alias)

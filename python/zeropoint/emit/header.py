@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from zeropoint.emit.blocks import Blocks
+from zeropoint.emit.blocks import Blocks, snake_case
 from zeropoint.emit.structure import Structure, name_rows
 from zeropoint.emit.text import definition, quoted, template_text
 from zeropoint.emit.types import grouped, headers_of, types_of
@@ -25,8 +25,7 @@ class Header:
 
 def identifier(title: str) -> str:
     """A C++ name in snake_case."""
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", title)
-    name = re.sub(r"\W+", "_", name).lower().strip("_") or "net"
+    name = snake_case(title)
     return "net_" + name if name[0].isdigit() else name
 
 

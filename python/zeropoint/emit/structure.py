@@ -179,8 +179,6 @@ class Structure:
                 items.extend(edges[0].items)
                 if row.kind == "output" and many:
                     items.append(Leaf(row))
-                if row.kind == "output":
-                    continue
             else:
                 branches = []
                 for edge in edges:
@@ -197,9 +195,14 @@ class Structure:
 
 
 def name_rows(structure: Structure) -> dict[Row, str]:
-    """The names of rows that zp::from speaks of: their own, or one made of the module that they are in."""
+    """The names of rows that zp::from speaks of: their own, that of the module whose result they are, or one made of it."""
     taken = {row.name for row in structure.lowered.rows if row.name}
     names: dict[Row, str] = {}
+    last_of: dict[str, Row] = {}
+    for item in structure.items:
+        for row in rows_of(item):
+            for path, _ in row.path:
+                last_of[path] = row
     for row in structure.lowered.rows:
         if row not in structure.by_name:
             continue
@@ -208,7 +211,8 @@ def name_rows(structure: Structure) -> dict[Row, str]:
             continue
         layer = row.layer if isinstance(row.layer, Layer) else None
         kind = layer.template.removeprefix("zp::") if layer is not None else "value"
-        stem = f"{row.path[-1][0]}.{kind}" if row.path else kind
+        whole = next((path for path, _ in row.path if last_of.get(path) is row), None)
+        stem = whole if whole is not None else f"{row.path[-1][0]}.{kind}" if row.path else kind
         unique, number = stem, 1
         while unique in taken:
             number += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from zeropoint.emit.blocks import Template
 from zeropoint.emit.types import Part, Type
 from zeropoint.layers import Argument, Code, Name, Number, Options
@@ -46,7 +48,11 @@ def argument_text(arg: Argument) -> str:
 def pieces(part: Part) -> tuple[str, list[str | Part]]:
     """A template and its arguments, branches of several layers as zp::sequential."""
     assert isinstance(part, Type)
+    if part.alias is not None:
+        return "zp::named", [argument_text(part.alias), replace(part, alias=None)]
     args = list(part.args)
+    while args and isinstance(args[-1], Number) and args[-1].value == args[-1].default:
+        args.pop()
     texts: list[str | Part] = [argument_text(arg) for arg in args]
     if part.repeats:
         texts[-1] = f"std::make_integer_sequence<int, {texts[-1]}>"

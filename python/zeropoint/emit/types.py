@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from zeropoint.emit.structure import From, Item, Join, Leaf, Path, Structure, path_of
-from zeropoint.layers import Argument, Name, Number
+from zeropoint.layers import Argument, Name
 
 
 @dataclass(eq=False)
@@ -19,6 +19,7 @@ class Type:
     path: Path = ()
     header: str = ""
     repeats: bool = False
+    alias: Argument | None = None  # what zp::named calls it
 
 
 @dataclass(eq=False)
@@ -28,6 +29,7 @@ class Block:
     path: str
     cls: str
     parts: list["Part"]
+    alias: Argument | None = None
 
 
 Part = Union[Type, Block]
@@ -45,10 +47,10 @@ def list_of(items: list[Item], structure: Structure, names: dict) -> list[Type]:
         type_ = type_of(item, structure, names)
         if isinstance(item, From) and number + 1 < len(items):
             type_.path = path_of(items[number + 1])
-        if type_.template == "zp::relu" and made and made[-1].template == "zp::add":
+        if type_.template == "zp::relu" and made and made[-1].template == "zp::add" and made[-1].alias is None:
             before = made[-1]
             shared = tuple(a for a, b in zip(before.path, type_.path) if a == b)
-            made[-1] = Type("zp::add_relu", before.args, before.branches, shared)
+            made[-1] = Type("zp::add_relu", before.args, before.branches, shared, alias=type_.alias)
             continue
         made.append(type_)
     return made
@@ -67,7 +69,7 @@ def type_of(item: Item, structure: Structure, names: dict) -> Type:
             inner = made.branches[1] if made.branches[0] == [] else made.branches[0]
             made = Type("zp::residual", (), [inner], made.path)
     if row in structure.by_name and not row.name:
-        made = Type("zp::named", (Name(names[row]),), [[made]], made.path)
+        made.alias = Name(names[row])
     return made
 
 
@@ -86,7 +88,9 @@ def grouped(parts: list[Type], depth: int = 0) -> list[Part]:
         end = i
         while end < len(parts) and len(parts[end].path) > depth and parts[end].path[depth][0] == key[0]:
             end += 1
-        made.append(Block(key[0], key[1], grouped(parts[i:end], depth + 1)))
+        inside = grouped(parts[i:end], depth + 1)
+        alias, inside[-1].alias = inside[-1].alias, None  # the result of a module is named outside of it
+        made.append(Block(key[0], key[1], inside, alias))
         i = end
     return made
 
@@ -113,8 +117,3 @@ def count_types(parts: list[Part]) -> int:
         else:
             total += 1 + sum(count_types(branch) for branch in part.branches)
     return total
-
-
-def number(value: int, role: str = "Number") -> Number:
-    """An argument."""
-    return Number(value, role)

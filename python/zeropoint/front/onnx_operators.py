@@ -279,7 +279,7 @@ def convert_gather(call: Call) -> None:
         index = int(chosen)
         shape = data.shape[:axis] + (1,) + data.shape[axis + 1:]
         part = call.make("slice", [data], shape, axis=axis, begin=index, end=index + 1, step=1)
-        call.give("reshape", [part])
+        call.give("reshape", [part], picks=True)
     elif chosen.ndim == 1:
         call.give("gather", [data], axis=axis, indices=[int(i) for i in chosen])
     else:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import Problem, ImportRefused, ZeropointError, need
+from zeropoint.front.modules import inside
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
@@ -56,7 +57,8 @@ class OnnxReader:
             raise ImportRefused(problems)
         del model.graph.value_info[:]
         for out in model.graph.output:
-            out.type.tensor_type.ClearField("shape")
+            for dim in out.type.tensor_type.shape.dim:
+                dim.Clear()
         try:
             onnx.checker.check_model(model)
             return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
@@ -197,8 +199,8 @@ def origin_of(node: Any, number: int) -> Origin:
     if "pkg.torch.onnx.name_scopes" in meta:
         scopes = ast.literal_eval(meta["pkg.torch.onnx.name_scopes"])
         classes = ast.literal_eval(meta.get("pkg.torch.onnx.class_hierarchy", "[]"))
-        pairs = tuple((scope, cls.split(".")[-1]) for scope, cls in zip(scopes[1:-1], classes[1:-1]))
-        return Origin(pairs[-1][0] + "." + node.op_type.lower() if pairs else name, pairs, source)
+        pairs = list(zip(scopes[1:-1], classes[1:-1]))
+        return Origin(pairs[-1][0] + "." + node.op_type.lower() if pairs else name, inside(pairs), source)
     if name.startswith("/"):
         modules: list[tuple[str, str]] = []
         for part in name.split("/")[1:-1]:
@@ -209,7 +211,8 @@ def origin_of(node: Any, number: int) -> Origin:
         last = modules[-1][0] if modules else ""
         leaf = name.split("/")[-1]
         is_module = leaf.split("_")[0] in ("Conv", "Gemm", "MatMul", "LSTM", "GRU", "BatchNormalization", "ConvTranspose")
-        return Origin(last if is_module and last else (last + "." if last else "") + leaf, tuple(modules), source)
+        held = modules[:-1] if is_module else modules
+        return Origin(last if is_module and last else (last + "." if last else "") + leaf, tuple(held), source)
     return Origin(name, (), source)
 
 

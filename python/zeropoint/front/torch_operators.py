@@ -272,7 +272,7 @@ def convert_select(call: Call) -> None:
     index = call["index"] % shape[axis]
     part = call.make("slice", [call.x], shape[:axis] + (1,) + shape[axis + 1:], axis=axis, begin=index, end=index + 1,
                      step=1)
-    call.give("reshape", [part])
+    call.give("reshape", [part], picks=True)
 
 
 @converts("split", "chunk", "split_with_sizes", "unbind", "unsafe_split", "unsafe_chunk", "tensor_split")

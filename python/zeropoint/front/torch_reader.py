@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import ZeropointError, need
+from zeropoint.front.modules import inside
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 
@@ -128,14 +129,16 @@ class TorchReader:
 def origin_of(node: Any) -> Origin:
     """The modules that a node is inside of, and the last line of the user's code."""
     stack = node.meta.get("nn_module_stack") or {}
-    modules = tuple((path, str(cls).split(".")[-1].rstrip("'>")) for path, cls in stack.values() if path)
+    modules = inside([(path, cls if isinstance(cls, str) else f"{cls.__module__}.{cls.__qualname__}")
+                      for path, cls in stack.values()])
     source = ""
     lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
     own = [line for line in lines if line.startswith("File") and "/torch/" not in line]
     if own:
         parts = own[-1].replace('"', "").replace("File ", "").split(", ")
         source = f"{Path(parts[0]).name}:{parts[1].replace('line ', '')}" if len(parts) > 1 else ""
-    path = modules[-1][0] + "." if modules else ""
+    paths = [path for path, _ in stack.values() if path]
+    path = paths[-1] + "." if paths else ""
     return Origin(path + node.name, modules, source)
 
 

@@ -79,6 +79,7 @@ class Context:
         self.values: dict[int, Val] = {}
         self.result = Lowered()
         self.problems: list[Problem] = []
+        self.moved: dict[tuple, Row] = {}
         self.origin = Origin("input")
         self.current: Value | None = None
 
@@ -154,10 +155,13 @@ class Context:
                                   "the batch must be 1")
         if before.groups == after.groups or before.memory == after.memory and before.shape == after.shape:
             return Val(val.row, after, val.flat)
-        row = self.row(movement(before, after), [val.row], after.shape)
-        self.result.moves += 1
-        moved = Val(row, after)
-        return moved
+        place = {atom: i for i, atom in enumerate(after.memory)}
+        key = (id(val.row), tuple(before.sizes[a] for a in before.memory), tuple(place[a] for a in before.memory),
+               after.shape)
+        if key not in self.moved:  # several may want it so
+            self.moved[key] = self.row(movement(before, after), [val.row], after.shape)
+            self.result.moves += 1
+        return Val(self.moved[key], after)
 
     def place(self, val: Val, height: tuple[int, ...] = (), width: tuple[int, ...] = (),
               channels: tuple[int, ...] = ()) -> Val:

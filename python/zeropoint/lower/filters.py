@@ -164,7 +164,7 @@ def lower_matmul(context: Context, node: Node) -> None:
         raise Refused("broadcast", "a product that repeats its first operand")
     a = context.place(a, outer, (rank - 2,), (rank - 1,))
     axes = b.layout.axes
-    depth_innermost = b.layout.groups[2] == axes[-2] and len(axes[-2]) > 0
+    depth_innermost = len(axes[-2]) > 0 and b.layout.memory[-len(axes[-2]):] == axes[-2]
     if depth_innermost:
         b = context.place(b, outer, (rank - 1,), (rank - 2,))
     else:

@@ -25,7 +25,7 @@ def lower_reshape(context: Context, node: Node) -> None:
         if layout is None:
             raise AssertionError("a row-major value takes any shape")
     before = len(val.layout.extents)
-    is_flat = len(extents) == 2 and before >= 3 and extents[0] == val.layout.extents[0]
+    is_flat = not node.attrs.get("picks") and len(extents) == 2 and before >= 3 and extents[0] == val.layout.extents[0]
     context.set(node.outputs[0], Val(val.row, layout, is_flat or val.flat and len(extents) == 2))
 
 
@@ -68,8 +68,8 @@ def resized(layout: Layout, axis: int, group: int, extent: int, count: int) -> L
     groups = list(layout.groups)
     groups[group] = fresh.axes[0] + groups[group][count:]
     axes = tuple(fresh.axes[0] if i == axis else x for i, x in enumerate(layout.axes))
-    return Layout(axes, tuple(groups),  # type: ignore[arg-type]
-                  {a: n for a, n in layout.sizes.items() if a not in old} | fresh.sizes)
+    kept = {a: n for a, n in layout.sizes.items() if a not in old}
+    return Layout(axes, tuple(groups), kept | fresh.sizes)  # type: ignore[arg-type]
 
 
 @lowers("slice")
@@ -88,7 +88,7 @@ def lower_slice(context: Context, node: Node) -> None:
         val, group = as_group(context, val, axis)
     inner = val.layout.size(val.layout.groups[group][len(atoms):])
     place = Code(f"zp::axis::{PLACES[group]}")
-    if step == 1 and whole % extent == 0 and begin % extent == 0:
+    if step == 1 and whole % extent == 0 and begin % extent == 0 and (extent > 1 or whole <= 4):
         parts = (Number(begin // extent, "Part"), Number(whole // extent, "Parts"))
         layer = Layer("zp::chunk", parts if group == 2 else (*parts, place), "slice.hpp")
     else:
@@ -111,6 +111,9 @@ def lower_gather(context: Context, node: Node) -> None:
 def lower_concat(context: Context, node: Node) -> None:
     """Values one behind the other along an axis: zp::concat along the channels, else zp::stack."""
     axis, extents = node.attrs["axis"], node.outputs[0].shape
+    if len(node.inputs) == 1:
+        context.set(node.outputs[0], context.get(node.inputs[0]))
+        return
     computed = [value for value in node.inputs if value.data is None]
     if not computed:
         raise Refused("computed_operand", "all that is joined is constant")
