@@ -23,10 +23,9 @@ class OnnxReader:
         self.onnx = need("onnx", "onnx")
         self.graph = Graph(title=title)
         self.values: dict[str, Value] = {"": None}  # type: ignore[dict-item]
-        self.constants: dict[str, np.ndarray] = {}
+        self.shapes: dict[str, tuple[tuple[int, ...] | None, bool]] = {}
         self.model = self.prepared(model, input_shapes)
         self.opset = max((o.version for o in self.model.opset_import if o.domain in ("", "ai.onnx")), default=1)
-        self.shapes = self.inferred_shapes()
 
     def prepared(self, model: Any, input_shapes: dict[str, tuple[int, ...]]) -> Any:
         """With functions inlined, extents of the inputs fixed (a batch to 1), shapes inferred."""
@@ -55,35 +54,36 @@ class OnnxReader:
                     dim.dim_value = 1
         if problems:
             raise ImportRefused(problems)
-        del model.graph.value_info[:]
         for out in model.graph.output:
             for dim in out.type.tensor_type.shape.dim:
                 dim.Clear()
         try:
             onnx.checker.check_model(model)
-            return onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+            return self.folded(model)
+        except ZeropointError:
+            raise
         except Exception as error:
             raise ZeropointError(f"ONNX finds this model invalid: {error}") from error
 
-    def inferred_shapes(self) -> dict[str, tuple[tuple[int, ...] | None, bool]]:
-        """Extents of all values and whether they are integers."""
-        found = {}
-        graph = self.model.graph
-        for info in list(graph.value_info) + list(graph.input) + list(graph.output):
-            kind = info.type.tensor_type
-            dims = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
-            shape = None if -1 in dims or not kind.HasField("shape") else tuple(dims)
-            integer = kind.elem_type not in (1, 10, 11, 16)
-            found[info.name] = (shape, integer)
-        return found
+    def folded(self, model: Any) -> Any:
+        """With nodes of constants computed and shapes inferred, in turns, as each may depend on the other."""
+        for tensor in model.graph.initializer:
+            self.add_constant(tensor.name, self.onnx.numpy_helper.to_array(tensor))
+        while True:
+            del model.graph.value_info[:]
+            inferred = self.onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+            self.shapes = shapes_of(inferred)
+            left = [node for node in model.graph.node if not self.fold(node, model)]
+            if len(left) == len(model.graph.node):
+                return inferred
+            del model.graph.node[:]
+            model.graph.node.extend(left)
 
     def read(self) -> Graph:
         """The graph."""
         graph = self.model.graph
-        for tensor in graph.initializer:
-            self.add_constant(tensor.name, self.onnx.numpy_helper.to_array(tensor))
         for given in graph.input:
-            if given.name not in self.values:
+            if given.name not in self.values and given.name not in {i.name for i in graph.initializer}:
                 shape, integer = self.shapes[given.name]
                 value = Value(given.name, shape or (), integer)
                 self.values[given.name] = value
@@ -106,17 +106,6 @@ class OnnxReader:
 
         origin = origin_of(node, number)
         inputs = [self.values[name] for name in node.input]
-        if node.op_type == "Constant":
-            self.add_constant(node.output[0], self.constant_of(node))
-            return
-        if node.op_type in ("Shape", "Size") and inputs[0] is not None:
-            extents = np.array(inputs[0].shape, np.int64)
-            attrs = self.attributes(node)
-            self.add_constant(node.output[0], np.array(extents.prod()) if node.op_type == "Size" else
-                              extents[attrs.get("start", 0):attrs.get("end", None)])
-            return
-        if self.fold(node, inputs):
-            return
         outputs = []
         for name in node.output:
             shape, integer = self.shapes.get(name, (None, False))
@@ -159,11 +148,23 @@ class OnnxReader:
             raise ZeropointError(f"a Constant node with {name}")
         return np.array(value, kind[name])
 
-    def fold(self, node: Any, inputs: list[Value | None]) -> bool:
-        """Computes a node whose inputs are all known."""
-        if any(value is not None and value.data is None for value in inputs) or node.op_type in ("If", "Loop", "Scan") \
+    def fold(self, node: Any, model: Any) -> bool:
+        """Computes a node whose inputs are all known, or that asks for extents which are."""
+        if node.op_type == "Constant":
+            self.keep(model, node.output[0], self.constant_of(node))
+            return True
+        if node.op_type in ("Shape", "Size"):
+            extents = self.values[node.input[0]].shape if node.input[0] in self.values else \
+                self.shapes.get(node.input[0], (None, False))[0]
+            if extents is not None:
+                attrs, known = self.attributes(node), np.array(extents, np.int64)
+                self.keep(model, node.output[0], np.array(known.prod()) if node.op_type == "Size" else
+                          known[attrs.get("start", 0):attrs.get("end", None)])
+            return extents is not None
+        if any(name not in self.values for name in node.input) or node.op_type in ("If", "Loop", "Scan") \
                 or node.op_type.startswith("Random"):
             return False
+        inputs = [self.values[name] for name in node.input]
         shape = self.shapes.get(node.output[0], (None, False))[0]
         if shape is not None and np.prod(shape, dtype=np.int64) > MOST_FOLDED:
             return False
@@ -181,9 +182,26 @@ class OnnxReader:
             return False
         for name, data in zip(node.output, results):
             stem = next((v.name for v in inputs if v is not None and v.data.size > 1 and v.data.dtype.kind == "f"), name)
-            self.add_constant(name, np.asarray(data))
+            self.keep(model, name, np.asarray(data))
             self.values[name].name = stem if np.asarray(data).dtype.kind == "f" else name
         return True
+
+    def keep(self, model: Any, name: str, data: np.ndarray) -> None:
+        """A value that has become known, for the inference of shapes too."""
+        self.add_constant(name, data)
+        model.graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(data), name))
+
+
+def shapes_of(model: Any) -> dict[str, tuple[tuple[int, ...] | None, bool]]:
+    """Extents of all values and whether they are integers."""
+    found = {}
+    graph = model.graph
+    for info in list(graph.value_info) + list(graph.input) + list(graph.output):
+        kind = info.type.tensor_type
+        dims = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
+        shape = None if -1 in dims or not kind.HasField("shape") else tuple(dims)
+        found[info.name] = (shape, kind.elem_type not in (1, 10, 11, 16))
+    return found
 
 
 def origin_of(node: Any, number: int) -> Origin:

@@ -131,6 +131,10 @@ class Context:
         if not stem:
             is_given = name and not name.startswith(("onnx::", "val_", "/", "_"))
             stem = name.replace("_weight", "").replace(".weight", "") if is_given else self.origin.name
+        return self.unique_name(stem)
+
+    def unique_name(self, stem: str) -> str:
+        """A name that no layer has."""
         unique, number = stem, 1
         while any(tensor == unique or tensor.startswith(unique + ".") and "." not in tensor[len(unique) + 1:]
                   for tensor in self.result.tensors):

@@ -40,7 +40,8 @@ def lower_rnn(context: Context, node: Node) -> None:
         raise Refused("batch", "the batch must be 1: a call takes one sequence")
     val = context.place(val, (), (steps,), (rank - 1,))
     used = [bool(context.graph.consumers(out)) or any(out is v for v in context.graph.outputs) for out in node.outputs]
-    name = context.name_for(attrs["first"], ".weight_ih_l0") if attrs.get("first") is not None else context.origin.name
+    name = context.name_for(attrs["first"], ".weight_ih_l0") if attrs.get("first") is not None else \
+        context.unique_name(context.origin.name.removesuffix(f".{attrs['cell']}"))
     for key, array in attrs["parameters"].items():
         context.tensor(f"{name}.{key}", array)
     has_bias = any("bias" in key for key in attrs["parameters"])
