@@ -125,3 +125,26 @@ def temporary_folder(beside: Path) -> Iterator[Path]:
     """A folder on the same file system, gone when this ends, however it ends."""
     with tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=beside) as folder:
         yield Path(folder)
+
+
+def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
+                progress: Callable[[str], None] | None = None) -> Any:
+    """Checks a header and the weights beside it, whoever has changed them, against a model. Gives a Comparison."""
+    from zeropoint.ports import ports_of
+    from zeropoint.verify import check, onnx_runner, torch_runner
+
+    header, model = Path(header), Path(model)
+    name, inputs, outputs = ports_of(header)
+    if model.suffix == ".onnx":
+        from zeropoint.front.onnx_reader import read_onnx
+
+        graph, runner = read_onnx(model, input_shapes), onnx_runner(model)
+    else:
+        from zeropoint.front.torch_reader import read_pt2
+
+        graph, program = read_pt2(model)
+        runner = torch_runner(program.module())  # type: ignore[assignment]
+    lowered = lowered_of(graph)
+    lowered.inputs, lowered.outputs = inputs, outputs
+    return check(header, header.with_suffix(".safetensors"), name, graph, lowered, Structure(lowered), runner,
+                 progress or (lambda text: None))

@@ -175,15 +175,17 @@ class OnnxReader:
             infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
                      for n, a in feeds.items()]
             outs = [helper.make_value_info(name, self.onnx.TypeProto()) for name in node.output]
-            model = helper.make_model(helper.make_graph([node], "constant", infos, outs),
-                                      opset_imports=self.model.opset_import)
-            results = evaluator(model).run(None, feeds)
-        except Exception:
+            small = helper.make_model(helper.make_graph([node], "constant", infos, outs),
+                                      opset_imports=model.opset_import)
+            results = evaluator(small).run(None, feeds)
+        except Exception as error:
+            self.graph.notes.append(f"{node.op_type} {node.name} of constants was not computed: {error}")
             return False
         for name, data in zip(node.output, results):
             stem = next((v.name for v in inputs if v is not None and v.data.size > 1 and v.data.dtype.kind == "f"), name)
             self.keep(model, name, np.asarray(data))
-            self.values[name].name = stem if np.asarray(data).dtype.kind == "f" else name
+            is_copy = node.op_type == "Identity" and not name.startswith(("onnx::", "/"))
+            self.values[name].name = stem if np.asarray(data).dtype.kind == "f" and not is_copy else name
         return True
 
     def keep(self, model: Any, name: str, data: np.ndarray) -> None:
