@@ -42,10 +42,10 @@ class Places(nn.Module):
                 x.reshape(n, 2, 3, h, w).transpose(1, 2).flatten(1, 2), x.flatten(1), x[:, 1:4], x[:, :, ::2], x[..., -2:],
                 x[:, :, 1], x.flip(1), x.flip((2, 3)), x.roll((1, 2), (2, 3)), torch.cat([x, x * 2], 2),
                 torch.stack([x[:, 0], x[:, 3]], 1), f.pad(x, (1, 2, 0, 3)), f.pad(x, (1, 1, 2, 0), mode="reflect"),
-                f.pad(x, (2, 1), mode="replicate"), x + self.bias, x.mean(1), x.mean((1, 2)), x.sum(3, keepdim=True),
-                x.amax((2, 3)), x.amin(1), x.std((2, 3)), x.softmax(1), x.softmax(2), x.reshape(n, 4, 3, h, w // 5 * 5)
-                .sum(2) if c == 12 else x.reshape(n, 12, h * w // 2).sum(2), x.index_select(1, torch.tensor([4, 0, 2])),
-                f.pixel_shuffle(x.repeat_interleave(1, 1)[:, :4], 2), f.interpolate(x, size=(7, 9)),
+                f.pad(x, (2, 1, 0, 1), mode="replicate"), x + self.bias, x.mean(1), x.mean((1, 2)), x.sum(3, keepdim=True),
+                x.amax((2, 3)), x.amin(1), x.std((2, 3)), x.softmax(1), x.softmax(2), x.reshape(n, 12, h * w // 2).sum(2),
+                x.index_select(1, torch.tensor([4, 0, 2])),
+                f.pixel_shuffle(x[:, :4], 2), f.pixel_unshuffle(x[..., :4], 2), f.interpolate(x, size=(7, 9)),
                 f.interpolate(x, size=(8, 10), mode="bilinear", align_corners=True), x - x.mean((2, 3), keepdim=True),
                 torch.maximum(x, x.flip(1)), x / (x.abs() + 1), 1 - x, 2 / (x * x + 1)]
 

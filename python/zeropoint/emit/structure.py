@@ -207,7 +207,8 @@ def name_rows(structure: Structure) -> dict[Row, str]:
         if row not in structure.by_name:
             continue
         if row.name and row.kind != "output":
-            names[row] = row.name
+            is_only_input = row.kind == "input" and len(structure.inputs) == 1  # which zp::input calls so
+            names[row] = "input" if is_only_input else row.name
             continue
         layer = row.layer if isinstance(row.layer, Layer) else None
         kind = layer.template.removeprefix("zp::") if layer is not None else "value"
