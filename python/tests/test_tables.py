@@ -22,7 +22,7 @@ PROGRAM = r"""
 #include "mobilenet_v2.hpp"
 
 template <class Net> void print() {
-    for (const zp::node& n : decltype(zp::load<Net>(""))::rows()) {
+    for (const zp::node& n : zp::fused<Net>::rows()) {
         std::printf("%s %s %s %d", n.op->name, n.name, zp::to_string(n.out.extents).c_str(), n.weights.count);
         for (int k = 0; k != n.input_count; ++k) std::printf(" <%d", n.inputs[k]);
         for (const int option : n.options) std::printf(" %d", option);
@@ -39,15 +39,14 @@ int main() {
 
 
 def test_rows_are_those_of_the_models(tmp_path: Path) -> None:
-    """Operators, names, extents, options and what reads what."""
+    """Operators, names, extents, options and what reads what, once fused: ours have dropouts, which exports leave out."""
     headers = {}
     for module in (ResNet18(), MobileNetV2()):
         made = zeropoint.from_torch(module, torch.randn(1, 3, 64, 32), tmp_path, verify=False)
         headers[made.header.name] = without_comments(made.header.read_text())
     done = subprocess.run([compiled(PROGRAM, headers)], capture_output=True, text=True, check=True)
     imported, ours, imported_too, ours_too = done.stdout.split("--\n")
-    assert len(ours.splitlines()) > 60
-    assert sorted(imported.splitlines()) == sorted(imported.splitlines())
+    assert len(ours.splitlines()) > 20
     assert normal(imported) == normal(ours)
     assert normal(imported_too) == normal(ours_too)
 
