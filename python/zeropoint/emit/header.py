@@ -34,7 +34,8 @@ def port_text(kind: str, port: Port) -> str:
     extents = "x".join(map(str, port.extents)) or "1"
     shape = "x".join(map(str, port.shape))
     order = " ".join(map(str, port.order)) or "-"
-    return f"//   {kind} {quoted(port.name)}: {'int' if port.is_integer else 'float'} {extents}, here {shape} (axes {order})"
+    number = ("int" + (f" below {port.below}" if port.below else "")) if port.is_integer else "float"
+    return f"//   {kind} {quoted(port.name)}: {number} {extents}, here {shape} (axes {order})"
 
 
 def write_header(lowered: Lowered, structure: Structure, name: str, source: str, version: str, notes: list[str]) -> Header:

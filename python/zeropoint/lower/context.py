@@ -49,7 +49,8 @@ class Val:
 class Port:
     """An input or output of the model: its extents in the source, its shape here, and the order of axes between them.
 
-    order: the axes of the source in the order of memory, those of extent 1 left out.
+    order: the axes of the source in the order of memory, those of extent 1 left out. below: of indices, the rows of the
+    smallest table that they go into.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Port:
     shape: tuple[int, int, int]
     order: tuple[int, ...]
     is_integer: bool = False
+    below: int = 0
 
 
 @dataclass
@@ -300,7 +302,8 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
         context.origin = Origin(value.name)
         row = context.row(None, [], layout.shape, value.name, "input")
         context.set(value, Val(row, layout))
-        context.result.inputs.append(port_of(value, layout))
+        tables = [node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding" and node.inputs[1] is value]
+        context.result.inputs.append(replace(port_of(value, layout), below=min(tables, default=0)))
     for node in graph.nodes:
         context.origin = node.origin
         try:
