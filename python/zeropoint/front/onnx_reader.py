@@ -236,6 +236,17 @@ def origin_of(node: Any, number: int) -> Origin:
     return Origin(name, (), source)
 
 
+def digest_of(path: Path) -> str:
+    """sha256 of a model and the files beside it that have its weights."""
+    onnx = need("onnx", "onnx")
+    digest = hashlib.sha256(path.read_bytes())
+    outside = {entry.value for tensor in onnx.load(str(path), load_external_data=False).graph.initializer
+               for entry in tensor.external_data if entry.key == "location"}
+    for name in sorted(outside):
+        digest.update((path.parent / name).read_bytes())
+    return digest.hexdigest()
+
+
 def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None) -> Graph:
     """A graph of an ONNX file. Raises ZeropointError where it cannot be read."""
     onnx = need("onnx", "onnx")
@@ -246,7 +257,7 @@ def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None 
         raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
     reader = OnnxReader(model, path.stem, input_shapes or {})
     graph = reader.read()
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = digest_of(path)
     producer = f"{model.producer_name} {model.producer_version}".strip()
     graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (f" of {producer}" if producer else "")
     return graph
