@@ -15,6 +15,7 @@ from zeropoint.layout import Atoms, Layout
 
 Lowering = Callable[["Context", Node], None]
 LOWERINGS: dict[str, Lowering] = {}
+TAKE_INDICES = {"embedding", "reshape", "permute", "identity"}
 
 
 def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
@@ -82,6 +83,8 @@ class Context:
         self.result = Lowered()
         self.problems: list[Problem] = []
         self.moved: dict[tuple, Row] = {}
+        self.indices = {value.name for value in graph.inputs if value.is_integer}
+        self.op = ""  # of the node at hand
         self.origin = Origin("input")
         self.current: Value | None = None
 
@@ -102,7 +105,10 @@ class Context:
             if value.data is not None:
                 raise Refused("computed_operand", "a constant is where a computed value is expected")
             raise Refused("value", "depends on a node without a layer")
-        return self.values[id(value)]
+        val = self.values[id(value)]
+        if val.row.kind == "input" and val.row.name in self.indices and self.op not in TAKE_INDICES:
+            raise Refused("value", f"the integers of the input {val.row.name} go into something else than an embedding")
+        return val
 
     def put(self, node: Node, layer: Layer, inputs: list[Row], layout: Layout, name: str = "", output: int = 0) -> Row:
         """A row that gives an output of a node."""
@@ -305,7 +311,7 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
         tables = [node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding" and node.inputs[1] is value]
         context.result.inputs.append(replace(port_of(value, layout), below=min(tables, default=0)))
     for node in graph.nodes:
-        context.origin = node.origin
+        context.origin, context.op = node.origin, node.op
         try:
             if node.why is not None:
                 raise Refused(*node.why)
@@ -318,6 +324,8 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
             fail(context, node, refused)
     for number, value in enumerate(graph.outputs):
         finish_output(context, value, number)
+    if not context.problems and not any(row.kind == "layer" for row in context.result.rows):
+        context.problems.append(Problem("model", graph.title, "op", "nothing is computed: no node becomes a layer"))
     return context.finish()
 
 

@@ -188,6 +188,8 @@ def lower_pool(context: Context, node: Node) -> None:
         raise Refused("attribute", "an average pool whose sides are padded differently and not counted")
     val, padding = padded(context, val, node, along, is_max)
     kernel, stride = pair(attrs["kernel"], along, 1), pair(attrs["stride"], along, 1)
+    if any(2 * p > k for p, k in zip(padding, kernel)):
+        raise Refused("attribute", f"a padding of {padding}, more than half of the kernel {kernel}")
     fields = [("kernel", extent_of(kernel, along)), ("stride", extent_of(stride, along)),
               ("padding", extent_of(padding, along)),
               ("dilation", extent_of(pair(attrs["dilation"], along, 1), along)), ("ceil_mode", bool(attrs["ceil"]))]
