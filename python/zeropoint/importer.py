@@ -66,7 +66,7 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
     from zeropoint.verify import torch_runner
 
     graph, program = read_pt2(path)
-    return finish(graph, torch_runner(program.module()), out, name, verify, force, progress)
+    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress)
 
 
 def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
@@ -143,7 +143,7 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
         from zeropoint.front.torch_reader import read_pt2
 
         graph, program = read_pt2(model)
-        runner = torch_runner(program.module())  # type: ignore[assignment]
+        runner = torch_runner(program.module(), True)  # type: ignore[assignment]
     lowered = lowered_of(graph)
     lowered.inputs, lowered.outputs = inputs, outputs
     return check(header, header.with_suffix(".safetensors"), name, graph, lowered, Structure(lowered), runner,

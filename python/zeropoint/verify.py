@@ -58,14 +58,14 @@ class Comparison:
 class torch_runner:
     """A module of PyTorch."""
 
-    def __init__(self, module: Any) -> None:
-        self.module = module
+    def __init__(self, module: Any, is_exported: bool = False) -> None:
+        self.module, self.is_exported = module, is_exported
 
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""
         torch = need("torch", "torch")
         args = [torch.from_numpy(np.array(arrays[value.name])) for value in graph.given]
-        training = self.module.training
+        training = self.module.training and not self.is_exported  # what is exported has no other mode
         try:
             if training:
                 self.module.eval()

@@ -171,7 +171,8 @@ def convert_depth(call: Call) -> None:
     """Channels to pixels and back."""
     factor = call.attrs["blocksize"]
     if call.node.op_type == "SpaceToDepth":
-        call.give("space_to_depth", [call.inputs[0]], factor=factor)
+        op = "pixel_unshuffle" if call.attrs.get("mode", "DCR") == "CRD" else "space_to_depth"
+        call.give(op, [call.inputs[0]], factor=factor)
     else:
         op = "pixel_shuffle" if call.attrs.get("mode", "DCR") == "CRD" else "depth_to_space"
         call.give(op, [call.inputs[0]], factor=factor)

@@ -183,9 +183,13 @@ def lower_pool(context: Context, node: Node) -> None:
     val, along = spatial(context, node)
     attrs = node.attrs
     is_max = attrs["kind"] == "max"
-    if not is_max and any(attrs["pads"][0]) and tuple(attrs["pads"][0]) != tuple(attrs["pads"][1]) and \
-            not attrs["count_include_pad"]:
+    begin, end = (tuple(pads) for pads in attrs["pads"])
+    if not is_max and begin != end and not attrs["count_include_pad"]:
         raise Refused("attribute", "an average pool whose sides are padded differently and not counted")
+    if not is_max and any(d != 1 for d in attrs["dilation"]):
+        raise Refused("attribute", "an average pool with a dilation")
+    if not is_max and attrs["ceil"] and any(begin + end):
+        raise Refused("attribute", "an average pool of padded values whose extents are rounded up")
     val, padding = padded(context, val, node, along, is_max)
     kernel, stride = pair(attrs["kernel"], along, 1), pair(attrs["stride"], along, 1)
     if any(2 * p > k for p, k in zip(padding, kernel)):
