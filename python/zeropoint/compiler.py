@@ -91,7 +91,9 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
         for name, text in headers.items():
             (Path(folder) / name).write_text(text)
         (Path(folder) / "main.cpp").write_text(source)
-        command = [compiler(), *options, f"-I{folder}", *(f"-I{path}" for path in folders), "main.cpp", "-o", "program"]
+        own = [path for path in folders if (path / "zeropoint").exists()]
+        others = [flag for path in folders if path not in own for flag in ("-isystem", str(path))]
+        command = [compiler(), *options, f"-I{folder}", *(f"-I{path}" for path in own), *others, "main.cpp", "-o", "program"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ZeropointError(message_of(done.stderr))
