@@ -1,0 +1,62 @@
+"""Networks as objects of Python, and the way to int8."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from networks import network
+
+import zeropoint
+from zeropoint.cli import main
+
+
+def test_runs_calibrates_and_converts(tmp_path: Path) -> None:
+    """Float as PyTorch, int8 near it, and the same from its file."""
+    module, example = network("resnet18")
+    made = zeropoint.from_torch(module, example, tmp_path, verify=False)
+    net = zeropoint.build(made.header)
+    images = torch.randn(24, 3, 48, 40)
+    with torch.no_grad():
+        expected = module(images).numpy()
+    assert np.abs(net(images.numpy()) - expected).max() <= 1e-5 * np.abs(expected).max()
+    with pytest.raises(zeropoint.ZeropointError, match="calibrate"):
+        net.run_int8(images.numpy())
+    net.calibrate(images[:16].numpy())
+    net.convert()
+    int8 = net.run_int8(images[16:].numpy())
+    reference = expected[16:]
+    cosine = (int8 * reference).sum() / np.linalg.norm(int8) / np.linalg.norm(reference)
+    assert 0.99 < cosine < 1
+    net.save(tmp_path / "int8.safetensors")
+    again = zeropoint.build(made.header, int8=tmp_path / "int8.safetensors")
+    assert (again.run_int8(images[16:].numpy()) == int8).all()
+    assert again.parameter_bytes < made.weights.stat().st_size / 3
+    with pytest.raises(zeropoint.ZeropointError, match="takes N x 3 x 48 x 40"):
+        net(np.zeros((1, 3, 40, 48), np.float32))
+
+
+def test_quantize_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Says how near, and writes the file."""
+    module, example = network("resnet18")
+    made = zeropoint.from_torch(module, example, tmp_path, verify=False)
+    np.save(tmp_path / "images.npy", torch.randn(16, 3, 48, 40).numpy())
+    assert main(["quantize", str(made.header), "--calibration", str(tmp_path / "images.npy")]) == 0
+    text = capsys.readouterr().out
+    assert "SNR" in text and "wrote" in text
+    assert made.header.with_suffix(".int8.safetensors").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_words(tmp_path: Path) -> None:
+    """Integers go in, and an index without a row is refused."""
+    module, example = network("lstm")
+    net = zeropoint.build(zeropoint.from_torch(module, example, tmp_path, verify=False).header)
+    ids = torch.randint(0, 50, (3, 11))
+    with torch.no_grad():
+        expected = module(ids).numpy()
+    assert np.abs(net(ids.numpy()) - expected).max() <= 1e-5 * np.abs(expected).max()
+    with pytest.raises(zeropoint.ZeropointError, match="table of 50 rows"):
+        net(np.full((1, 11), 50))

@@ -1,0 +1,80 @@
+"""Whole networks, by torch.export and by both of PyTorch's ONNX exporters: the numbers of the compiled program."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from networks import NETWORKS, network
+
+import zeropoint
+
+
+def export(name: str, folder: Path, dynamo: bool) -> Path:
+    """An ONNX file."""
+    module, example = network(name)
+    path = folder / f"{name}.onnx"
+    logging.disable(logging.ERROR)
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        torch.onnx.export(module, example, str(path), dynamo=dynamo)
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_module(name: str, tmp_path: Path) -> None:
+    """From the module itself."""
+    module, example = network(name)
+    made = zeropoint.from_torch(module, example, tmp_path, name=name)
+    assert made.result.difference <= 1e-5
+    assert sorted(p.name for p in tmp_path.iterdir()) == [f"{name}.hpp", f"{name}.safetensors"]
+
+
+@pytest.mark.parametrize("name", sorted(NETWORKS))
+def test_onnx(name: str, tmp_path: Path) -> None:
+    """From PyTorch's exporter over torch.export, which fuses norms and decomposes some operators."""
+    made = zeropoint.from_onnx(export(name, tmp_path, True), tmp_path / "out")
+    assert made.result.difference <= 1e-5
+
+
+@pytest.mark.parametrize("name", ["resnet18", "lstm", "vit", "mixed"])
+def test_older_onnx(name: str, tmp_path: Path) -> None:
+    """From its exporter over TorchScript, which computes extents in the graph and renames weights."""
+    made = zeropoint.from_onnx(export(name, tmp_path, False), tmp_path / "out")
+    assert made.result.difference <= 1e-5
+
+
+def test_same_text_each_time(tmp_path: Path) -> None:
+    """The same module gives the same header and the same file."""
+    texts = []
+    for number in range(2):
+        module, example = network("vit")
+        made = zeropoint.from_torch(module, example, tmp_path / str(number), verify=False)
+        texts.append((made.header.read_bytes(), made.weights.read_bytes()))
+    assert texts[0] == texts[1]
+
+
+def test_state_dict_loads_as_it_is(tmp_path: Path) -> None:
+    """Names and numbers of the file are those of the module."""
+    from safetensors.numpy import load_file
+
+    module, example = network("resnet18")
+    made = zeropoint.from_torch(module, example, tmp_path, verify=False)
+    saved = load_file(made.weights)
+    state = {k: v.numpy() for k, v in module.state_dict().items() if not k.endswith("num_batches_tracked")}
+    assert set(saved) == set(state)
+    assert all((saved[k] == state[k]).all() and saved[k].shape == state[k].shape for k in state)
+
+
+def test_program_of_torch_export(tmp_path: Path) -> None:
+    """A .pt2 gives what the module gives."""
+    module, example = network("keywords")
+    torch.export.save(torch.export.export(module, example, strict=False), tmp_path / "keywords.pt2")
+    made = zeropoint.from_onnx(tmp_path / "keywords.pt2", tmp_path / "out")
+    again = zeropoint.from_torch(module, example, tmp_path / "module", name="keywords")
+    assert made.result.difference <= 1e-5
+    body = [p.read_text().split("#pragma once")[1] for p in (made.header, again.header)]
+    assert body[0] == body[1]

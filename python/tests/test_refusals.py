@@ -1,0 +1,140 @@
+"""Bad input: one clear report, exit code 2, nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from networks import network
+from onnx import TensorProto, helper
+from torch import nn
+
+import zeropoint
+from zeropoint import verify
+from zeropoint.cli import main
+
+
+class Unusual(nn.Module):
+    """Three operators without a layer, one of them twice."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = torch.cumsum(torch.relu(x), 1)
+        z = torch.erfinv(torch.tanh(y)) + torch.cumsum(x, 2)
+        return torch.special.i0(z)
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    """With their names and source lines."""
+    with pytest.raises(zeropoint.ImportRefused) as refused:
+        zeropoint.from_torch(Unusual(), torch.randn(1, 3, 4, 5), tmp_path / "out")
+    assert sorted(problem.op for problem in refused.value.problems) == [
+        "aten.cumsum.default", "aten.cumsum.default", "aten.erfinv.default", "aten.special_i0.default"]
+    assert all("test_refusals.py:" in problem.source for problem in refused.value.problems)
+    assert "4 nodes of 3 kinds cannot become layers" in str(refused.value)
+    assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+def save(path: Path, nodes: list, shape: list, inits: tuple = (), rank: int = 4) -> Path:
+    """An ONNX file from x to y."""
+    graph = helper.make_graph(nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * rank)], list(inits))
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
+    return path
+
+
+def test_command_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and the same in JSON."""
+    nodes = [helper.make_node("Det", ["x"], ["a"], name="determinant"), helper.make_node("Relu", ["a"], ["y"])]
+    path = save(tmp_path / "net.onnx", nodes, [1, 3, 4, 4], rank=2)
+    code = main(["import", str(path), "-o", str(tmp_path / "out"), "--report", str(tmp_path / "r.json")])
+    assert code == 2
+    assert "determinant" in capsys.readouterr().err
+    problems = json.loads((tmp_path / "r.json").read_text())["problems"]
+    assert [(p["op"], p["node"], p["reason"]) for p in problems] == [("Det", "determinant", "op")]
+
+
+def test_dynamic_extents(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Are asked for, and taken."""
+    path = save(tmp_path / "net.onnx", [helper.make_node("Relu", ["x"], ["y"])], ["batch", 3, "h", "w"])
+    assert main(["import", str(path), "-o", str(tmp_path), "--no-verify"]) == 2
+    assert "--input" in capsys.readouterr().err
+    assert main(["import", str(path), "-o", str(tmp_path), "--no-verify", "--input", "1x3x8x9"]) == 0
+    assert "zp::input<8, 9, 3>" in (tmp_path / "net.hpp").read_text()
+
+
+def test_weights_that_are_not_finite(tmp_path: Path) -> None:
+    """Are named."""
+    module, example = network("resnet18")
+    with torch.no_grad():
+        module.layer1[0].conv1.weight[0, 0, 0, 0] = float("nan")
+    with pytest.raises(zeropoint.ImportRefused, match="layer1.0.conv1.weight is not finite"):
+        zeropoint.from_torch(module, example, tmp_path)
+
+
+def test_pickles_are_not_opened(tmp_path: Path) -> None:
+    """A file that would run code says so instead."""
+    class Trap:
+        def __reduce__(self) -> tuple:
+            return (Path(tmp_path / "opened").touch, ())
+
+    torch.save(Trap(), tmp_path / "net.pt2")
+    with pytest.raises(zeropoint.ZeropointError, match="pickled"):
+        zeropoint.from_onnx(tmp_path / "net.pt2", tmp_path)
+    (tmp_path / "text.pt2").write_text("hello")
+    with pytest.raises(zeropoint.ZeropointError, match="no file of torch.export.save"):
+        zeropoint.from_onnx(tmp_path / "text.pt2", tmp_path)
+    assert not (tmp_path / "opened").exists()
+
+
+def test_batches_are_refused(tmp_path: Path) -> None:
+    """A call takes one input."""
+    with pytest.raises(zeropoint.ImportRefused, match="batch must be 1"):
+        zeropoint.from_torch(nn.Conv2d(3, 4, 1), torch.randn(2, 3, 4, 5), tmp_path)
+
+
+def test_failed_check_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And names the first value that differs."""
+    module, example = network("keywords")
+    run = verify.run_program
+
+    def wrong(*args: object) -> tuple:
+        results, rows = run(*args)  # type: ignore[arg-type]
+        rows[3] = rows[3] + 1
+        return [[y * 1.01 + 0.1 for y in ys] for ys in results], rows
+
+    monkeypatch.setattr(verify, "run_program", wrong)
+    with pytest.raises(zeropoint.CheckFailed, match="the first value that differs: .*batch_norm1d"):
+        zeropoint.from_torch(module, example, tmp_path)
+    assert not list(tmp_path.iterdir())
+    made = zeropoint.from_torch(module, example, tmp_path, force=True)
+    assert "FAILED its check" in made.header.read_text()
+
+
+def test_interruption_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while it compiles."""
+    def interrupted(*args: object, **kwargs: object) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(verify, "compiled", interrupted)
+    path = save(tmp_path / "net.onnx", [helper.make_node("Relu", ["x"], ["y"])], [1, 3, 4, 5])
+    out = tmp_path / "out"
+    assert main(["import", str(path), "-o", str(out)]) == 130
+    assert not list(out.iterdir())
+
+
+def test_verify_command_notices_changed_weights(tmp_path: Path) -> None:
+    """The files beside the model again, as they are and with one number changed."""
+    from safetensors.numpy import load_file, save_file
+
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [2, 3, 1, 1], np.arange(6, dtype=np.float32))
+    path = save(tmp_path / "net.onnx", [helper.make_node("Conv", ["x", "w"], ["y"], name="c")], [1, 3, 4, 5], (weight,))
+    assert main(["import", str(path), "-o", str(tmp_path)]) == 0
+    assert main(["verify", str(tmp_path / "net.hpp"), str(path)]) == 0
+    tensors = load_file(tmp_path / "net.safetensors")
+    next(iter(tensors.values()))[0] += 1
+    save_file(tensors, tmp_path / "net.safetensors", metadata={"format": "pt"})
+    assert main(["verify", str(tmp_path / "net.hpp"), str(path)]) == 1

@@ -1,0 +1,130 @@
+"""The library of one network: a small C interface over its stages."""
+
+from __future__ import annotations
+
+LIBRARY = r"""// One network and one qconfig: load, run, calibrate, convert, save.
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#include "@HEADER@"
+
+namespace {
+
+using net = @NET@;
+using qconfig = zp::@QCONFIG@;
+using floats = decltype(zp::load<net>(""));
+using integers = zp::quantized<net, qconfig>;
+using observed = decltype(zp::calibrate(zp::prepare<qconfig>(zp::fuse(std::declval<floats>())), std::vector<float>()));
+
+std::string last_error;
+
+struct session {
+    std::optional<floats> real;
+    std::optional<observed> seen;
+    std::optional<integers> int8;
+    std::unique_ptr<floats::workspace> memory;
+    std::unique_ptr<integers::workspace> int8_memory;
+    std::string text;
+};
+
+template <class Function> int guarded(Function function) {
+    try {
+        function();
+        return 0;
+    } catch (const std::exception& error) {
+        last_error = error.what();
+        return 1;
+    }
+}
+
+void become_int8(session& s, integers&& made) {
+    s.int8.emplace(std::move(made));
+    s.int8_memory = std::make_unique<integers::workspace>();
+}
+
+template <class T> std::span<const T> values(const void* const* xs, int port, long long count, int each) {
+    return {static_cast<const T*>(xs[port]), static_cast<std::size_t>(count) * static_cast<std::size_t>(each)};
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* zp_error() { return last_error.c_str(); }
+
+void* zp_load(const char* weights) {
+    auto s = std::make_unique<session>();
+    if (guarded([&] {
+            s->real.emplace(zp::load<net>(weights));
+            s->memory = std::make_unique<floats::workspace>();
+        }) != 0)
+        return nullptr;
+    return s.release();
+}
+void* zp_load_int8(const char* weights) {
+    auto s = std::make_unique<session>();
+    if (guarded([&] { become_int8(*s, zp::load<integers>(weights)); }) != 0) return nullptr;
+    return s.release();
+}
+void zp_free(void* at) { delete static_cast<session*>(at); }
+
+/// Both check nothing: the caller has.
+int zp_run(void* at, const void* const* xs, void* const* ys) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] { s.real->run(xs, ys, s.memory->bytes); });
+}
+int zp_run_int8(void* at, const void* const* xs, void* const* ys) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] { s.int8->run(xs, ys, s.int8_memory->bytes); });
+}
+
+/// Observes so many inputs, which lie one behind the other for each port; goes on where an earlier call stopped.
+int zp_calibrate(void* at, const void* const* xs, long long count) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] {
+        @SPANS@
+        const auto batch = zp::in(@NAMES@);
+        if (s.seen) s.seen.emplace(zp::calibrate(std::move(*s.seen), batch));
+        else s.seen.emplace(zp::calibrate(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
+    });
+}
+int zp_convert(void* at) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] { become_int8(s, zp::convert(*s.seen)); });
+}
+int zp_save_int8(void* at, const char* path) {
+    return guarded([&] { zp::save(*static_cast<session*>(at)->int8, path); });
+}
+const char* zp_report(void* at) {
+    auto& s = *static_cast<session*>(at);
+    guarded([&] { s.text = zp::to_string(zp::report(*s.seen)); });
+    return s.text.c_str();
+}
+const char* zp_table(void* at) {
+    auto& s = *static_cast<session*>(at);
+    guarded([&] { s.text = s.int8 ? zp::to_string(*s.int8) : zp::to_string(*s.real); });
+    return s.text.c_str();
+}
+long long zp_bytes(void* at) {
+    auto& s = *static_cast<session*>(at);
+    return s.int8 ? integers::parameter_bytes : floats::parameter_bytes;
+}
+
+}  // extern "C"
+"""
+
+
+def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool]) -> str:
+    """The source for one network under one of zeropoint's qconfigs."""
+    spans = [f"const auto x{number} = values<{'std::int32_t' if integer else 'float'}>(xs, {number}, count, {size});"
+             for number, (size, integer) in enumerate(zip(sizes, are_integers))]
+    return (LIBRARY.replace("@HEADER@", header).replace("@NET@", net).replace("@QCONFIG@", qconfig)
+            .replace("@SPANS@", "\n        ".join(spans))
+            .replace("@NAMES@", ", ".join(f"x{number}" for number in range(len(sizes)))))

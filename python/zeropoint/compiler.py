@@ -1,0 +1,115 @@
+"""The C++ compiler: which one, with which folders and flags; programs are kept by their content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+
+from zeropoint.errors import ZeropointError
+
+FLAGS = ("-std=c++20", "-O2", "-march=native")
+
+
+def include_folders() -> list[Path]:
+    """That of zeropoint's headers, and of xsimd's where it is not the compiler's own.
+
+    In this order: the folders in ZEROPOINT_INCLUDE, the headers in this package, those of the repository around it.
+    """
+    folders = [Path(p) for p in os.environ.get("ZEROPOINT_INCLUDE", "").split(os.pathsep) if p]
+    here = Path(__file__).resolve().parent
+    for candidate in (here / "include", here.parent.parent / "include"):
+        if (candidate / "zeropoint" / "zeropoint.hpp").exists():
+            folders.append(candidate)
+            break
+    if not any((folder / "zeropoint" / "zeropoint.hpp").exists() for folder in folders):
+        raise ZeropointError("zeropoint's headers are not found: put their folder into ZEROPOINT_INCLUDE")
+    dependencies = here.parent.parent / "build" / "_dependencies"
+    folders += [p.parent.parent for p in dependencies.glob("**/include/xsimd/xsimd.hpp")][:1]
+    return folders
+
+
+def get_include() -> str:
+    """The folder of zeropoint's headers, for compilers."""
+    return str(next(f for f in include_folders() if (f / "zeropoint" / "zeropoint.hpp").exists()))
+
+
+@lru_cache(maxsize=1)
+def compiler() -> str:
+    """$CXX, or the first of g++ and clang++."""
+    for name in (os.environ.get("CXX", ""), "g++", "clang++", "c++"):
+        path = shutil.which(name) if name else None
+        if path:
+            return path
+    raise ZeropointError("no C++ compiler is found: install g++ or clang++, or set CXX")
+
+
+@lru_cache(maxsize=1)
+def version() -> str:
+    """What the compiler calls itself."""
+    return subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False).stdout.splitlines()[0]
+
+
+@lru_cache(maxsize=4)
+def fingerprint_of(folder: Path) -> str:
+    """Of all headers in a folder, by name, size and time."""
+    digest = hashlib.sha256()
+    for path in sorted((folder / "zeropoint").rglob("*.hpp")):
+        about = path.stat()
+        digest.update(f"{path.relative_to(folder)} {about.st_size} {about.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept."""
+    base = os.environ.get("ZEROPOINT_CACHE") or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "zeropoint")
+    folder = Path(base)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def compiled(source: str, headers: dict[str, str], *, library: bool = False, flags: tuple[str, ...] = ()) -> Path:
+    """An executable, or a shared library, of a source and the headers that it includes by these names.
+
+    It is compiled where no one like it is kept. Raises ZeropointError with the compiler's first lines.
+    """
+    folders = include_folders()
+    options = [*FLAGS, *os.environ.get("ZEROPOINT_CXXFLAGS", "").split(), *flags]
+    if library:
+        options += ["-shared", "-fPIC"]
+    key = hashlib.sha256("\0".join([version(), *options, *map(fingerprint_of, folders), source,
+                                    *[f"{n}\0{t}" for n, t in sorted(headers.items())]]).encode()).hexdigest()[:32]
+    target = cache_folder() / (key + (".so" if library else ""))
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as folder:
+        for name, text in headers.items():
+            (Path(folder) / name).write_text(text)
+        (Path(folder) / "main.cpp").write_text(source)
+        own = [path for path in folders if (path / "zeropoint").exists()]
+        others = [flag for path in folders if path not in own for flag in ("-isystem", str(path))]
+        command = [compiler(), *options, f"-I{folder}", *(f"-I{path}" for path in own), *others, "main.cpp", "-o", "program"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ZeropointError(message_of(done.stderr))
+        os.replace(Path(folder) / "program", target)
+    return target
+
+
+def message_of(errors: str) -> str:
+    """The compiler's lines that matter."""
+    if "xsimd/xsimd.hpp" in errors and "No such file" in errors:
+        return ("the headers of xsimd are not found: install them (Debian: libxsimd-dev) or put their folder into "
+                "ZEROPOINT_INCLUDE")
+    lines = [line for line in errors.splitlines() if "error:" in line] or errors.splitlines()
+    return f"{compiler()} does not compile this network:\n" + "\n".join(lines[:8])
+
+
+def without_comments(text: str) -> str:
+    """A header without its whole-line comments, so that they do not change what is kept."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("//")) + "\n"

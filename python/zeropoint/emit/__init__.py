@@ -1,0 +1,1 @@
+"""From rows to C++: structure, blocks, text."""

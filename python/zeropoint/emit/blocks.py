@@ -1,0 +1,345 @@
+"""Modules that occur more than once as class templates: what differs between them becomes their parameters."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from zeropoint.emit.types import Block, Part, Type, count_types
+from zeropoint.layers import Argument, Code, Name, Number, Options
+
+CONTAINERS = {"Sequential", "ModuleList", "ModuleDict", ""}
+ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "padding": "Padding", "groups": "Groups",
+         "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
+# Words of class names that no capital parts.
+WHOLE = {"ReLU": "Relu", "ConvNeXt": "Convnext", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
+         "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm"}
+RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
+            "delete", "operator", "register", "export", "import", "module"}
+
+
+@dataclass(eq=False)
+class Template:
+    """`template <zp::fixed_string Name, int Channels> struct basic_block : zp::sequential<...> {};`"""
+
+    name: str
+    parameters: list[tuple[str, int | None]]  # names, with their default
+    parts: list[Part]                         # with Code where a parameter stands, names relative to Name
+    repeats_of: "Template | None" = None
+    comment: str = ""
+    order: list[int] = field(default_factory=list)
+
+
+def snake_case(title: str) -> str:
+    """A C++ name of a class of Python."""
+    for word, whole in WHOLE.items():
+        title = title.replace(word, whole)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", title)
+    return re.sub(r"\W+", "_", name).lower().strip("_") or "net"
+
+
+class Blocks:
+    """All templates of one network, and the list of its layers that uses them."""
+
+    def __init__(self, parts: list[Part]) -> None:
+        self.templates: list[Template] = []
+        self.taken: set[str] = set(RESERVED)
+        self.repeats: dict[str, Template] = {}
+        self.seen: dict[str, list[list[str]]] = defaultdict(list)  # by class, the modules inside of each block
+        self.parts = self.resolve(parts)
+
+    def resolve(self, parts: list[Part]) -> list[Part]:
+        """Blocks become uses of templates, or their parts, from the innermost outwards."""
+        while True:
+            innermost = self.innermost(parts)
+            if not innermost:
+                return self.with_repeats(parts)
+            for block in innermost:
+                block.parts = self.with_repeats(block.parts)
+            replaced = self.replacements(innermost)
+            parts = self.replace(parts, replaced)
+
+    def innermost(self, parts: list[Part]) -> list[Block]:
+        """Blocks without blocks inside."""
+        found: list[Block] = []
+        for part in parts:
+            if isinstance(part, Block):
+                inside = self.innermost(part.parts)
+                found += inside or [part]
+            else:
+                for branch in part.branches:
+                    found += self.innermost(branch)
+        return found
+
+    def replace(self, parts: list[Part], by: dict[int, list[Part]]) -> list[Part]:
+        """Blocks by what they become."""
+        made: list[Part] = []
+        for part in parts:
+            if isinstance(part, Block) and id(part) in by:
+                inside = by[id(part)]
+                if part.alias is not None:
+                    inside[-1].alias = part.alias
+                made += inside
+                continue
+            if isinstance(part, Block):
+                part.parts = self.replace(part.parts, by)
+            else:
+                part.branches = [self.replace(branch, by) for branch in part.branches]
+            made.append(part)
+        return made
+
+    def replacements(self, blocks: list[Block]) -> dict[int, list[Part]]:
+        """A template for blocks alike, the parts themselves for all others."""
+        alike: dict[tuple[str, Any], list[tuple[Block, list[tuple[int, str]]]]] = defaultdict(list)
+        made: dict[int, list[Part]] = {}
+        for block in blocks:
+            made[id(block)] = block.parts
+            try:
+                holes: list[tuple[int, str]] = []
+                key = tuple(skeleton(part, block.path, holes) for part in block.parts)
+            except ValueError:
+                continue
+            alike[(block.cls, key)].append((block, holes))
+        for (cls, _), members in alike.items():
+            self.seen[cls] += [children(block) for block, _ in members]
+        for (cls, _), members in alike.items():
+            size = count_types(members[0][0].parts)
+            if cls in CONTAINERS:
+                is_worth = len(members) >= 3 and size >= 2 and not any(
+                    self.is_own(part) for part in members[0][0].parts)
+            else:
+                is_worth = size >= 2 and (len(members) >= 2 or len(self.seen[cls]) >= 2 and size >= 4)
+            if is_worth:
+                self.make(cls, members, made)
+        return made
+
+    def is_own(self, part: Part) -> bool:
+        """Whether a part uses a template made here."""
+        return isinstance(part, Type) and not part.template.startswith("zp::")
+
+    def make(self, cls: str, members: list[tuple[Block, list[tuple[int, str]]]], made: dict[int, list[Part]]) -> None:
+        """One template and its uses."""
+        vectors = list(zip(*([value for value, _ in holes] for _, holes in members)))
+        roles = [role for _, role in members[0][1]]
+        texts, chosen = parameters_of(vectors, roles)
+        first = members[0][0]
+        name = self.unique(self.name_of(cls, first))
+        parameters = [(parameter, default) for parameter, _, default in chosen]
+        parts = [with_parameters(part, first.path, iter_of := iter(texts)) if number == 0 else
+                 with_parameters(part, first.path, iter_of) for number, part in enumerate(first.parts)]
+        comment = f"{cls}: " + ", ".join(block.path for block, _ in members) if cls else ""
+        self.templates.append(Template(name, parameters, parts, comment=comment))
+        for place, (block, _) in enumerate(members):
+            args: list[Argument] = [Name(block.path)]
+            args += [Number(vector[place], parameter, default) for parameter, vector, default in chosen]
+            path = next((p.path for p in block.parts if isinstance(p, Type)), ())
+            made[id(block)] = [Type(name, tuple(args), path=path)]
+
+    def name_of(self, cls: str, block: Block) -> str:
+        """Of the class, and where it has several forms, of a part that others have not."""
+        if cls in CONTAINERS:
+            return layers_name(block)
+        plain = snake_case(cls)
+        mine = children(block)
+        rest = [other for other in self.seen[cls] if other != mine]
+        if rest and not any(plain == t.name for t in self.templates) and all(len(mine) <= len(r) for r in rest):
+            return plain
+        extra = [name for name in mine if all(name not in r for r in rest)]
+        if rest and extra:
+            return f"{plain}_with_{re.sub(chr(92) + 'W', '_', extra[0])}"
+        return next((f"{word}_{plain}" for word, fits in (
+            ("depthwise", lambda: any(is_depthwise(part) for part in block.parts)),
+            ("residual", lambda: any(isinstance(p, Type) and p.template == "zp::residual" for p in block.parts)),
+            ("plain", lambda: True)) if plain in self.taken and f"{word}_{plain}" not in self.taken and fits()), plain)
+
+    def unique(self, name: str) -> str:
+        """One that no template has."""
+        name = name if re.match(r"[a-z_]", name) else "block_" + name
+        made, number = name, 1
+        while made in self.taken:
+            number += 1
+            made = f"{name}_{number}"
+        self.taken.add(made)
+        return made
+
+    def with_repeats(self, parts: list[Part]) -> list[Part]:
+        """Three and more uses of a template that differ in their number alone as one."""
+        made: list[Part] = []
+        i = 0
+        while i < len(parts):
+            end = i + 1
+            part = parts[i]
+            stem = numbered(part)
+            while stem is not None and parts[end - 1].alias is None and end < len(parts) and numbered(parts[end]) is not None and \
+                    numbered(parts[end])[0] == stem[0] and numbered(parts[end])[1] == stem[1] + end - i and \
+                    parts[end].template == part.template and parts[end].args[1:] == part.args[1:]:  # type: ignore
+                end += 1
+            if stem is None or end - i < 3:
+                part = parts[i]
+                if isinstance(part, Type):
+                    part.branches = [self.with_repeats(branch) for branch in part.branches]
+                made.append(part)
+                i += 1
+                continue
+            made.append(self.repeat(part, stem, end - i))  # type: ignore[arg-type]
+            i = end
+        return made
+
+    def repeat(self, part: Type, stem: tuple[str, int], count: int) -> Type:
+        """`basic_blocks<"layer1", 64, 1, std::make_integer_sequence<int, 5>>`"""
+        of = next(t for t in self.templates if t.name == part.template)
+        if of.name not in self.repeats:
+            self.repeats[of.name] = Template(self.unique(of.name + "s"), of.parameters, [], repeats_of=of)
+            self.templates.append(self.repeats[of.name])
+        args = (Name(stem[0]), *part.args[1:], Number(stem[1], "First"), Number(count, "Count"))
+        return Type(self.repeats[of.name].name, args, path=part.path, repeats=True)
+
+
+def is_depthwise(part: Part) -> bool:
+    """A convolution of one filter a channel."""
+    return isinstance(part, Type) and any(
+        isinstance(arg, Options) and any(key == "groups" and isinstance(value, Code) for key, value in arg.fields)
+        for arg in part.args)
+
+
+def numbered(part: Part) -> tuple[str, int] | None:
+    """The name of a use of a template that ends in a number."""
+    if not isinstance(part, Type) or part.template.startswith("zp::") or part.repeats or part.branches:
+        return None
+    name = part.args[0]
+    match = re.fullmatch(r"(.+)\.(\d+)", name.text) if isinstance(name, Name) else None
+    return (match.group(1), int(match.group(2))) if match else None
+
+
+def children(block: Block) -> list[str]:
+    """The names of the modules inside, in order."""
+    found: list[str] = []
+
+    def visit(part: Part) -> None:
+        if isinstance(part, Type):
+            for arg in part.args:
+                if isinstance(arg, Name) and arg.text.startswith(block.path + "."):
+                    child = arg.text[len(block.path) + 1:].split(".")[0]
+                    if child not in found:
+                        found.append(child)
+            for branch in part.branches:
+                for inner in branch:
+                    visit(inner)
+
+    for part in block.parts:
+        visit(part)
+    return found
+
+
+def layers_name(block: Block) -> str:
+    """conv_norm_relu, of what a container has inside."""
+    words = []
+    for part in block.parts:
+        word = part.template.removeprefix("zp::") if isinstance(part, Type) else ""
+        word = re.sub(r"\d+d$", "", word).replace("batch_norm", "norm").replace("unfused_", "")
+        words.append(word)
+    return "_".join(words[:4]) or "part"
+
+
+def relative(name: str, path: str) -> Code:
+    """`Name + ".conv1"`. Raises ValueError for a name outside of the block."""
+    if name == path:
+        return Code("Name")
+    if name == "":
+        return Code('""')
+    if not name.startswith(path + "."):
+        raise ValueError(name)
+    return Code(f'Name + "{name[len(path):]}"')
+
+
+def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
+    """A layer without its numbers, which go into holes, for comparing blocks."""
+    if isinstance(part, Block):
+        raise ValueError("a block inside")
+    args: list[Any] = []
+    for arg in part.args:
+        if isinstance(arg, Name):
+            args.append(relative(arg.text, path).text)
+        elif isinstance(arg, Number):
+            holes.append((arg.value, arg.role))
+            args.append(None)
+        elif isinstance(arg, Options):
+            fields = []
+            for key, value in arg.fields:
+                if isinstance(value, int) and not isinstance(value, bool):
+                    holes.append((value, key))
+                    fields.append((key, None))
+                else:
+                    fields.append((key, value))
+            args.append((arg.type, tuple(fields)))
+        else:
+            args.append(arg)
+    branches = tuple(tuple(skeleton(inner, path, holes) for inner in branch) for branch in part.branches)
+    alias = relative(part.alias.text, path).text if isinstance(part.alias, Name) else None
+    return part.template, tuple(args), branches, part.repeats, alias
+
+
+def parameters_of(vectors: list[tuple[int, ...]], roles: list[str]) -> \
+        tuple[list[int | str], list[tuple[str, tuple[int, ...], int | None]]]:
+    """For each hole a number or an expression of parameters; and the parameters with their values and defaults."""
+    plain: list[tuple[str, tuple[int, ...], int | None]] = []
+    texts: list[int | str] = []
+    for vector, role in zip(vectors, roles):
+        if len(set(vector)) == 1:
+            texts.append(vector[0])
+            continue
+        found = next((expression(vector, v, p) for p, v, _ in plain if expression(vector, v, p)), None)
+        if found is None:
+            name = ROLES.get(role, role if role[0].isupper() else role.title().replace("_", ""))
+            used = [p for p, _, _ in plain]
+            unique, number = name, 1
+            while unique in used:
+                number += 1
+                unique = f"{name}{number}"
+            default = 1 if role in ("stride", "Stride", "dilation", "groups", "Groups") and 1 in vector else None
+            plain.append((unique, vector, default))
+            found = unique
+        texts.append(found)
+    plain.sort(key=lambda parameter: parameter[2] is not None)
+    return texts, plain
+
+
+def expression(vector: tuple[int, ...], known: tuple[int, ...], name: str) -> str | None:
+    """A vector of numbers as a simple function of a parameter's."""
+    if vector == known:
+        return name
+    for factor in (2, 3, 4):
+        if vector == tuple(factor * n for n in known):
+            return f"{factor} * {name}"
+    if name.startswith("Kernel") and vector == tuple(n // 2 for n in known):
+        return f"{name} / 2"
+    return None
+
+
+def with_parameters(part: Part, path: str, texts: Any) -> Part:
+    """The layer of a template's body."""
+    assert isinstance(part, Type)
+    args: list[Argument] = []
+    for arg in part.args:
+        if isinstance(arg, Name):
+            args.append(relative(arg.text, path))
+        elif isinstance(arg, Number):
+            text = next(texts)
+            args.append(Number(text, arg.role, arg.default) if isinstance(text, int) else Code(text))
+        elif isinstance(arg, Options):
+            fields = []
+            for key, value in arg.fields:
+                if isinstance(value, int) and not isinstance(value, bool):
+                    text = next(texts)
+                    value = text if isinstance(text, int) else Code(text)
+                fields.append((key, value))
+            defaults = tuple((key, None if isinstance(value, Code) and key != "groups" else default)
+                             for (key, value), (_, default) in zip(fields, arg.defaults))
+            args.append(Options(arg.type, tuple(fields), defaults))
+        else:
+            args.append(arg)
+    branches = [[with_parameters(inner, path, texts) for inner in branch] for branch in part.branches]
+    alias = relative(part.alias.text, path) if isinstance(part.alias, Name) else None
+    return Type(part.template, tuple(args), branches, part.path, part.header, part.repeats, alias)

@@ -1,0 +1,223 @@
+"""Series-parallel structure: rows as layers one behind the other, branches nested in what joins them.
+
+Where the graph is not series-parallel, or a skip spans others as in a U-Net, rows are found by name: zp::from<"name">.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Iterator, Union
+
+from zeropoint.layers import Layer, Row
+from zeropoint.lower.context import Lowered
+
+Path = tuple[tuple[str, str], ...]
+
+
+@dataclass(eq=False)
+class Leaf:
+    """A row with one input."""
+
+    row: Row
+
+
+@dataclass(eq=False)
+class Join:
+    """A row of several inputs, each of which is a branch: items one behind the other."""
+
+    row: Row
+    branches: list[list["Item"]]
+
+
+@dataclass(eq=False)
+class From:
+    """Goes on from an earlier row."""
+
+    row: Row
+
+
+Item = Union[Leaf, Join, From]
+
+
+def rows_of(item: Item) -> Iterator[Row]:
+    """In the order in which the layer appends them."""
+    if isinstance(item, Leaf):
+        yield item.row
+    elif isinstance(item, Join):
+        for branch in item.branches:
+            for inner in branch:
+                yield from rows_of(inner)
+        yield item.row
+
+
+def path_of(item: Item) -> Path:
+    """The innermost modules that all rows of an item are inside of."""
+    paths = [row.path for row in rows_of(item)]
+    common: list[tuple[str, str]] = []
+    for parts in zip(*paths):
+        if any(part[0] != parts[0][0] for part in parts):
+            break
+        common.append(parts[0])
+    return tuple(common)
+
+
+@dataclass(eq=False)
+class Edge:
+    """What lies between a row that several read, or the input, and an input of another: src is None for constants."""
+
+    src: Row | None
+    items: list[Item] = field(default_factory=list)
+
+
+def is_skip(items: list[Item]) -> bool:
+    """A branch that passes on what comes in."""
+    return not items
+
+
+def spans_others(item: Item) -> int:
+    """How many concats with a skip are nested in an item."""
+    if not isinstance(item, Join):
+        return 0
+    inner = max((spans_others(i) for branch in item.branches for i in branch), default=0)
+    is_concat = item.row.layer is not None and item.row.layer.template in ("zp::concat", "zp::stack")
+    return inner + (is_concat and any(is_skip(branch) for branch in item.branches))
+
+
+class Structure:
+    """A network as a list of items, and the rows that are found by name."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        self.by_name: set[Row] = set()
+        self.inputs = [row for row in lowered.rows if row.kind == "input"]
+        self.items = self.build(False)
+        if any(spans_others(item) > 1 for item in self.items):
+            self.by_name = set()
+            self.items = self.build(True)
+        if len(self.inputs) > 1:
+            self.by_name.update(self.inputs)
+
+    def rows(self) -> list[Row]:
+        """All that are used, in an order in which they can run."""
+        sinks = [row for row in self.lowered.rows if row.kind == "output"]
+        seen: set[Row] = set()
+        order: list[Row] = []
+        for sink in sinks:
+            stack: list[tuple[Row, bool]] = [(sink, False)]
+            while stack:
+                row, is_done = stack.pop()
+                if is_done:
+                    order.append(row)
+                elif row not in seen:
+                    seen.add(row)
+                    stack.append((row, True))
+                    stack.extend((x, False) for x in row.inputs[::-1])
+        place = {row: i for i, row in enumerate(self.lowered.rows)}
+        return sorted(order, key=lambda row: place[row])
+
+    def build(self, no_skip_concat: bool) -> list[Item]:
+        """Reduces series and parallel edges until nothing changes, then puts what is left one behind the other."""
+        rows = self.rows()
+        many = len([row for row in rows if row.kind == "output"]) > 1
+        readers: dict[Row, int] = {row: 0 for row in rows}
+        for row in rows:
+            for x in row.inputs:
+                readers[x] += 1
+        slots: dict[Row, list[Edge]] = {}
+        tail: dict[Row, Edge] = {}  # rows that one slot reads have become a part of that edge
+        for row in rows:
+            if row.kind == "input":
+                continue
+            if row.kind == "constant":
+                tail[row] = Edge(None, [Leaf(row)])
+                if readers[row] > 1:
+                    readers[row] = 1  # each reader has it as a branch of its own; its tensor is one
+                continue
+            edges = []
+            for x in row.inputs:
+                edge = tail.get(x)
+                edges.append(Edge(edge.src, list(edge.items)) if edge is not None else Edge(x))
+            slots[row] = edges
+            self.reduce(row, slots, tail, readers, no_skip_concat)
+        return self.in_order([row for row in rows if row in slots], slots, many)
+
+    def reduce(self, row: Row, slots: dict[Row, list[Edge]], tail: dict[Row, Edge], readers: dict[Row, int],
+               no_skip_concat: bool) -> None:
+        """Makes a row part of the edge to its reader, where all that it reads begins at one row."""
+        edges = slots[row]
+        sources = {edge.src for edge in edges if edge.src is not None}
+        if len(sources) != 1 or row.kind == "output":
+            return
+        source = sources.pop()
+        if len(edges) == 1:
+            made = Edge(source, [*edges[0].items, Leaf(row)])
+        else:
+            branches = [edge.items for edge in edges]
+            is_concat = row.layer is not None and row.layer.template in ("zp::concat", "zp::stack")
+            if no_skip_concat and is_concat and any(is_skip(branch) for branch in branches):
+                return
+            made = Edge(source, [Join(row, branches)])
+            readers[source] -= sum(edge.src is not None for edge in edges) - 1
+            if readers[source] == 1 and len(slots.get(source, [])) == 1:  # nothing else reads it: it comes in front
+                front = slots.pop(source)[0]
+                made = Edge(front.src, [*front.items, *made.items])
+        if readers[row] == 1:
+            tail[row] = made
+            del slots[row]
+        else:
+            slots[row] = [made]
+
+    def in_order(self, left: list[Row], slots: dict[Row, list[Edge]], many: bool) -> list[Item]:
+        """What could not be reduced, with zp::from where a row does not read the one in front of it."""
+        items: list[Item] = []
+        current: Row | None = self.inputs[0] if len(self.inputs) == 1 else None
+        for row in left:
+            edges = slots[row]
+            if len(edges) == 1:
+                if edges[0].src is not current and edges[0].src is not None:
+                    items.append(self.come_from(edges[0].src))
+                items.extend(edges[0].items)
+                if row.kind == "output" and many:
+                    items.append(Leaf(row))
+            else:
+                branches = []
+                for edge in edges:
+                    begin = [] if edge.src is current or edge.src is None else [self.come_from(edge.src)]
+                    branches.append([*begin, *edge.items])
+                items.append(Join(row, branches))
+            current = row
+        return items
+
+    def come_from(self, row: Row) -> From:
+        """zp::from of a row, which gets a name if it has none."""
+        self.by_name.add(row)
+        return From(row)
+
+
+def name_rows(structure: Structure) -> dict[Row, str]:
+    """The names of rows that zp::from speaks of: their own, that of the module whose result they are, or one made of it."""
+    taken = {row.name for row in structure.lowered.rows if row.name}
+    names: dict[Row, str] = {}
+    last_of: dict[str, Row] = {}
+    for item in structure.items:
+        for row in rows_of(item):
+            for path, _ in row.path:
+                last_of[path] = row
+    for row in structure.lowered.rows:
+        if row not in structure.by_name:
+            continue
+        if row.name and row.kind != "output":
+            is_only_input = row.kind == "input" and len(structure.inputs) == 1  # which zp::input calls so
+            names[row] = "input" if is_only_input else row.name
+            continue
+        layer = row.layer if isinstance(row.layer, Layer) else None
+        kind = layer.template.removeprefix("zp::") if layer is not None else "value"
+        whole = next((path for path, _ in row.path if last_of.get(path) is row), None)
+        stem = whole if whole is not None else f"{row.path[-1][0]}.{kind}" if row.path else kind
+        unique, number = stem, 1
+        while unique in taken:
+            number += 1
+            unique = f"{stem}_{number}"
+        taken.add(unique)
+        names[row] = unique
+    return names

@@ -1,0 +1,69 @@
+"""What can go wrong, and how it is told: one report for all problems of a model."""
+
+from __future__ import annotations
+
+import importlib
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from types import ModuleType
+
+
+class ZeropointError(Exception):
+    """Anything that ends a command with exit code 2 and a message."""
+
+
+class CheckFailed(ZeropointError):
+    """The C++ program and the source framework differ by more than is allowed."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One node that has no layer.
+
+    reason is one of `op`, `attribute`, `axis`, `batch`, `dynamic_shape`, `computed_operand`, `broadcast`, `value`.
+    """
+
+    op: str
+    node: str
+    reason: str
+    text: str
+    source: str = ""
+
+
+class ImportRefused(ZeropointError):
+    """A model that cannot become layers, with every reason at once."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__(report_of(problems))
+
+    def to_json(self) -> list[dict[str, str]]:
+        """The problems as plain data."""
+        return [asdict(problem) for problem in self.problems]
+
+
+def report_of(problems: list[Problem]) -> str:
+    """Problems grouped by operator, with the names and source lines of their nodes."""
+    groups: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
+    for problem in problems:
+        groups[(problem.op, problem.reason, problem.text)].append(problem)
+    nodes, kinds = len(problems), len({problem.op for problem in problems})
+    lines = [f"{nodes} node{'s' * (nodes != 1)} of {kinds} kind{'s' * (kinds != 1)} cannot become layers:"]
+    for (op, reason, text), members in groups.items():
+        lines.append(f"  {op} x{len(members)} ({reason}): {text}")
+        for member in members[:5]:
+            where = f" ({member.source})" if member.source else ""
+            lines.append(f"    {member.node}{where}")
+        if len(members) > 5:
+            lines.append(f"    and {len(members) - 5} more")
+    return "\n".join(lines)
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Imports an optional package, or says which line installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ZeropointError(
+            f"this needs the Python package {module.split('.')[0]} ({error}): pip install 'zeropoint[{extra}]'"
+        ) from error

@@ -1,0 +1,213 @@
+"""ONNX operators with parameters and windows as those of the graph."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zeropoint.front.onnx_operators import Call, NotSupported, bound, converts
+from zeropoint.ir import constant
+
+
+def pads_of(call: Call, extents: list[int], kernel: list[int], stride: list[int], dilation: list[int]) -> \
+        tuple[list[int], list[int]]:
+    """In front of and behind each axis of a window."""
+    count, mode = len(kernel), call.attrs.get("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        pads = list(call.attrs.get("pads", [0] * 2 * count))
+        return pads[:count], pads[count:]
+    if mode == "VALID":
+        return [0] * count, [0] * count
+    begin, end = [], []
+    for n, k, s, d in zip(extents, kernel, stride, dilation):
+        total = max(0, (-(-n // s) - 1) * s + (k - 1) * d + 1 - n)
+        small, large = total // 2, total - total // 2
+        begin.append(small if mode == "SAME_UPPER" else large)
+        end.append(large if mode == "SAME_UPPER" else small)
+    return begin, end
+
+
+@converts("Conv", "ConvTranspose")
+def convert_conv(call: Call) -> None:
+    """Convolutions."""
+    x, weight = call.inputs[:2]
+    call.known(1)
+    count = len(x.shape) - 2
+    attrs = call.attrs
+    kernel = list(attrs.get("kernel_shape", weight.shape[2:]))
+    stride, dilation = list(attrs.get("strides", [1] * count)), list(attrs.get("dilations", [1] * count))
+    common = dict(stride=stride, dilation=dilation, groups=attrs.get("group", 1))
+    if call.node.op_type == "Conv":
+        pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
+        call.give("conv", call.inputs, pads=pads, **common)
+        return
+    if attrs.get("output_shape") or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID", ""):
+        raise NotSupported("a transposed convolution with output_shape or auto_pad")
+    pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
+    call.give("conv_transpose", call.inputs, pads=pads, output_padding=list(attrs.get("output_padding", [0] * count)),
+              **common)
+
+
+@converts("MaxPool", "AveragePool", "LpPool")
+def convert_pool(call: Call) -> None:
+    """Windows of the largest value or the mean."""
+    op, x, attrs = call.node.op_type, call.inputs[0], call.attrs
+    if op == "LpPool" or len(call.node.output) > 1 and call.node.output[1]:
+        raise NotSupported("indices of a max pool" if op == "MaxPool" else "a pool of powers")
+    count = len(x.shape) - 2
+    kernel = list(attrs["kernel_shape"])
+    stride, dilation = list(attrs.get("strides", [1] * count)), list(attrs.get("dilations", [1] * count))
+    pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
+    call.give("pool", [x], kind="max" if op == "MaxPool" else "avg", kernel=kernel, stride=stride, pads=pads,
+              dilation=dilation, ceil=bool(attrs.get("ceil_mode", 0)),
+              count_include_pad=bool(attrs.get("count_include_pad", 0)))
+
+
+@converts("GlobalAveragePool", "GlobalMaxPool")
+def convert_global_pool(call: Call) -> None:
+    """Over the whole image."""
+    x = call.inputs[0]
+    if call.node.op_type == "GlobalAveragePool" and len(x.shape) in (3, 4):
+        call.give("adaptive_avg_pool", [x])
+    else:
+        kind = "mean" if call.node.op_type == "GlobalAveragePool" else "max"
+        call.give("reduce", [x], kind=kind, axes=list(range(2, len(x.shape))), keepdim=True)
+
+
+@converts("BatchNormalization")
+def convert_batch_norm(call: Call) -> None:
+    """With the statistics of training."""
+    if call.attrs.get("training_mode", 0):
+        raise NotSupported("a batch norm in training")
+    call.give("batch_norm", call.inputs[:5], epsilon=call.attrs.get("epsilon", 1e-5))
+
+
+@converts("InstanceNormalization", "GroupNormalization")
+def convert_group_norm(call: Call) -> None:
+    """Over groups of channels, or each."""
+    x = call.inputs[0]
+    groups = call.attrs.get("num_groups", x.shape[1])
+    weight, bias = call.known(1), call.known(2)
+    if len(weight) != x.shape[1]:  # opset 18 has one a group
+        weight, bias = (np.repeat(v, x.shape[1] // groups) for v in (weight, bias))
+    parameters = [constant(call.inputs[1].name, weight), constant(call.inputs[2].name, bias)]
+    call.give("group_norm", [x, *parameters], groups=groups, epsilon=call.attrs.get("epsilon", 1e-5))
+
+
+@converts("LayerNormalization")
+def convert_layer_norm(call: Call) -> None:
+    """Over the last axes."""
+    x = call.inputs[0]
+    axis = call.attrs.get("axis", -1) % len(x.shape)
+    call.give("layer_norm", [x, call.inputs[1], call.input(2)], axes=len(x.shape) - axis,
+              epsilon=call.attrs.get("epsilon", 1e-5))
+
+
+@converts("Softmax", "LogSoftmax")
+def convert_softmax(call: Call) -> None:
+    """Over an axis; before opset 13 over all from an axis on."""
+    x, rank = call.inputs[0], len(call.inputs[0].shape)
+    axis = call.attrs.get("axis", -1 if call.opset >= 13 else 1) % rank
+    op = "softmax" if call.node.op_type == "Softmax" else "log_softmax"
+    if call.opset < 13 and axis != rank - 1:
+        flat = (int(np.prod(x.shape[:axis])), int(np.prod(x.shape[axis:])))
+        together = call.make("reshape", [x], flat)
+        call.give("reshape", [call.make(op, [together], flat, axis=1)])
+        return
+    call.give(op, [x], axis=axis)
+
+
+@converts("Gemm")
+def convert_gemm(call: Call) -> None:
+    """A linear layer: the weight is constant, transposed on writing where it is not outputs x inputs."""
+    x, weight, bias = call.inputs[0], call.inputs[1], call.input(2)
+    matrix = call.known(1)
+    if call.attrs.get("transA", 0):
+        x = call.make("permute", [x], x.shape[::-1], order=[1, 0])
+    if not call.attrs.get("transB", 0):
+        matrix = matrix.T
+    alpha, beta = call.attrs.get("alpha", 1.0), call.attrs.get("beta", 1.0)
+    weight = constant(weight.name, matrix * np.float32(alpha) if alpha != 1.0 else matrix)
+    if bias is None:
+        call.give("linear", [x, weight])
+        return
+    added = call.known(2)
+    if added.size == matrix.shape[0] or added.size == 1:
+        added = np.broadcast_to(added.reshape(-1), (matrix.shape[0],)) * np.float32(beta)
+        call.give("linear", [x, weight, constant(bias.name, added)])
+    else:
+        raise NotSupported("a Gemm that adds more than a bias")
+
+
+@converts("MatMul")
+def convert_matmul(call: Call) -> None:
+    """By a constant matrix a linear layer, else a product of two computed values."""
+    a, b = call.inputs
+    if b.data is not None and b.data.ndim == 2:
+        weight = constant(b.name, b.data.T)
+        call.give("linear", [a, weight])  # passes.join_bias takes an Add behind it
+    elif a.data is not None or b.data is not None:
+        raise NotSupported("a product with a constant that is no matrix on the right")
+    else:
+        call.give("matmul", [a, b])
+
+
+@converts("Pad")
+def convert_pad(call: Call) -> None:
+    """Values around."""
+    x, mode = call.inputs[0], call.attrs.get("mode", "constant")
+    pads = [int(n) for n in np.asarray(call.known(1, "pads")).reshape(-1)]
+    value = call.known(2, "value", 0.0)
+    rank = len(x.shape)
+    axes = call.known(3)
+    begin, end = [0] * rank, [0] * rank
+    for number, axis in enumerate(range(rank) if axes is None else [int(a) % rank for a in axes]):
+        begin[axis], end[axis] = pads[number], pads[number + len(pads) // 2]
+    names = {"constant": "constant", "reflect": "reflect", "edge": "replicate", "wrap": "circular"}
+    call.give("pad", [x], begin=begin, end=end, mode=names[mode], value=bound(value) or 0.0)
+
+
+@converts("DepthToSpace", "SpaceToDepth")
+def convert_depth(call: Call) -> None:
+    """Channels to pixels and back."""
+    factor = call.attrs["blocksize"]
+    if call.node.op_type == "SpaceToDepth":
+        op = "pixel_unshuffle" if call.attrs.get("mode", "DCR") == "CRD" else "space_to_depth"
+        call.give(op, [call.inputs[0]], factor=factor)
+    else:
+        op = "pixel_shuffle" if call.attrs.get("mode", "DCR") == "CRD" else "depth_to_space"
+        call.give(op, [call.inputs[0]], factor=factor)
+
+
+@converts("Resize", "Upsample")
+def convert_resize(call: Call) -> None:
+    """Nearest and linear, in PyTorch's modes."""
+    x, attrs = call.inputs[0], call.attrs
+    kind = attrs.get("mode", "nearest")
+    place = attrs.get("coordinate_transformation_mode", "half_pixel" if call.opset >= 11 else "asymmetric")
+    out = call.outputs[0].shape
+    if out[:2] != x.shape[:2]:
+        raise NotSupported("a resize of the batch or the channels")
+    number = 2 if call.node.op_type == "Resize" and call.opset >= 11 else 1
+    scales = call.known(number, "scales")
+    if scales is not None and np.size(scales) and any(
+            abs(float(s) * n - m) > 1e-3 for s, n, m in zip(np.asarray(scales).reshape(-1), x.shape, out)):
+        raise NotSupported("scales that do not give whole extents")
+    grows = all(m >= n for n, m in zip(x.shape, out))
+    modes = {("linear", "half_pixel"): "bilinear", ("linear", "align_corners"): "bilinear_align_corners",
+             ("linear", "asymmetric"): "bilinear_corner", ("linear", "pytorch_half_pixel"): "bilinear"}
+    if kind == "nearest":
+        rounding = attrs.get("nearest_mode", "round_prefer_floor" if call.opset >= 11 else "floor")
+        whole = all(m % n == 0 for n, m in zip(x.shape, out))
+        if place == "asymmetric" and rounding == "floor":
+            mode = "nearest"
+        elif place == "half_pixel" and rounding.startswith("round_prefer") and whole and grows:
+            mode = "nearest"  # of a whole factor all of these choose alike
+        else:
+            raise NotSupported(f"nearest by {place} and {rounding}")
+    else:
+        if attrs.get("antialias", 0) or (kind, place) not in modes:
+            raise NotSupported(f"a {kind} resize by {place}")
+        if place == "pytorch_half_pixel" and 1 in out[2:] and len(out) == 4:
+            raise NotSupported("pytorch_half_pixel to an extent of 1")
+        mode = modes[(kind, place)]
+    call.give("resize", [x], mode=mode)

@@ -1,0 +1,263 @@
+"""ONNX files into the graph: shapes inferred, nodes of constants folded, names of modules kept."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zeropoint.errors import Problem, ImportRefused, ZeropointError, need
+from zeropoint.front.modules import inside
+from zeropoint.ir import Graph, Node, Origin, Value, constant
+
+MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
+
+
+class OnnxReader:
+    """State of reading one model."""
+
+    def __init__(self, model: Any, title: str, input_shapes: dict[str, tuple[int, ...]]) -> None:
+        self.onnx = need("onnx", "onnx")
+        self.graph = Graph(title=title)
+        self.values: dict[str, Value] = {"": None}  # type: ignore[dict-item]
+        self.shapes: dict[str, tuple[tuple[int, ...] | None, bool]] = {}
+        self.model = self.prepared(model, input_shapes)
+        self.opset = max((o.version for o in self.model.opset_import if o.domain in ("", "ai.onnx")), default=1)
+
+    def prepared(self, model: Any, input_shapes: dict[str, tuple[int, ...]]) -> Any:
+        """With functions inlined, extents of the inputs fixed (a batch to 1), shapes inferred."""
+        onnx = self.onnx
+        if not model.graph.output:
+            raise ZeropointError("this ONNX graph has no outputs")
+        if model.functions:
+            model = need("onnx.inliner", "onnx").inline_local_functions(model)
+        known = {tensor.name for tensor in model.graph.initializer}
+        problems = []
+        for given in model.graph.input:
+            if given.name in known:
+                continue
+            dims = given.type.tensor_type.shape.dim
+            for i, dim in enumerate(dims):
+                wanted = input_shapes.get(given.name, input_shapes.get("", ()))
+                if wanted and len(wanted) == len(dims):
+                    dim.ClearField("dim_param")
+                    dim.dim_value = wanted[i]
+                elif not dim.HasField("dim_value") or dim.dim_value <= 0:
+                    if i != 0:
+                        problems.append(Problem("input", given.name, "dynamic_shape",
+                                                f"axis {i} ({dim.dim_param or '?'}) has no extent; give it with "
+                                                f"--input {'x'.join(str(d.dim_value or '?') for d in dims)}"))
+                    dim.ClearField("dim_param")
+                    dim.dim_value = 1
+        if problems:
+            raise ImportRefused(problems)
+        for out in model.graph.output:
+            for dim in out.type.tensor_type.shape.dim:
+                dim.Clear()
+        try:
+            onnx.checker.check_model(model)
+            return self.folded(model)
+        except ZeropointError:
+            raise
+        except Exception as error:
+            raise ZeropointError(f"ONNX finds this model invalid: {error}") from error
+
+    def folded(self, model: Any) -> Any:
+        """With nodes of constants computed and shapes inferred, in turns, as each may depend on the other."""
+        for tensor in model.graph.initializer:
+            self.add_constant(tensor.name, self.onnx.numpy_helper.to_array(tensor))
+        while True:
+            del model.graph.value_info[:]
+            inferred = self.onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
+            self.shapes = shapes_of(inferred)
+            left = [node for node in model.graph.node if not self.fold(node, model)]
+            if len(left) == len(model.graph.node):
+                return inferred
+            del model.graph.node[:]
+            model.graph.node.extend(left)
+
+    def read(self) -> Graph:
+        """The graph."""
+        graph = self.model.graph
+        for given in graph.input:
+            if given.name not in self.values and given.name not in {i.name for i in graph.initializer}:
+                shape, integer = self.shapes[given.name]
+                value = Value(given.name, shape or (), integer)
+                self.values[given.name] = value
+                self.graph.inputs.append(value)
+        for number, node in enumerate(graph.node):
+            self.read_node(node, number)
+        self.graph.outputs = [self.values[out.name] for out in graph.output]
+        self.graph.drop_dead_nodes()
+        return self.graph
+
+    def add_constant(self, name: str, data: np.ndarray) -> None:
+        """A value that is known."""
+        if data.dtype.kind == "V" or data.dtype == np.float16:
+            data = data.astype(np.float32)
+        self.values[name] = constant(name, data)
+
+    def read_node(self, node: Any, number: int) -> None:
+        """Folds a node of constants, or converts it."""
+        from zeropoint.front.onnx_operators import convert
+
+        origin = origin_of(node, number)
+        inputs = [self.values[name] for name in node.input]
+        outputs = []
+        for name in node.output:
+            shape, integer = self.shapes.get(name, (None, False))
+            outputs.append(Value(name, shape or (), integer))
+        missing = [name for name in node.output if name and self.shapes.get(name, (None, False))[0] is None]
+        before = len(self.graph.nodes)
+        if missing:
+            self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
+        elif not convert(self, node, inputs, outputs, origin):
+            self.unsupported(node, inputs, outputs, origin, None)
+        made = self.graph.nodes[before:]
+        for name, value in zip(node.output, outputs):
+            if name and not any(value is out for n in made for out in n.outputs) and name not in self.values:
+                self.unsupported(node, inputs, outputs, origin, ("attribute", f"its output {name} has no layer"))
+                break
+        for name, value in zip(node.output, outputs):
+            if name:
+                self.values.setdefault(name, value)
+
+    def unsupported(self, node: Any, inputs: list[Value | None], outputs: list[Value], origin: Origin,
+                    why: tuple[str, str] | None) -> None:
+        """A node that is kept to be reported."""
+        self.graph.nodes.append(Node(node.op_type, inputs, outputs, {}, origin, why))
+
+    def attributes(self, node: Any) -> dict[str, Any]:
+        """As Python values."""
+        found = {}
+        for attribute in node.attribute:
+            value = self.onnx.helper.get_attribute_value(attribute)
+            found[attribute.name] = value.decode() if isinstance(value, bytes) else value
+        return found
+
+    def constant_of(self, node: Any) -> np.ndarray:
+        """Of a Constant node."""
+        name, value = next(iter(self.attributes(node).items()))
+        if name == "value":
+            return self.onnx.numpy_helper.to_array(value)
+        kind = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+        if name not in kind:
+            raise ZeropointError(f"a Constant node with {name}")
+        return np.array(value, kind[name])
+
+    def fold(self, node: Any, model: Any) -> bool:
+        """Computes a node whose inputs are all known, or that asks for extents which are."""
+        if node.op_type == "Constant":
+            self.keep(model, node.output[0], self.constant_of(node))
+            return True
+        if node.op_type in ("Shape", "Size"):
+            extents = self.values[node.input[0]].shape if node.input[0] in self.values else \
+                self.shapes.get(node.input[0], (None, False))[0]
+            if extents is not None:
+                attrs, known = self.attributes(node), np.array(extents, np.int64)
+                self.keep(model, node.output[0], np.array(known.prod()) if node.op_type == "Size" else
+                          known[attrs.get("start", 0):attrs.get("end", None)])
+            return extents is not None
+        if any(name not in self.values for name in node.input) or node.op_type in ("If", "Loop", "Scan") \
+                or node.op_type.startswith("Random"):
+            return False
+        inputs = [self.values[name] for name in node.input]
+        shape = self.shapes.get(node.output[0], (None, False))[0]
+        if shape is not None and np.prod(shape, dtype=np.int64) > MOST_FOLDED:
+            return False
+        evaluator = need("onnx.reference", "onnx").ReferenceEvaluator
+        feeds = {name: value.data for name, value in zip(node.input, inputs) if value is not None}
+        helper = self.onnx.helper
+        try:
+            infos = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+                     for n, a in feeds.items()]
+            outs = [helper.make_value_info(name, self.onnx.TypeProto()) for name in node.output]
+            small = helper.make_model(helper.make_graph([node], "constant", infos, outs),
+                                      opset_imports=model.opset_import)
+            results = evaluator(small).run(None, feeds)
+        except Exception as error:
+            self.graph.notes.append(f"{node.op_type} {node.name} of constants was not computed: {error}")
+            return False
+        for name, data in zip(node.output, results):
+            stem = next((v.name for v in inputs if v is not None and v.data.size > 1 and v.data.dtype.kind == "f"), name)
+            self.keep(model, name, np.asarray(data))
+            is_copy = node.op_type == "Identity" and not name.startswith(("onnx::", "/"))
+            self.values[name].name = stem if np.asarray(data).dtype.kind == "f" and not is_copy else name
+        return True
+
+    def keep(self, model: Any, name: str, data: np.ndarray) -> None:
+        """A value that has become known, for the inference of shapes too."""
+        self.add_constant(name, data)
+        model.graph.initializer.append(self.onnx.numpy_helper.from_array(np.asarray(data), name))
+
+
+def shapes_of(model: Any) -> dict[str, tuple[tuple[int, ...] | None, bool]]:
+    """Extents of all values and whether they are integers."""
+    found = {}
+    graph = model.graph
+    for info in list(graph.value_info) + list(graph.input) + list(graph.output):
+        kind = info.type.tensor_type
+        dims = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
+        shape = None if -1 in dims or not kind.HasField("shape") else tuple(dims)
+        found[info.name] = (shape, kind.elem_type not in (1, 10, 11, 16))
+    return found
+
+
+def origin_of(node: Any, number: int) -> Origin:
+    """Name, modules and source line, from the metadata of PyTorch's exporter or from the slashes of its older one."""
+    meta = {entry.key: entry.value for entry in getattr(node, "metadata_props", [])}
+    source = ""
+    name = node.name or (node.output[0] if node.output else f"{node.op_type}_{number}")
+    trace = [line.strip() for line in meta.get("pkg.torch.onnx.stack_trace", "").splitlines()]
+    lines = [line for line in trace if line.startswith("File") and "site-packages/torch" not in line]
+    if lines:
+        parts = lines[-1].replace('"', "").replace("File ", "").split(", ")
+        source = f"{Path(parts[0]).name}:{parts[1].replace('line ', '')}" if len(parts) > 1 else ""
+    if "pkg.torch.onnx.name_scopes" in meta:
+        scopes = ast.literal_eval(meta["pkg.torch.onnx.name_scopes"])
+        classes = ast.literal_eval(meta.get("pkg.torch.onnx.class_hierarchy", "[]"))
+        pairs = list(zip(scopes[1:-1], classes[1:-1]))
+        return Origin(pairs[-1][0] + "." + node.op_type.lower() if pairs else name, inside(pairs), source)
+    if name.startswith("/"):
+        modules: list[tuple[str, str]] = []
+        for part in name.split("/")[1:-1]:
+            last = modules[-1][0] if modules else ""
+            tail = last.split(".")[-1] if last else ""
+            path = last + part[len(tail):] if tail and part.startswith(tail + ".") else (f"{last}.{part}" if last else part)
+            modules.append((path, ""))
+        last = modules[-1][0] if modules else ""
+        leaf = name.split("/")[-1]
+        is_module = leaf.split("_")[0] in ("Conv", "Gemm", "MatMul", "LSTM", "GRU", "BatchNormalization", "ConvTranspose")
+        held = modules[:-1] if is_module else modules
+        return Origin(last if is_module and last else (last + "." if last else "") + leaf, tuple(held), source)
+    return Origin(name, (), source)
+
+
+def digest_of(path: Path) -> str:
+    """sha256 of a model and the files beside it that have its weights."""
+    onnx = need("onnx", "onnx")
+    digest = hashlib.sha256(path.read_bytes())
+    outside = {entry.value for tensor in onnx.load(str(path), load_external_data=False).graph.initializer
+               for entry in tensor.external_data if entry.key == "location"}
+    for name in sorted(outside):
+        digest.update((path.parent / name).read_bytes())
+    return digest.hexdigest()
+
+
+def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None) -> Graph:
+    """A graph of an ONNX file. Raises ZeropointError where it cannot be read."""
+    onnx = need("onnx", "onnx")
+    path = Path(path)
+    try:
+        model = onnx.load(str(path))
+    except Exception as error:
+        raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
+    reader = OnnxReader(model, path.stem, input_shapes or {})
+    graph = reader.read()
+    digest = digest_of(path)
+    producer = f"{model.producer_name} {model.producer_version}".strip()
+    graph.source = f"{path.name}, sha256 {digest[:16]}, ONNX opset {reader.opset}" + (f" of {producer}" if producer else "")
+    return graph

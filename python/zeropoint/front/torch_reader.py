@@ -1,0 +1,211 @@
+"""Programs of torch.export into the graph. Files are .pt2; pickled modules are never opened."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zeropoint.errors import ZeropointError, need
+from zeropoint.front.modules import inside
+from zeropoint.ir import Graph, Node, Origin, Value, constant
+
+
+class TorchReader:
+    """State of reading one exported program."""
+
+    def __init__(self, program: Any, title: str) -> None:
+        self.torch = need("torch", "torch")
+        self.program = program
+        self.graph = Graph(title=title)
+        self.values: dict[Any, Any] = {}  # a node of fx to a Value, or to a list of Values
+        self.tensors: dict[Any, Any] = {}  # of nodes that are known
+
+    def read(self) -> Graph:
+        """The graph."""
+        signature = self.program.graph_signature
+        names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
+                 **getattr(signature, "inputs_to_lifted_tensor_constants", {})}
+        state = {**self.program.state_dict, **self.program.constants}
+        for node in self.program.graph.nodes:
+            if node.op == "placeholder" and node.name in names:
+                self.know(node, state[names[node.name]], names[node.name])
+            elif node.op == "placeholder":
+                self.input(node)
+            elif node.op == "get_attr":
+                self.know(node, getattr(self.program.graph_module, node.target), node.target)
+            elif node.op == "call_function":
+                self.call(node)
+            elif node.op == "output":
+                self.outputs(node)
+        self.graph.drop_dead_nodes()
+        return self.graph
+
+    def know(self, node: Any, tensor: Any, name: str) -> None:
+        """A node whose value is known."""
+        if not isinstance(tensor, self.torch.Tensor):
+            return
+        tensor = tensor.detach()
+        self.tensors[node] = tensor
+        plain = tensor.to(self.torch.float32) if tensor.is_floating_point() else tensor
+        self.values[node] = constant(name, plain.cpu().numpy())
+
+    def input(self, node: Any) -> None:
+        """An argument of the module."""
+        example = node.meta.get("val")
+        if not isinstance(example, self.torch.Tensor):
+            return
+        if not all(isinstance(n, int) for n in example.shape):
+            raise ZeropointError(f"the input {node.name} has a dynamic extent: {tuple(example.shape)}; export it without "
+                                 "dynamic_shapes, as every network here has its extents in its type")
+        value = Value(node.name, tuple(example.shape), not example.is_floating_point())
+        self.values[node] = value
+        self.graph.inputs.append(value)
+
+    def outputs(self, node: Any) -> None:
+        """What the module returns."""
+        kinds = self.program.graph_signature.output_specs
+        for result, spec in zip(node.args[0], kinds):
+            if spec.kind.name != "USER_OUTPUT" or result is None:
+                continue
+            value = self.values.get(result)
+            if not isinstance(value, Value):
+                raise ZeropointError(f"the output {result} is no tensor")
+            self.graph.outputs.append(value)
+        if not self.graph.outputs:
+            raise ZeropointError("this module returns no tensor")
+
+    def call(self, node: Any) -> None:
+        """Folds what is known, picks parts, converts the rest."""
+        from zeropoint.front.torch_operators import convert
+
+        if getattr(node.target, "__name__", "") == "getitem":
+            parts = self.values.get(node.args[0])
+            if isinstance(parts, list):
+                self.values[node] = parts[node.args[1]]
+            if isinstance(self.tensors.get(node.args[0]), (list, tuple)):
+                self.know(node, self.tensors[node.args[0]][node.args[1]], node.name)
+            return
+        if self.fold(node):
+            return
+        origin = origin_of(node)
+        example = node.meta.get("val")
+        examples = list(example) if isinstance(example, (list, tuple)) else [example]
+        if not all(e is None or isinstance(e, self.torch.Tensor) for e in examples):
+            return  # symbolic numbers, assertions
+        outputs = [None if e is None else Value(node.name, tuple(int(n) for n in e.shape), not e.is_floating_point())
+                   for e in examples]
+        if not outputs or outputs == [None]:
+            return
+        convert(self, node, outputs, origin)
+        if node not in self.values:
+            self.values[node] = outputs if isinstance(example, (list, tuple)) else outputs[0]
+
+    def fold(self, node: Any) -> bool:
+        """Computes a node of known tensors."""
+        tensors = [n for n in node.all_input_nodes]
+        if any(n not in self.tensors for n in tensors) or "rand" in str(node.target):
+            return False
+        from torch.fx import map_arg  # type: ignore[attr-defined]
+
+        args = map_arg(node.args, lambda n: self.tensors[n])
+        kwargs = map_arg(node.kwargs, lambda n: self.tensors[n])
+        try:
+            result = node.target(*args, **kwargs)
+        except Exception:
+            return False
+        if isinstance(result, self.torch.Tensor):
+            named = [self.values[n].name for n in tensors if self.tensors[n].numel() > 1]
+            self.know(node, result, named[0] if named else node.name)
+        else:
+            self.tensors[node] = result
+        return True
+
+
+def origin_of(node: Any) -> Origin:
+    """The modules that a node is inside of, and the last line of the user's code."""
+    stack = node.meta.get("nn_module_stack") or {}
+    modules = inside([(path, cls if isinstance(cls, str) else f"{cls.__module__}.{cls.__qualname__}")
+                      for path, cls in stack.values()])
+    source = ""
+    lines = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()]
+    own = [line for line in lines if line.startswith("File") and "/torch/" not in line]
+    if own:
+        parts = own[-1].replace('"', "").replace("File ", "").split(", ")
+        source = f"{Path(parts[0]).name}:{parts[1].replace('line ', '')}" if len(parts) > 1 else ""
+    paths = [path for path, _ in stack.values() if path]
+    path = paths[-1] + "." if paths else ""
+    return Origin(path + node.name, modules, source)
+
+
+def read_program(program: Any, title: str) -> Graph:
+    """A graph of an exported program."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = program.run_decompositions({})
+    graph = TorchReader(program, title).read()
+    graph.program = program
+    return graph
+
+
+def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
+    """A graph of a module, exported in inference, and the exported program, which knows the arguments."""
+    torch = need("torch", "torch")
+    args = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    was_training = module.training
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    module.eval()
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            try:
+                program = torch.export.export(module, args, strict=False)
+            except Exception as error:
+                raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}") from error
+        graph = read_program(program, type(module).__name__)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        module.train(was_training)
+    graph.source = f"{type(module).__name__}, torch {torch.__version__}"
+    return graph, program
+
+
+def read_pt2(path: str | Path) -> tuple[Graph, Any]:
+    """A graph of a file of torch.export.save. Raises ZeropointError for pickled modules."""
+    torch = need("torch", "torch")
+    path = Path(path)
+    refuse_pickles(path)
+    try:
+        program = torch.export.load(str(path))
+    except Exception as error:
+        raise ZeropointError(f"{path}: torch {torch.__version__} does not load this program: {error}") from error
+    graph = read_program(program, path.stem)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    graph.source = f"{path.name}, sha256 {digest[:16]}, torch {torch.__version__}"
+    return graph, program
+
+
+def refuse_pickles(path: Path) -> None:
+    """A file that loading would run code of, and the two lines that make a clean one."""
+    clean = ("it is not opened, as a pickled file may run any code. Make a clean one:\n"
+             "    program = torch.export.export(module.eval(), (example,))\n"
+             "    torch.export.save(program, \"net.pt2\")")
+    if not zipfile.is_zipfile(path):
+        raise ZeropointError(f"{path}: this is no file of torch.export.save; {clean}")
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if any(name.endswith("data.pkl") for name in names):
+            raise ZeropointError(f"{path}: this is a pickled module or state dict; {clean}")
+        for name in names:
+            if name.endswith("_config.json") and b'"use_pickle": true' in archive.read(name):
+                raise ZeropointError(f"{path}: its weights are pickled; {clean}")
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """Of a tensor."""
+    return value.detach().cpu().numpy()

@@ -1,0 +1,65 @@
+"""The small program that runs a network over files of numbers."""
+
+from __future__ import annotations
+
+PROGRAM = r"""// Runs a network: program weights inputs outputs [rows], where rows gets every value of the first run.
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#include "@HEADER@"
+
+int main(int argc, char** argv) try {
+    if (argc < 4) return 2;
+    const auto model = zp::load<@NET@>(argv[1]);
+    using network = std::remove_const_t<decltype(model)>;
+    const auto memory = std::make_unique<network::workspace>();
+    std::vector<std::vector<float>> xs, ys;
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+    const auto bytes = [](int values) { return std::vector<float>(static_cast<std::size_t>(values)); };
+    const std::vector<int> input_sizes{@INPUTS@}, output_sizes{@OUTPUTS@};  // values of four bytes
+    for (const int size : input_sizes) xs.push_back(bytes(size)), inputs.push_back(xs.back().data());
+    for (const int size : output_sizes) ys.push_back(bytes(size)), outputs.push_back(ys.back().data());
+    std::ifstream from(argv[2], std::ios::binary);
+    std::ofstream to(argv[3], std::ios::binary);
+    bool is_first = argc > 4;
+    while (true) {
+        for (std::vector<float>& x : xs)
+            from.read(reinterpret_cast<char*>(x.data()), static_cast<std::streamsize>(x.size() * 4));
+        if (!from) break;
+        if (is_first) {
+            std::ofstream rows(argv[4], std::ios::binary);
+            const auto table = network::rows();
+            model.run(inputs.data(), outputs.data(), memory->bytes, [&](int row, const void* values) {
+                const zp::node& n = table[static_cast<std::size_t>(row)];
+                const int size = n.op->is_output ? 0 : n.out.extents.size();
+                rows.write(reinterpret_cast<const char*>(&size), 4);
+                rows.write(static_cast<const char*>(values), static_cast<std::streamsize>(size) * 4);
+            });
+            is_first = false;
+        } else {
+            model.run(inputs.data(), outputs.data(), memory->bytes);
+        }
+        for (const std::vector<float>& y : ys)
+            to.write(reinterpret_cast<const char*>(y.data()), static_cast<std::streamsize>(y.size() * 4));
+    }
+    return to.flush() ? 0 : 2;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+}
+"""
+
+
+def program_of(header: str, net: str, inputs: list[int], outputs: list[int]) -> str:
+    """The source for one network; inputs and outputs are numbers of values."""
+    return (PROGRAM.replace("@HEADER@", header).replace("@NET@", net)
+            .replace("@INPUTS@", ", ".join(map(str, inputs))).replace("@OUTPUTS@", ", ".join(map(str, outputs))))

@@ -1,0 +1,150 @@
+"""The import itself: a graph in, a header and a safetensors file out, checked before they are put in place."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+import numpy as np
+
+from zeropoint import __version__
+from zeropoint.emit.header import identifier, write_header
+from zeropoint.emit.structure import Structure
+from zeropoint.errors import CheckFailed, ZeropointError
+from zeropoint.ir import Graph
+from zeropoint.lower import Lowered, lower
+from zeropoint.passes import simplify
+
+
+@dataclass
+class Imported:
+    """What an import made."""
+
+    header: Path
+    weights: Path
+    name: str
+    layers: int
+    result: Any = None  # zeropoint.verify.Comparison
+    notes: list[str] = field(default_factory=list)
+
+
+def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str = "", verify: bool = True,
+                 force: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
+    """A module of PyTorch, by torch.export.
+
+    example: its arguments, a tensor or a tuple, with a batch of 1. Raises ImportRefused with every node that has no
+    layer, CheckFailed where the program differs from the module.
+    """
+    from zeropoint.front.torch_reader import as_numpy, read_module
+    from zeropoint.verify import torch_runner
+
+    graph, _ = read_module(module, example)
+    examples = example if isinstance(example, (tuple, list)) else (example,)
+    arrays = [as_numpy(e) for e in examples if hasattr(e, "detach")]
+    return finish(graph, torch_runner(module), out, name, verify, force, progress, arrays)
+
+
+def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
+                input_shapes: dict[str, tuple[int, ...]] | None = None,
+                progress: Callable[[str], None] | None = None) -> Imported:
+    """An ONNX file or a .pt2 of torch.export.save. Raises as import_torch does."""
+    path = Path(path)
+    if not path.exists():
+        raise ZeropointError(f"{path}: there is no such file")
+    if path.suffix == ".onnx":
+        from zeropoint.front.onnx_reader import read_onnx
+        from zeropoint.verify import onnx_runner
+
+        graph = read_onnx(path, input_shapes)
+        runner = onnx_runner(path) if verify else None
+        return finish(graph, runner, out, name, verify, force, progress)
+    from zeropoint.front.torch_reader import read_pt2
+    from zeropoint.verify import torch_runner
+
+    graph, program = read_pt2(path)
+    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress)
+
+
+def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
+           progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None) -> Imported:
+    """Lowers, writes beside the target, checks, and renames."""
+    say = progress or (lambda text: None)
+    name = identifier(name or graph.title)
+    say(f"read {graph.source}: {len(graph.nodes)} nodes")
+    lowered = lowered_of(graph)
+    structure = Structure(lowered)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    header_path, weights_path = out / f"{name}.hpp", out / f"{name}.safetensors"
+    with temporary_folder(out) as folder:
+        weights = folder / f"{name}.safetensors"
+        save_tensors(weights, lowered.tensors)
+        header = folder / f"{name}.hpp"
+        notes = list(graph.notes)
+        header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
+        result = None
+        if verify:
+            from zeropoint.verify import check
+
+            assert runner is not None
+            result = check(header, weights, name, graph, lowered, structure, runner, say, examples)
+            notes.append(result.comment())
+            if not result.passed and not force:
+                raise CheckFailed(result.report() + "\nNothing was written; --force writes it all the same.")
+        else:
+            notes.append("Not checked beside its source.")
+        header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
+        os.replace(weights, weights_path)
+        os.replace(header, header_path)
+    say(f"wrote {header_path} and {weights_path}")
+    return Imported(header_path, weights_path, name, len(lowered.rows), result, notes)
+
+
+def lowered_of(graph: Graph) -> Lowered:
+    """The rows of a graph, after what simplifies it."""
+    simplify(graph)
+    if not graph.outputs or not graph.inputs:
+        raise ZeropointError("this model has no " + ("outputs" if not graph.outputs else "inputs that its outputs need"))
+    return lower(graph)
+
+
+def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
+    """The file that zp::load reads."""
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, str(path),
+              metadata={"format": "pt"})
+
+
+@contextmanager
+def temporary_folder(beside: Path) -> Iterator[Path]:
+    """A folder on the same file system, gone when this ends, however it ends."""
+    with tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=beside) as folder:
+        yield Path(folder)
+
+
+def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
+                progress: Callable[[str], None] | None = None) -> Any:
+    """Checks a header and the weights beside it, whoever has changed them, against a model. Gives a Comparison."""
+    from zeropoint.ports import ports_of
+    from zeropoint.verify import check, onnx_runner, torch_runner
+
+    header, model = Path(header), Path(model)
+    name, inputs, outputs = ports_of(header)
+    if model.suffix == ".onnx":
+        from zeropoint.front.onnx_reader import read_onnx
+
+        graph, runner = read_onnx(model, input_shapes), onnx_runner(model)
+    else:
+        from zeropoint.front.torch_reader import read_pt2
+
+        graph, program = read_pt2(model)
+        runner = torch_runner(program.module(), True)  # type: ignore[assignment]
+    lowered = lowered_of(graph)
+    lowered.inputs, lowered.outputs = inputs, outputs
+    return check(header, header.with_suffix(".safetensors"), name, graph, lowered, Structure(lowered), runner,
+                 progress or (lambda text: None))

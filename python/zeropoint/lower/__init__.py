@@ -1,0 +1,5 @@
+"""From the graph to rows: which layer each operator becomes, and what has to move between them."""
+
+from zeropoint.lower.context import Lowered, lower
+
+__all__ = ["Lowered", "lower"]

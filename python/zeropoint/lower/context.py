@@ -1,0 +1,363 @@
+"""What all lowerings share: values with their layouts, rows, the tensors of the file, problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Callable
+
+import numpy as np
+
+from zeropoint.errors import ImportRefused, Problem
+from zeropoint.ir import Graph, Node, Origin, Value
+from zeropoint.layers import Code, Layer, Name, Number, Row
+from zeropoint.layout import Atoms, Layout
+
+Lowering = Callable[["Context", Node], None]
+LOWERINGS: dict[str, Lowering] = {}
+TAKE_INDICES = {"embedding", "reshape", "permute", "identity"}
+
+
+def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
+    """Registers a function for operators of the graph."""
+
+    def register(function: Lowering) -> Lowering:
+        for op in ops:
+            LOWERINGS[op] = function
+        return function
+
+    return register
+
+
+class Refused(Exception):
+    """Raised inside a lowering: this node cannot become a layer."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        self.reason, self.text = reason, text
+        super().__init__(text)
+
+
+@dataclass(eq=False)
+class Val:
+    """A value as it lies in memory. flat: the source made a vector of an image, which the next linear layer sees."""
+
+    row: Row
+    layout: Layout
+    flat: bool = False
+
+
+@dataclass
+class Port:
+    """An input or output of the model: its extents in the source, its shape here, and the order of axes between them.
+
+    order: the axes of the source in the order of memory, those of extent 1 left out. below: of indices, the rows of the
+    smallest table that they go into.
+    """
+
+    name: str
+    extents: tuple[int, ...]
+    shape: tuple[int, int, int]
+    order: tuple[int, ...]
+    is_integer: bool = False
+    below: int = 0
+
+
+@dataclass
+class Lowered:
+    """A network as rows, with all that its header and its file need."""
+
+    rows: list[Row] = field(default_factory=list)
+    inputs: list[Port] = field(default_factory=list)
+    outputs: list[Port] = field(default_factory=list)
+    tensors: dict[str, np.ndarray] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    moves: int = 0
+
+
+class Context:
+    """State of one lowering."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.values: dict[int, Val] = {}
+        self.result = Lowered()
+        self.problems: list[Problem] = []
+        self.moved: dict[tuple, Row] = {}
+        self.indices = {value.name for value in graph.inputs if value.is_integer}
+        self.op = ""  # of the node at hand
+        self.origin = Origin("input")
+        self.current: Value | None = None
+
+    # Rows and values
+
+    def row(self, layer: Layer | None, inputs: list[Row], shape: tuple[int, int, int], name: str = "",
+            kind: str = "layer") -> Row:
+        """Appends a row of the node at hand."""
+        made = Row(layer, inputs, shape, self.origin, name, kind=kind, path=self.origin.modules)
+        self.result.rows.append(made)
+        return made
+
+    def get(self, value: Value | None) -> Val:
+        """The lowered form of a value that is computed."""
+        if value is None:
+            raise Refused("attribute", "an input is missing")
+        if id(value) not in self.values:
+            if value.data is not None:
+                raise Refused("computed_operand", "a constant is where a computed value is expected")
+            raise Refused("value", "depends on a node without a layer")
+        val = self.values[id(value)]
+        if val.row.kind == "input" and val.row.name in self.indices and self.op not in TAKE_INDICES:
+            raise Refused("value", f"the integers of the input {val.row.name} go into something else than an embedding")
+        return val
+
+    def put(self, node: Node, layer: Layer, inputs: list[Row], layout: Layout, name: str = "", output: int = 0) -> Row:
+        """A row that gives an output of a node."""
+        row = self.row(layer, inputs, layout.shape, name)
+        self.set(node.outputs[output], Val(row, layout))
+        return row
+
+    def set(self, value: Value, val: Val) -> None:
+        """Says how a value of the source lies in memory."""
+        if val.layout.extents != value.shape:
+            raise AssertionError(f"{value.name}: layout of {val.layout.extents}, shape {value.shape}")
+        if val.row.value is None:
+            val.row.value, val.row.layout = value, val.layout
+        self.values[id(value)] = val
+
+    # Parameters
+
+    def data(self, value: Value | None, what: str) -> np.ndarray:
+        """Of a constant."""
+        if value is None or value.data is None:
+            raise Refused("computed_operand", f"{what} is computed; it must be a constant")
+        return value.data
+
+    def name_for(self, value: Value | None, suffix: str = ".weight") -> str:
+        """The name of a layer whose parameter this is, unique among all layers."""
+        name = value.name if value is not None else ""
+        stem = name[: -len(suffix)] if suffix and name.endswith(suffix) else ""
+        if not stem:
+            is_given = name and not name.startswith(("onnx::", "val_", "/", "_"))
+            stem = name.replace("_weight", "").replace(".weight", "") if is_given else self.origin.name
+        return self.unique_name(stem)
+
+    def unique_name(self, stem: str) -> str:
+        """A name that no layer has."""
+        unique, number = stem, 1
+        while any(tensor == unique or tensor.startswith(unique + ".") and "." not in tensor[len(unique) + 1:]
+                  for tensor in self.result.tensors):
+            number += 1
+            unique = f"{stem}_{number}"
+        return unique
+
+    def tensor(self, name: str, data: np.ndarray) -> None:
+        """A tensor of the file."""
+        array = np.ascontiguousarray(data, dtype=np.float32)
+        if not np.isfinite(array).all():
+            raise Refused("value", f"the parameter {name} is not finite")
+        self.result.tensors[name] = array
+
+    # Places of axes
+
+    def arrange(self, val: Val, height: Atoms, width: Atoms, channels: Atoms) -> Val:
+        """The same value with these atoms in these places, by a row that moves it where that is needed."""
+        before, after = val.layout, val.layout.with_groups(height, width, channels)
+        if sorted(before.memory) != sorted(after.memory):
+            raise Refused("axis", f"a value of {before.extents} does not fit height, width and channels here; "
+                                  "the batch must be 1")
+        if before.groups == after.groups or before.memory == after.memory and before.shape == after.shape:
+            return Val(val.row, after, val.flat)
+        place = {atom: i for i, atom in enumerate(after.memory)}
+        key = (id(val.row), tuple(before.sizes[a] for a in before.memory), tuple(place[a] for a in before.memory),
+               after.shape)
+        if key not in self.moved:  # several may want it so
+            self.moved[key] = self.row(movement(before, after), [val.row], after.shape)
+            self.result.moves += 1
+        return Val(self.moved[key], after)
+
+    def place(self, val: Val, height: tuple[int, ...] = (), width: tuple[int, ...] = (),
+              channels: tuple[int, ...] = ()) -> Val:
+        """The same by axes of the source."""
+        axes = val.layout.axes
+        return self.arrange(val, *(tuple(a for i in group for a in axes[i]) for group in (height, width, channels)))
+
+    def innermost(self, val: Val, atoms: Atoms) -> Val:
+        """With these atoms as channels, the others where they are if they can be."""
+        layout = val.layout
+        if layout.groups[2] == atoms:
+            return val
+        height, width, old = (tuple(a for a in group if a not in atoms) for group in layout.groups)
+        if not width and old:
+            return self.arrange(val, height, old, atoms)
+        return self.arrange(val, height, width + old, atoms)
+
+    def row_major(self, val: Val) -> Val:
+        """As the source has it in memory, which any reshape can cut."""
+        layout = val.layout
+        if layout.memory != layout.source:
+            val = self.arrange(val, (), (), layout.source)
+        return val
+
+    def finish(self) -> Lowered:
+        """The result, or all problems at once."""
+        if self.problems:
+            raise ImportRefused(self.problems)
+        return self.result
+
+
+def movement(before: Layout, after: Layout) -> Layer:
+    """The layer that takes one order of memory to another."""
+    height, width, channels = after.shape
+    if before.groups[2] + before.groups[0] + before.groups[1] == after.groups[2] + after.groups[0] + after.groups[1]:
+        return Layer("zp::reshape", (Number(height), Number(width), Number(channels)), "reshape.hpp")
+    if before.groups[:2] == after.groups[:2] and len(before.groups[2]) == 2:
+        return Layer("zp::channel_shuffle", (Number(before.sizes[before.groups[2][0]]),), "shuffle.hpp")
+    places = ["zp::axis::height", "zp::axis::width", "zp::axis::channels"]
+    filled = [i for i in range(3) if before.groups[i]]
+    if all(after.groups[i] in before.groups for i in range(3)):
+        order = [before.groups.index(group) if group else -1 for group in after.groups]
+        free = [i for i in range(3) if i not in filled]
+        order = [free.pop(0) if place == -1 else place for place in order]
+        if sorted(order) == [0, 1, 2]:
+            swapped = [i for i in range(3) if order[i] != i]
+            if len(swapped) == 2:
+                return Layer("zp::transpose", tuple(Code(places[i]) for i in swapped), "permute.hpp")
+            return Layer("zp::permute", tuple(Code(places[order[i]]) for i in (2, 0, 1)), "permute.hpp")
+    return rearrangement(before, after)
+
+
+def rearrangement(before: Layout, after: Layout) -> Layer:
+    """zp::rearrange, over as few axes as there are."""
+    runs: list[list[int]] = []
+    place = {atom: i for i, atom in enumerate(after.memory)}
+    for atom in before.memory:
+        if runs and place[atom] == place[runs[-1][-1]] + 1:
+            runs[-1].append(atom)
+        else:
+            runs.append([atom])
+    extents = [before.size(tuple(run)) for run in runs]
+    order = sorted(range(len(runs)), key=lambda i: place[runs[i][0]])
+    if len(runs) > 5:
+        raise Refused("axis", "more than five axes move apart from each other")
+    text = ", ".join(str(n) for n in after.shape)
+    return Layer("zp::rearrange", (Code(f"zp::extents<{', '.join(map(str, extents))}>"),
+                                   Code(f"zp::order<{', '.join(map(str, order))}>"), Code(f"zp::shape{{{text}}}")),
+                 "rearrange.hpp")
+
+
+def input_layouts(value: Value) -> list[Layout]:
+    """Those that an input may have, the likeliest first."""
+    rank, extents = len(value.shape), value.shape
+    places = {4: [((2,), (3,), (1,)), ((1,), (2,), (3,))], 3: [((), (1,), (2,)), ((), (2,), (1,))],
+              2: [((), (), (1,)), ((), (0,), (1,))], 1: [((), (), (0,))]}
+    if value.is_integer:
+        places = {1: [((), (0,), ())], 2: [((), (0, 1), ())]}
+    layouts = []
+    for height, width, channels in places.get(rank, []):
+        layout = Layout.fresh(extents, height, width, channels)
+        if len(layout.memory) == len(layout.source):
+            layouts.append(layout)
+    return layouts
+
+
+def port_of(value: Value, layout: Layout) -> Port:
+    """How a caller has to order the values of a tensor of the source."""
+    whole = {axis: i for i, axis in enumerate(layout.axes) if axis}
+    order: list[int] = []
+    memory = list(layout.memory)
+    while memory:
+        axis = next((a for a in whole if list(a) == memory[:len(a)]), None)
+        if axis is None:
+            raise Refused("axis", "an input or output lies in memory as no order of its axes")
+        order.append(whole[axis])
+        memory = memory[len(axis):]
+    return Port(value.name, value.shape, layout.shape, tuple(order), value.is_integer)
+
+
+def lower(graph: Graph) -> Lowered:
+    """The rows of a graph; of the orders that its inputs may have, those that need the fewest moves.
+
+    Raises ImportRefused with all problems.
+    """
+    import zeropoint.lower.families  # noqa: F401  (registers all lowerings)
+
+    best: Lowered | None = None
+    refused: ImportRefused | None = None
+    for layouts in list(product(*(input_layouts(value) for value in graph.inputs)))[:8]:
+        try:
+            lowered = lower_with(graph, list(layouts))
+        except ImportRefused as problems:
+            if refused is None or len(problems.problems) < len(refused.problems):
+                refused = problems
+            continue
+        if best is None or lowered.moves < best.moves:
+            best = lowered
+        if lowered.moves == 0:
+            break
+    if best is not None:
+        return best
+    raise refused or ImportRefused([
+        Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes")
+        for value in graph.inputs if not input_layouts(value)])
+
+
+def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
+    """The same for given layouts of the inputs."""
+    context = Context(graph)
+    for value, layout in zip(graph.inputs, layouts):
+        context.origin = Origin(value.name)
+        row = context.row(None, [], layout.shape, value.name, "input")
+        context.set(value, Val(row, layout))
+        tables = [node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding" and node.inputs[1] is value]
+        context.result.inputs.append(replace(port_of(value, layout), below=min(tables, default=0)))
+    for node in graph.nodes:
+        context.origin, context.op = node.origin, node.op
+        try:
+            if node.why is not None:
+                raise Refused(*node.why)
+            function = LOWERINGS.get(node.op)
+            if function is None:
+                raise Refused("op", "no layer computes this operator; cut the model in front of it, or write a "
+                                    "zp::custom layer")
+            function(context, node)
+        except Refused as refused:
+            fail(context, node, refused)
+    for number, value in enumerate(graph.outputs):
+        finish_output(context, value, number)
+    if not context.problems and not any(row.kind == "layer" for row in context.result.rows):
+        context.problems.append(Problem("model", graph.title, "op", "nothing is computed: no node becomes a layer"))
+    return context.finish()
+
+
+def fail(context: Context, node: Node, refused: Refused) -> None:
+    """Keeps a problem, and goes on with a value of the right extents so that later ones are found too."""
+    if refused.reason != "value" or refused.text != "depends on a node without a layer":
+        context.problems.append(Problem(node.attrs.get("kind", node.op) if node.op in ("unary", "binary") else node.op,
+                                        node.origin.name, refused.reason, refused.text, node.origin.source))
+    for out in node.outputs:
+        extents = out.shape
+        rank = len(extents)
+        width = tuple(range(1, rank - 1)) if rank > 2 else ()
+        layout = Layout.fresh(extents, (0,) if rank > 1 else (), width, (rank - 1,) if rank else ())
+        context.values[id(out)] = Val(Row(None, [], layout.shape, node.origin), layout)
+
+
+def finish_output(context: Context, value: Value, number: int) -> None:
+    """The row of an output, in an order of axes that a caller can be told."""
+    context.origin = Origin(value.name)
+    if value.data is not None:
+        context.problems.append(Problem("output", value.name, "value", "this output is a constant"))
+        return
+    if id(value) not in context.values:
+        context.problems.append(Problem("output", value.name, "value", "nothing computes this output"))
+        return
+    val = context.values[id(value)]
+    try:
+        port = port_of(value, val.layout)
+    except Refused:
+        val = context.row_major(val)
+        port = port_of(value, val.layout)
+    name = value.name if value.name else f"output_{number}"
+    context.result.outputs.append(replace(port, name=name))
+    row = context.row(Layer("zp::output", (Name(name),)), [val.row], val.layout.shape, name, "output")
+    row.value, row.layout = value, val.layout

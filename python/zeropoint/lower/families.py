@@ -1,0 +1,3 @@
+"""Imports all families of lowerings, which register themselves."""
+
+from zeropoint.lower import elementwise, filters, movement, norms, reductions, sequences  # noqa: F401

@@ -1,0 +1,154 @@
+"""A compiled network as an object of Python, by ctypes and numpy."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from zeropoint.abi import library_of
+from zeropoint.compiler import compiled, without_comments
+from zeropoint.errors import ZeropointError
+from zeropoint.ports import from_memory, ports_of, to_memory
+
+
+def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str | Path | None = None,
+          int8: str | Path | None = None) -> Network:
+    """Compiles the network of an imported header, unless one like it is kept, and loads its weights.
+
+    qconfig: one of zeropoint's presets, such as accurate_qconfig. weights: the float file, by default the one beside the
+    header. int8: a file that `save` wrote, in place of the float one. Raises ZeropointError.
+    """
+    header = Path(header)
+    if not header.exists():
+        raise ZeropointError(f"{header}: there is no such file")
+    if not re.fullmatch(r"\w+", qconfig):
+        raise ZeropointError(f"{qconfig}: a qconfig is the name of one of zeropoint's presets, such as default_qconfig")
+    name, inputs, outputs = ports_of(header)
+    source = library_of(header.name, name, qconfig, [prod(p.shape) for p in inputs], [p.is_integer for p in inputs])
+    path = compiled(source, {header.name: without_comments(header.read_text())}, library=True)
+    return Network(path, header, weights or header.with_suffix(".safetensors"), int8)
+
+
+class Network:
+    """One network: runs in float, is calibrated and converted, then runs in int8.
+
+    Arrays are as the source has them (N x C x H x W for a convolutional network of PyTorch), any number of inputs along
+    the first axis; a network of several inputs takes several arrays, and one of several outputs gives a list.
+    """
+
+    def __init__(self, library: Path, header: Path, weights: str | Path, int8: str | Path | None) -> None:
+        self.name, self.inputs, self.outputs = ports_of(header)
+        self._library = ctypes.CDLL(str(library))
+        for function in ("zp_error", "zp_report", "zp_table"):
+            getattr(self._library, function).restype = ctypes.c_char_p
+        self._library.zp_bytes.restype = ctypes.c_longlong
+        load = self._library.zp_load_int8 if int8 is not None else self._library.zp_load
+        load.restype = ctypes.c_void_p
+        at = load(str(int8 if int8 is not None else weights).encode())
+        if not at:
+            raise ZeropointError(self._library.zp_error().decode())
+        self._at = ctypes.c_void_p(at)
+        self.has_float, self.is_calibrated, self.has_int8 = int8 is None, False, int8 is not None
+
+    def __del__(self) -> None:
+        if getattr(self, "_at", None):
+            self._library.zp_free(self._at)
+            self._at = None
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """Outputs of the float network."""
+        if not self.has_float:
+            raise ZeropointError("this network was loaded from an int8 file: call run_int8")
+        return self._run(self._library.zp_run, arrays)
+
+    def run_int8(self, *arrays: np.ndarray) -> np.ndarray | list[np.ndarray]:
+        """Outputs of the int8 network, which takes and gives floats too."""
+        if not self.has_int8:
+            raise ZeropointError("there are no integers yet: call calibrate and convert first")
+        return self._run(self._library.zp_run_int8, arrays)
+
+    def calibrate(self, *arrays: np.ndarray) -> None:
+        """Observes the ranges of all activations; call it again to go on."""
+        if not self.has_float:
+            raise ZeropointError("this network was loaded from an int8 file: it is converted already")
+        columns = self._columns(arrays)
+        joined = [np.ascontiguousarray(np.stack(column)) for column in columns]
+        pointers = (ctypes.c_void_p * len(joined))(*(a.ctypes.data for a in joined))
+        self._check(self._library.zp_calibrate(self._at, pointers, ctypes.c_longlong(len(columns[0]))))
+        self.is_calibrated = True
+
+    def convert(self) -> None:
+        """To integers, by the ranges that were seen."""
+        if not self.is_calibrated:
+            raise ZeropointError("call calibrate first: ranges come from data")
+        self._check(self._library.zp_convert(self._at))
+        self.has_int8 = True
+
+    def save(self, path: str | Path) -> None:
+        """The int8 file, which `zp::load<zp::quantized<...>>` reads."""
+        if not self.has_int8:
+            raise ZeropointError("there are no integers yet: call calibrate and convert first")
+        self._check(self._library.zp_save_int8(self._at, str(path).encode()))
+
+    def report(self) -> str:
+        """What calibration has seen, a line for each activation, with warnings."""
+        return self._library.zp_report(self._at).decode() if self.is_calibrated else ""
+
+    def table(self) -> str:
+        """The rows of the network, of the int8 one where there is one."""
+        return self._library.zp_table(self._at).decode()
+
+    @property
+    def parameter_bytes(self) -> int:
+        """Of the int8 network where there is one, else of the float one."""
+        return int(self._library.zp_bytes(self._at))
+
+    def check(self, *arrays: np.ndarray) -> None:
+        """Raises ZeropointError where arrays are not what the network takes."""
+        self._columns(arrays)
+
+    def _check(self, failed: int) -> None:
+        if failed:
+            raise ZeropointError(self._library.zp_error().decode())
+
+    def _columns(self, arrays: tuple[np.ndarray, ...]) -> list[list[np.ndarray]]:
+        """For each port its values in the order of memory, an array for each input."""
+        if len(arrays) != len(self.inputs):
+            names = ", ".join(port.name for port in self.inputs)
+            raise ZeropointError(f"this network has {len(self.inputs)} inputs ({names}), but {len(arrays)} arrays came")
+        columns = []
+        for array, port in zip(arrays, self.inputs):
+            array, each = np.asarray(array), prod(port.extents)
+            extents = port.extents[1:] if port.extents[:1] == (1,) else port.extents
+            if array.size == 0 or array.size % each or array.shape[-len(extents):] != extents and array.shape != port.extents:
+                raise ZeropointError(f"\"{port.name}\" takes N x {' x '.join(map(str, extents))}, but an array of "
+                                     f"{' x '.join(map(str, array.shape))} came")
+            columns.append([to_memory(one, port) for one in array.reshape(-1, *port.extents)])
+        if len({len(column) for column in columns}) != 1:
+            raise ZeropointError("the arrays have unlike numbers of inputs")
+        return columns
+
+    def _run(self, function: ctypes._CFuncPtr, arrays: tuple[np.ndarray, ...]) -> np.ndarray | list[np.ndarray]:
+        columns = self._columns(arrays)
+        self._reject_indices(columns)
+        results: list[list[np.ndarray]] = [[] for _ in self.outputs]
+        for xs in zip(*columns):
+            ys = [np.empty(prod(port.shape), np.float32) for port in self.outputs]
+            inputs = (ctypes.c_void_p * len(xs))(*(x.ctypes.data for x in xs))
+            outputs = (ctypes.c_void_p * len(ys))(*(y.ctypes.data for y in ys))
+            self._check(function(self._at, inputs, outputs))
+            for result, y, port in zip(results, ys, self.outputs):
+                result.append(from_memory(y, port))
+        made = [np.concatenate(r) if p.extents[:1] == (1,) else np.stack(r) for r, p in zip(results, self.outputs)]
+        return made[0] if len(made) == 1 else made
+
+    def _reject_indices(self, columns: list[list[np.ndarray]]) -> None:
+        """Rows that no table has: the network itself reads what it is given."""
+        for column, port in zip(columns, self.inputs):
+            for x in column:
+                if port.is_integer and (x.min() < 0 or port.below and x.max() >= port.below):
+                    raise ZeropointError(f"\"{port.name}\" has an index outside of its table of {port.below} rows")

@@ -1,0 +1,165 @@
+"""Rewrites of the graph before it is lowered: several nodes that are one layer."""
+
+from __future__ import annotations
+
+from typing import Callable
+
+import numpy as np
+
+from zeropoint.ir import Graph, Node, Value, constant
+
+
+class Rewriter:
+    """A graph with the questions that patterns ask."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.index()
+
+    def index(self) -> None:
+        """Who makes and who reads each value."""
+        self.maker = {id(out): node for node in self.graph.nodes for out in node.outputs}
+        self.readers: dict[int, list[Node]] = {}
+        for node in self.graph.nodes:
+            for value in node.inputs:
+                if value is not None:
+                    self.readers.setdefault(id(value), []).append(node)
+        self.outputs = {id(value) for value in self.graph.outputs}
+
+    def made_by(self, value: Value | None, op: str, kind: str = "") -> Node | None:
+        """The node that makes a value which one node reads, if it is of this kind."""
+        node = self.maker.get(id(value))
+        if node is None or node.op != op or kind and node.attrs.get("kind") != kind:
+            return None
+        return node
+
+    def is_inner(self, value: Value, readers: int = 1) -> bool:
+        """Whether only so many nodes, and no output, read a value."""
+        return len(self.readers.get(id(value), [])) == readers and id(value) not in self.outputs
+
+    def operands(self, node: Node) -> list[tuple[Value, Value]]:
+        """Of a commutative node, both orders."""
+        a, b = node.inputs
+        return [(a, b), (b, a)]  # type: ignore[list-item]
+
+    def number(self, value: Value | None) -> float | None:
+        """Of a constant of one value."""
+        return float(value.data.reshape(-1)[0]) if value is not None and value.data is not None and value.data.size == 1 \
+            else None
+
+    def replace(self, last: Node, op: str, inputs: list[Value | None], **attrs: object) -> None:
+        """The last node of a pattern becomes the whole of it."""
+        last.op, last.inputs, last.attrs = op, inputs, dict(attrs)
+
+
+Pattern = Callable[[Rewriter, Node], bool]
+
+
+def near(value: float | None, wanted: float) -> bool:
+    """Of constants that float32 has rounded."""
+    return value is not None and abs(value - wanted) <= 1e-4 * abs(wanted)
+
+
+def join_bias(r: Rewriter, node: Node) -> bool:
+    """A linear layer without a bias and the constant vector that is added behind it."""
+    if node.op != "binary" or node.attrs["kind"] != "add":
+        return False
+    for a, b in r.operands(node):
+        made = r.made_by(a, "linear")
+        if made is not None and len(made.inputs) == 2 and b.data is not None and r.is_inner(a) and \
+                b.shape == (made.outputs[0].shape[-1],) and made.outputs[0].shape == node.outputs[0].shape:
+            origin, weight = made.origin, made.inputs[1]
+            r.replace(node, "linear", [made.inputs[0], weight, b])
+            node.origin = origin
+            return True
+    return False
+
+
+def gates(r: Rewriter, node: Node) -> bool:
+    """x * sigmoid(x), x * hard_sigmoid(x), x * clip(x + 3, 0, 6) / 6, x * tanh(softplus(x))."""
+    if node.op != "binary" or node.attrs["kind"] != "mul":
+        return False
+    for x, gate in r.operands(node):
+        made = r.maker.get(id(gate))
+        if made is None or not r.is_inner(gate) or made.op != "unary":
+            continue
+        if made.inputs[0] is x and made.attrs["kind"] in ("sigmoid", "hard_sigmoid"):
+            r.replace(node, "unary", [x], kind={"sigmoid": "silu", "hard_sigmoid": "hardswish"}[made.attrs["kind"]])
+            return True
+        soft = r.made_by(made.inputs[0], "unary", "softplus") if made.attrs["kind"] == "tanh" else None
+        if soft is not None and soft.inputs[0] is x:
+            r.replace(node, "unary", [x], kind="mish")
+            return True
+    return False
+
+
+def hard_gate(r: Rewriter, node: Node) -> bool:
+    """clip(x + 3, 0, 6) / 6."""
+    if node.op != "binary" or node.attrs["kind"] not in ("div", "mul"):
+        return False
+    divides = node.attrs["kind"] == "div"
+    for a, b in r.operands(node)[:1 if divides else 2]:
+        clip = r.maker.get(id(a))
+        if not near(r.number(b), 6.0 if divides else 1 / 6) or clip is None or clip.op != "unary" or not r.is_inner(a):
+            continue
+        if clip.attrs["kind"] != "relu6" and (clip.attrs["kind"], clip.attrs.get("min"), clip.attrs.get("max")) != \
+                ("clamp", 0, 6):
+            continue
+        plus = r.made_by(clip.inputs[0], "binary", "add")
+        for x, c in r.operands(plus) if plus is not None and r.is_inner(clip.inputs[0]) else []:  # type: ignore
+            if r.number(c) == 3.0:
+                r.replace(node, "unary", [x], kind="hard_sigmoid")
+                return True
+    return False
+
+
+def factors_of(r: Rewriter, value: Value) -> list[Value]:
+    """Of a product of several, through its inner values."""
+    made = r.maker.get(id(value))
+    if made is not None and made.op == "binary" and r.is_inner(value) and made.attrs["kind"] == "mul":
+        return [f for v in made.inputs for f in factors_of(r, v)]  # type: ignore[arg-type]
+    if made is not None and made.op == "binary" and r.is_inner(value) and made.attrs["kind"] == "div" and \
+            r.number(made.inputs[1]) not in (None, 0.0):
+        inverse = constant("", np.float32(1.0 / r.number(made.inputs[1])))  # type: ignore[operator]
+        return [*factors_of(r, made.inputs[0]), inverse]  # type: ignore[arg-type]
+    return [value]
+
+
+def gelu(r: Rewriter, node: Node) -> bool:
+    """x * 0.5 * (1 + erf(x / sqrt(2))) in any order of its factors."""
+    if node.op != "binary" or node.attrs["kind"] not in ("mul", "div"):
+        return False
+    r_value = node.outputs[0]
+    made = [f for v in node.inputs for f in factors_of(r, v)] if node.attrs["kind"] == "mul" else []  # type: ignore
+    numbers = [r.number(f) for f in made if r.number(f) is not None]
+    rest = [f for f in made if r.number(f) is None]
+    if len(rest) != 2 or not near(float(np.prod(numbers)), 0.5) or r_value is None:
+        return False
+    for x, sum_ in (rest, rest[::-1]):
+        plus = r.made_by(sum_, "binary", "add")
+        for erf_value, one in r.operands(plus) if plus is not None else []:
+            erf = r.maker.get(id(erf_value))
+            if r.number(one) != 1.0 or erf is None or erf.op not in ("Erf", "aten.erf.default"):
+                continue
+            inner = factors_of(r, erf.inputs[0])  # type: ignore[arg-type]
+            scale = [r.number(f) for f in inner if r.number(f) is not None]
+            if [f for f in inner if r.number(f) is None] == [x] and near(float(np.prod(scale)), 2 ** -0.5):
+                r.replace(node, "unary", [x], kind="gelu")
+                return True
+    return False
+
+
+PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu]
+
+
+def simplify(graph: Graph) -> None:
+    """Applies all patterns until none fires, and drops what they left over."""
+    fired = True
+    while fired:
+        fired = False
+        rewriter = Rewriter(graph)
+        for node in graph.nodes:
+            if any(pattern(rewriter, node) for pattern in PATTERNS):
+                rewriter.index()
+                fired = True
+        graph.drop_dead_nodes()

@@ -1,0 +1,47 @@
+"""Tensors of the source as a network here has them, and back; what a header's head comment says of its ports."""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from pathlib import Path
+
+import numpy as np
+
+from zeropoint.errors import ZeropointError
+from zeropoint.lower.context import Port
+
+LINE = re.compile(r'//   (input|output) "(.*)": (int|float)(?: below (\d+))? ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
+
+
+def to_memory(array: np.ndarray, port: Port) -> np.ndarray:
+    """A tensor of the source in the order of memory, as one row of numbers."""
+    if array.size != prod(port.extents):
+        raise ZeropointError(f"\"{port.name}\" is {'x'.join(map(str, port.extents))}, but an array of "
+                             f"{'x'.join(map(str, array.shape))} came")
+    kept = [i for i, n in enumerate(port.extents) if n != 1]
+    small = array.reshape([port.extents[i] for i in kept])
+    moved = small.transpose([kept.index(i) for i in port.order])
+    return np.ascontiguousarray(moved, dtype=np.int32 if port.is_integer else np.float32).reshape(-1)
+
+
+def from_memory(values: np.ndarray, port: Port) -> np.ndarray:
+    """The inverse."""
+    kept = [i for i, n in enumerate(port.extents) if n != 1]
+    moved = values.reshape([port.extents[i] for i in port.order])
+    small = moved.transpose([port.order.index(i) for i in kept])
+    return np.ascontiguousarray(small).reshape(port.extents)
+
+
+def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:
+    """The network in a header that was imported, its inputs and its outputs."""
+    text = Path(header).read_text()
+    found: dict[str, list[Port]] = {"input": [], "output": []}
+    for kind, name, number, below, extents, shape, order in LINE.findall(text):
+        axes = tuple(int(a) for a in order.split() if a != "-")
+        found[kind].append(Port(name, tuple(map(int, extents.split("x"))),
+                                tuple(map(int, shape.split("x"))), axes, number == "int", int(below or 0)))  # type: ignore[arg-type]
+    name = re.search(r"^// (\w+), made by zeropoint", text)
+    if not name or not found["input"] or not found["output"]:
+        raise ZeropointError(f"{header}: this header does not begin as those do that `zeropoint import` writes")
+    return name.group(1), found["input"], found["output"]

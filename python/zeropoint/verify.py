@@ -1,0 +1,260 @@
+"""The check: a small program with the headers, and the source framework, over the same inputs."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+
+from zeropoint.compiler import compiled, without_comments
+from zeropoint.emit.structure import Structure, rows_of
+from zeropoint.errors import ZeropointError, need
+from zeropoint.harness import program_of
+from zeropoint.ir import Graph
+from zeropoint.layers import Row
+from zeropoint.layout import Layout
+from zeropoint.lower.context import Lowered, Port
+from zeropoint.ports import from_memory, to_memory
+
+PASSES, WARNS = 1e-4, 1e-3
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass
+class Comparison:
+    """How far a program and its source are apart, over all inputs and outputs."""
+
+    inputs: int
+    difference: float = 0.0  # the largest, as a share of the largest value of its output
+    cosine: float = 1.0      # the least
+    first: str = ""          # the first value that differs
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        """Within a thousandth; what is beyond a ten-thousandth is warned of."""
+        return bool(np.isfinite(self.difference)) and self.difference <= WARNS
+
+    def comment(self) -> str:
+        """For the head of a header."""
+        verdict = "Checked" if self.difference <= PASSES else "Checked, with a warning," if self.passed else "FAILED its check"
+        return (f"{verdict} with {self.inputs} inputs: largest difference {self.difference:.0e} of the largest value, "
+                f"cosine {self.cosine:.6f}.")
+
+    def report(self) -> str:
+        """For the terminal."""
+        lines = [f"{'passed' if self.passed else 'FAILED'}: {self.inputs} inputs, largest difference "
+                 f"{self.difference:.2e} of the largest value (at most {PASSES:.0e}), cosine {self.cosine:.8f}"]
+        if self.first:
+            lines.append(self.first)
+        return "\n".join(lines + [f"warning: {text}" for text in self.warnings])
+
+
+class torch_runner:
+    """A module of PyTorch."""
+
+    def __init__(self, module: Any, is_exported: bool = False) -> None:
+        self.module, self.is_exported = module, is_exported
+
+    def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
+        """Its outputs, in order."""
+        torch = need("torch", "torch")
+        args = [torch.from_numpy(np.array(arrays[value.name])) for value in graph.given]
+        training = self.module.training and not self.is_exported  # what is exported has no other mode
+        try:
+            if training:
+                self.module.eval()
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = self.module(*args)
+        finally:
+            if training:
+                self.module.train()
+        leaves = torch.utils._pytree.tree_leaves(result)
+        return [leaf.detach().numpy() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+
+    def trace(self, graph: Graph, arrays: Arrays) -> Arrays:
+        """All values in between, by the names of the exported program's nodes."""
+        torch = need("torch", "torch")
+        found: Arrays = {}
+        program = graph.program
+        state = {**program.state_dict, **program.constants}
+        signature = program.graph_signature
+        names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
+                 **getattr(signature, "inputs_to_lifted_tensor_constants", {})}
+        args = [state[names[node.name]] if node.name in names else torch.from_numpy(np.array(arrays[node.name]))
+                for node in program.graph.nodes if node.op == "placeholder"]
+
+        class Recorder(torch.fx.Interpreter):  # type: ignore[name-defined, misc]
+            def run_node(self, n: Any) -> Any:
+                result = super().run_node(n)
+                if isinstance(result, torch.Tensor):
+                    found[n.name] = result.detach().numpy()
+                elif isinstance(result, (tuple, list)) and n.op == "call_function" and isinstance(result[0], torch.Tensor):
+                    found[n.name] = result[0].detach().numpy()
+                return result
+
+        with torch.no_grad():
+            Recorder(program.graph_module).run(*args)
+        return found
+
+
+class onnx_runner:
+    """An ONNX file in ONNX Runtime, without optimizations."""
+
+    def __init__(self, path: Path) -> None:
+        need("onnxruntime", "verify")
+        self.path = path
+
+    def session(self, model: str | bytes) -> Any:
+        """Of a file or its bytes."""
+        runtime = need("onnxruntime", "verify")
+        options = runtime.SessionOptions()
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 3
+        return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+    def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
+        """Its outputs, in order."""
+        session = self.session(str(self.path))
+        return session.run([value.name for value in graph.outputs], self.typed(session, arrays))
+
+    def typed(self, session: Any, arrays: Arrays) -> Arrays:
+        """Inputs of the types that the model declares."""
+        kinds = {"tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(float)": np.float32,
+                 "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_}
+        return {given.name: arrays[given.name].astype(kinds[given.type]) for given in session.get_inputs()}
+
+    def trace(self, graph: Graph, arrays: Arrays) -> Arrays:
+        """All values in between, by their names."""
+        onnx = need("onnx", "onnx")
+        model = onnx.load(str(self.path))
+        known = {out.name for out in model.graph.output}
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for node in model.graph.node for name in node.output
+                                  if name and name not in known)
+        session = self.session(model.SerializeToString())
+        names = [out.name for out in session.get_outputs()]
+        return dict(zip(names, session.run(names, self.typed(session, arrays))))
+
+
+def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> list[Arrays]:
+    """Examples, then normal and uniform numbers; of integers those below the tables that they go into."""
+    random = np.random.default_rng(20261123)
+    bounds = {id(node.inputs[1]): node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding"}
+    sets: list[Arrays] = []
+    if examples is not None and len(examples) == len(graph.given):
+        sets.append({value.name: example for value, example in zip(graph.given, examples)})
+    while len(sets) < count:
+        arrays: Arrays = {}
+        for value in graph.given:
+            if value.is_integer:
+                arrays[value.name] = random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
+            elif len(sets) % 2 == 1:
+                arrays[value.name] = random.random(value.shape, dtype=np.float32)
+            else:
+                arrays[value.name] = random.standard_normal(value.shape, dtype=np.float32)
+        sets.append(arrays)
+    return sets
+
+
+def run_program(program: Path, weights: Path, sets: list[list[np.ndarray]], outputs: list[Port], want_rows: bool) -> \
+        tuple[list[list[np.ndarray]], list[np.ndarray]]:
+    """The outputs of all sets of inputs, and the values of all rows for the first."""
+    with tempfile.TemporaryDirectory(prefix="zeropoint-") as name:
+        folder = Path(name)
+        with open(folder / "x", "wb") as file:
+            for arrays in sets:
+                for array in arrays:
+                    array.tofile(file)
+        command = [str(program), str(weights), str(folder / "x"), str(folder / "y")]
+        done = subprocess.run(command + ([str(folder / "rows")] if want_rows else []), capture_output=True, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise ZeropointError(f"the compiled network stopped ({done.returncode}): {done.stderr.strip()}")
+        values = np.fromfile(folder / "y", np.float32)
+        rows: list[np.ndarray] = []
+        raw = (folder / "rows").read_bytes() if want_rows else b""
+    at = 0
+    while at < len(raw):
+        size = int(np.frombuffer(raw, np.int32, 1, at)[0])
+        rows.append(np.frombuffer(raw, np.float32, size, at + 4))
+        at += 4 + 4 * size
+    results: list[list[np.ndarray]] = []
+    at = 0
+    for _ in sets:
+        results.append([])
+        for port in outputs:
+            size = int(np.prod(port.shape))
+            results[-1].append(from_memory(values[at:at + size], port))
+            at += size
+    return results, rows
+
+
+def compare(results: list[list[np.ndarray]], expected: list[list[np.ndarray]], names: list[str]) -> Comparison:
+    """Of all outputs."""
+    made = Comparison(len(results))
+    for number, name in enumerate(names):
+        seen = [e[number].astype(np.float64).reshape(-1) for e in expected]
+        for y, reference in zip(results, seen):
+            mine = y[number].astype(np.float64).reshape(-1)
+            largest = np.abs(reference).max() if reference.size else 0.0
+            difference = np.abs(mine - reference).max() / (largest or 1.0)
+            norms = np.linalg.norm(mine) * np.linalg.norm(reference)
+            made.cosine = min(made.cosine, float(mine @ reference / norms) if norms else 1.0)
+            if not difference <= made.difference:
+                made.difference = float(difference)
+        spread = max(float(np.abs(a - seen[0]).max()) for a in seen)
+        if len(seen) > 1 and spread < 1e-3 * max(float(np.abs(a).max()) for a in seen):
+            made.warnings.append(f"the output {name} hardly depends on the input, so that this check says little; random "
+                                 "weights die out in deep networks")
+    return made
+
+
+def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered, structure: Structure, runner: Any,
+          say: Callable[[str], None], examples: list[np.ndarray] | None = None, count: int = 3) -> Comparison:
+    """Compiles, runs both sides, compares; where they differ, finds the first value that does."""
+    say(f"compile {header.name}")
+    source = program_of(header.name, name, [int(np.prod(p.shape)) for p in lowered.inputs],
+                        [int(np.prod(p.shape)) for p in lowered.outputs])
+    program = compiled(source, {header.name: without_comments(header.read_text())})
+    sets = inputs_for(graph, count, examples)
+    say(f"run {count} inputs here")
+    ports = [[to_memory(arrays[port.name], port) for port in lowered.inputs] for arrays in sets]
+    results, rows = run_program(program, weights, ports, lowered.outputs, True)
+    say("run them in the source framework")
+    expected = [runner(graph, arrays) for arrays in sets]
+    made = compare(results, expected, [port.name for port in lowered.outputs])
+    if made.difference > PASSES or not np.isfinite(made.difference):
+        made.first = first_difference(graph, structure, rows, runner.trace(graph, sets[0]))
+    say(made.report())
+    return made
+
+
+def first_difference(graph: Graph, structure: Structure, rows: list[np.ndarray], expected: Arrays) -> str:
+    """The first row whose values are not those of the source, as a sentence."""
+    order: list[Row] = list(structure.inputs) + [row for item in structure.items for row in rows_of(item)]
+    if len(order) != len(rows):
+        return f"(the program has {len(rows)} rows, the import {len(order)}: values in between are not compared)"
+    for row, values in zip(order, rows):
+        value: Any = row.value
+        reference = expected.get(value.name) if value is not None else None
+        if reference is None or reference.size != values.size or row.kind == "output" or value.is_integer:
+            continue
+        layout = row.layout
+        assert isinstance(layout, Layout)
+        atoms = reference.reshape([layout.sizes[a] for a in layout.source])
+        mine = atoms.transpose([layout.source.index(a) for a in layout.memory]).reshape(-1)
+        largest = float(np.abs(mine).max()) or 1.0
+        difference = float(np.abs(mine - values).max()) / largest
+        if not difference <= PASSES:
+            kind = row.layer.template if row.layer is not None else "input"
+            where = f" at {row.origin.source}" if row.origin.source else ""
+            shape = "x".join(map(str, row.shape))
+            return (f"the first value that differs: {value.name}, {kind} of {shape}, node {row.origin.name}{where}: "
+                    f"{difference:.1e} of its largest value")
+    return "no value in between differs by more than is allowed: the difference grows slowly through the network"
