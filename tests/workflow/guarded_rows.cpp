@@ -34,16 +34,15 @@ struct convolutions : zp::model<zp::input<9, 11, 1>,
     zp::residual<to<"l", 31, 3>>, depthwise<"m">, to<"n", 33, 3>, depthwise<"o", 2>, to<"p", 63>, zp::relu6, to<"q", 65, 3>,
     depthwise<"r">, zp::conv2d<"s", conv{.out_channels = 26, .kernel = {1, 2}, .groups = 13}>,
     zp::conv_transpose2d<"t", zp::conv_transpose{.out_channels = 7, .kernel = 3, .stride = 2}>,
-    zp::conv_transpose2d<"u", zp::conv_transpose{.kernel = 2, .groups = zp::depthwise}>, zp::flatten> {};
+    zp::conv_transpose2d<"u", zp::conv_transpose{.kernel = 2, .groups = zp::depthwise}>, zp::flatten, zp::linear<"v", 9>> {};
 
 /// 3x3 windows of stride 1 alone, whatever computes them.
 struct windows : zp::model<zp::input<7, 9, 17>, to<"a", 33, 3>, to<"b", 31, 3>, zp::relu, to<"c", 5, 3>, to<"d", 63, 3>> {};
 
 struct linears : zp::model<zp::input<3, 5, 1>, zp::flatten,
-    zp::linear<"a", 1>, zp::linear<"b", 2>, zp::relu, zp::linear<"c", 3>, zp::layer_norm<"c1">, zp::linear<"d", 5>,
-    zp::prelu<"d1", 5>, zp::linear<"e", 7>, zp::linear<"f", 15>, zp::gelu, zp::layer_norm<"f1">, zp::linear<"g", 17>,
-    zp::prelu<"g1", 17>, zp::linear<"h", 31>, zp::linear<"i", 33>, zp::layer_norm<"i1">, zp::linear<"j", 63>,
-    zp::linear<"k", 65>, zp::linear<"l", 9>> {};
+    zp::linear<"a", 1>, zp::linear<"b", 3>, zp::relu, zp::layer_norm<"b1">, zp::linear<"c", 7>, zp::prelu<"c1", 7>,
+    zp::linear<"d", 15>, zp::gelu, zp::linear<"e", 17>, zp::prelu<"e1", 17>, zp::linear<"f", 33>, zp::layer_norm<"f1">,
+    zp::linear<"g", 65>, zp::linear<"h", 9>> {};
 
 /// Layers that keep the number of channels, or leave one: run with fewer, too.
 constexpr int channels = 65;
@@ -58,9 +57,9 @@ struct values : zp::model<zp::input<3, 5, channels>,
     zp::l2_normalization, zp::softmax, zp::concat<zp::identity, zp::mul_scalar<std::ratio<5, 3>>>, zp::adaptive_avg_pool2d<1>> {};
 
 struct sequences : zp::model<zp::input<1, 7, 5>,
-    zp::lstm<"a", 3>, zp::gru<"b", 17>, zp::rnn<"c", 33>, zp::self_attention<"d", 3>, zp::linear<"e", 7>, zp::lstm<"f", 15>,
-    zp::self_attention<"g", 5>, zp::conv1d<"h", conv{.out_channels = 31, .kernel = 3, .padding = 1}>, zp::gru<"i", 1>,
-    zp::linear<"j", 65>, zp::encoder_layer<"k", 5, 33>, zp::log_softmax, zp::svdf<"l", 5, 2, 3>> {};
+    zp::lstm<"a", 3>, zp::gru<"b", 17>, zp::rnn<"c", 33>, zp::self_attention<"d", 3>, zp::lstm<"e", 15>,
+    zp::conv1d<"f", conv{.out_channels = 31, .kernel = 3, .padding = 1}>, zp::gru<"g", 1>, zp::linear<"h", 35>,
+    zp::encoder_layer<"i", 5, 33>, zp::log_softmax, zp::svdf<"j", 5, 2, 3>> {};
 
 struct volumes : zp::model<zp::input<3, 5, 7, 3>,
     zp::conv3d<"a", zp::volume_conv{.out_channels = 5, .kernel = 3, .padding = 1}>, zp::relu,
@@ -138,7 +137,6 @@ TEST_CASE("guarded rows: codes of 8 bits") {
 }
 TEST_CASE("guarded rows: codes of 16 bits") {
     check_codes<convolutions, zp::int16_qconfig>();
-    check_codes<linears, zp::int16_qconfig>();
     check_codes<values, zp::int16_qconfig>();
     check_codes<sequences, zp::int16_qconfig>();
 }
