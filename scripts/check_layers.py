@@ -24,7 +24,7 @@ MAY_SEE = {
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
-    "analysis": BELOW_WORKFLOW | {"workflow"},
+    "analysis": BELOW_WORKFLOW | {"workflow", "io"},
     "io": {"core", "kernel", "scheme", "graph", "pass", "model", "compiled"},
     "compiled": BELOW_MODEL | {"io"},  # lists, which headers include at their end
     "models": BELOW_WORKFLOW,

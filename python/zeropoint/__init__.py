@@ -14,7 +14,7 @@ from typing import Any
 from zeropoint.errors import CheckFailed, ImportRefused, Problem, ZeropointError
 
 __version__ = "0.1.0"
-__all__ = ["CheckFailed", "ImportRefused", "Problem", "ZeropointError", "build", "from_onnx", "from_torch"]
+__all__ = ["CheckFailed", "ImportRefused", "Problem", "ZeropointError", "build", "describe", "from_onnx", "from_torch"]
 
 
 def from_torch(module: Any, example: Any, out: Any = ".", **options: Any) -> Any:
@@ -36,3 +36,10 @@ def build(header: Any, **options: Any) -> Any:
     from zeropoint.native import build as build_native
 
     return build_native(header, **options)
+
+
+def describe(header: Any, **options: Any) -> Any:
+    """The rows of a network and the tensors of its files, as a dict. See zeropoint.description.describe."""
+    from zeropoint.description import describe as describe_network
+
+    return describe_network(header, **options)

@@ -1,0 +1,81 @@
+// JSON text, value by value: for descriptions that other programs read.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <zeropoint/core/number_text.hpp>
+#include <zeropoint/io/text.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Writes objects and arrays; the caller closes what it opens. Commas are its own. Floats have so many digits that they come back
+/// as the same floats; those that are not finite become null, as JSON has none.
+class json_writer {
+public:
+    void open_object() { open('{'); }
+    void open_array() { open('['); }
+    void close_object() { close('}'); }
+    void close_array() { close(']'); }
+    /// What follows is the value of this key.
+    [[gnu::cold]] void key(std::string_view name) {
+        separate();
+        append_json_string(text_, name);
+        text_ += ": ";
+        is_first_ = true;
+    }
+    [[gnu::cold]] void value(std::string_view text) {
+        separate();
+        append_json_string(text_, text);
+    }
+    void value(const char* text) { value(std::string_view(text)); }
+    [[gnu::cold]] void value(bool is_true) { raw(is_true ? "true" : "false"); }
+    template <std::integral Number> void value(Number number) { raw(std::to_string(number)); }
+    [[gnu::cold]] void value(float number) {
+        const bool is_finite = number - number == 0;
+        raw(is_finite ? number_text(number) : "null");
+    }
+    [[gnu::cold]] void null() { raw("null"); }
+    template <class Value> void member(std::string_view name, const Value& what) {
+        key(name);
+        value(what);
+    }
+    template <class Values> void array(std::string_view name, const Values& values) {
+        key(name);
+        open_array();
+        for (const auto& one : values) value(one);
+        close_array();
+    }
+    /// A new line in front of the next value, so that long arrays can be read.
+    void new_line() { starts_line_ = true; }
+    const std::string& text() const { return text_; }
+
+private:
+    [[gnu::cold]] void separate() {
+        if (!is_first_) text_ += starts_line_ ? "," : ", ";
+        if (starts_line_) text_ += '\n';
+        is_first_ = starts_line_ = false;
+    }
+    void raw(std::string_view text) {
+        separate();
+        text_ += text;
+    }
+    void open(char bracket) {
+        separate();
+        text_ += bracket;
+        is_first_ = true;
+    }
+    void close(char bracket) {
+        text_ += bracket;
+        is_first_ = false;
+    }
+
+    std::string text_;
+    bool is_first_ = true, starts_line_ = false;
+};
+
+}  // namespace v0
+}  // namespace zp
