@@ -1,4 +1,4 @@
-# Install rules: the headers, and a package that find_package(zeropoint) finds.
+# Install rules: the headers, a package that find_package(zeropoint) finds, and what pkg-config reads.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -16,3 +16,25 @@ write_basic_package_version_file(zeropointConfigVersion.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zeropointConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/zeropointConfigVersion.cmake
               cmake/zeropointFindDependency.cmake cmake/zeropoint_compile_for.cmake
         DESTINATION ${package_directory})
+
+# pkg-config: zeropoint, and zeropoint-compiled beside its library. Where a file lies says where the rest is, so that the
+# folder can be moved.
+function(zeropoint_install_pkgconfig name directory)
+    file(RELATIVE_PATH to_prefix ${CMAKE_INSTALL_FULL_${directory}}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+    string(REGEX REPLACE "/$" "" to_prefix ${to_prefix})
+    foreach(kind IN ITEMS INCLUDEDIR LIBDIR)
+        file(RELATIVE_PATH ${kind} ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_${kind}})
+    endforeach()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_${directory}}/pkgconfig)
+endfunction()
+zeropoint_install_pkgconfig(zeropoint DATADIR)
+if(ZEROPOINT_INSTALL_COMPILED)
+    set(link_flags)
+    if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND APPLE)
+        set(link_flags -Wl,-dead_strip)
+    elseif(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND UNIX)
+        set(link_flags -Wl,--gc-sections)
+    endif()
+    zeropoint_install_pkgconfig(zeropoint-compiled LIBDIR)
+endif()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,25 @@ def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
         raise argparse.ArgumentTypeError(f"{text}: give extents such as 1x3x224x224, or name=1x3x224x224") from None
 
 
+class PrintIncludes(argparse.Action):
+    """--includes"""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from zeropoint.compiler import include_flags
+
+        try:
+            print(shlex.join(include_flags()))
+        except ZeropointError as error:
+            parser.exit(2, f"zeropoint: {error}\n")
+        parser.exit()
+
+
 def parser_of() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = argparse.ArgumentParser("zeropoint", description=HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--includes", action=PrintIncludes, nargs=0,
+                        help="print a compiler's options for the headers: c++ -std=c++20 $(zeropoint --includes) program.cpp")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     imports = commands.add_parser("import", help="a model to a header and a safetensors file")

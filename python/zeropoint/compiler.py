@@ -16,9 +16,10 @@ FLAGS = ("-std=c++20", "-O2", "-march=native")
 
 
 def include_folders() -> list[Path]:
-    """That of zeropoint's headers, and of xsimd's where it is not the compiler's own.
+    """That of zeropoint's headers, and of xsimd's.
 
-    In this order: the folders in ZEROPOINT_INCLUDE, the headers in this package, those of the repository around it.
+    In this order: the folders in ZEROPOINT_INCLUDE, the headers in this package, those of the repository around it. What is
+    in none of them is the compiler's to find.
     """
     folders = [Path(p) for p in os.environ.get("ZEROPOINT_INCLUDE", "").split(os.pathsep) if p]
     here = Path(__file__).resolve().parent
@@ -28,9 +29,17 @@ def include_folders() -> list[Path]:
             break
     if not any((folder / "zeropoint" / "zeropoint.hpp").exists() for folder in folders):
         raise ZeropointError("zeropoint's headers are not found: put their folder into ZEROPOINT_INCLUDE")
+    bundled = here / "third_party" / "xsimd" / "include"
+    if bundled.exists():
+        return [*folders, bundled]
     dependencies = here.parent.parent / "build" / "_dependencies"
-    folders += [p.parent.parent for p in dependencies.glob("**/include/xsimd/xsimd.hpp")][:1]
-    return folders
+    return folders + [p.parent.parent for p in dependencies.glob("**/include/xsimd/xsimd.hpp")][:1]
+
+
+def include_flags() -> list[str]:
+    """Options of a compiler for the folders that have headers, those of others as the system's."""
+    return [flag for path in include_folders()
+            for flag in ([f"-I{path}"] if (path / "zeropoint").exists() else ["-isystem", str(path)])]
 
 
 def get_include() -> str:
@@ -91,9 +100,7 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
         for name, text in headers.items():
             (Path(folder) / name).write_text(text)
         (Path(folder) / "main.cpp").write_text(source)
-        own = [path for path in folders if (path / "zeropoint").exists()]
-        others = [flag for path in folders if path not in own for flag in ("-isystem", str(path))]
-        command = [compiler(), *options, f"-I{folder}", *(f"-I{path}" for path in own), *others, "main.cpp", "-o", "program"]
+        command = [compiler(), *options, f"-I{folder}", *include_flags(), "main.cpp", "-o", "program"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ZeropointError(message_of(done.stderr))
@@ -104,8 +111,8 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
 def message_of(errors: str) -> str:
     """The compiler's lines that matter."""
     if "xsimd/xsimd.hpp" in errors and "No such file" in errors:
-        return ("the headers of xsimd are not found: install them (Debian: libxsimd-dev) or put their folder into "
-                "ZEROPOINT_INCLUDE")
+        return ("the headers of xsimd are not found: put the folder that has xsimd/xsimd.hpp, 14.1 or newer, into "
+                "ZEROPOINT_INCLUDE; a wheel made where xsimd is has them")
     lines = [line for line in errors.splitlines() if "error:" in line] or errors.splitlines()
     return f"{compiler()} does not compile this network:\n" + "\n".join(lines[:8])
 
