@@ -66,10 +66,6 @@ TEST_CASE("small_linear: sums of uint8 activations, rests of all kinds") {
 TEST_CASE("small_linear: sums on other architectures") {
     check_accumulators<odd_saturating_architecture, true, std::uint8_t, std::int8_t>(3, extents<1, 9, 17>{});
     check_accumulators<odd_saturating_architecture, false, std::uint8_t, std::int8_t>(4, extents<3, 9, 17>{});
-#if XSIMD_WITH_AVX
-    check_accumulators<xsimd::sse4_2, true, std::uint8_t, std::int8_t>(5, extents<1, 9, 17>{});
-    check_accumulators<xsimd::sse4_2, false, std::uint8_t, std::int8_t>(6, extents<3, 9, 17>{});
-#endif
 }
 #endif
 

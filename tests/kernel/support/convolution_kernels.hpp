@@ -34,9 +34,6 @@ ZEROPOINT_CONVOLUTION_KERNELS(extern, zp::portable)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_architecture)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_saturating_architecture)
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp_test::odd_signed_architecture)
-#if XSIMD_WITH_AVX
-ZEROPOINT_CONVOLUTION_KERNELS(extern, xsimd::sse4_2)
-#endif
 #endif
 ZEROPOINT_CONVOLUTION_KERNELS(extern, zp::default_architecture)
 #endif
