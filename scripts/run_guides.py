@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the pages in docs/guides as a reader would: files are written, commands run in order, in an empty folder.
 
-    scripts/run_guides.py [--keep FOLDER] [PAGE...]
+    scripts/run_guides.py [--keep FOLDER] [--in-turn] [PAGE...]
 
     <!-- guide: train.py -->          the block that follows is written to that file, behind what it holds already
     <!-- guide: not run: REASON -->   the block that follows is shown only
@@ -10,7 +10,7 @@
 Blocks fenced with ```sh are run, by bash, from the top of a folder of the page's own; one that fails ends the page. Blocks of other
 languages stand behind one of the first two marks, but for ```text, which shows what something prints. `python`, `pip` and `zeropoint`
 are those of the Python that runs this script, `zeropoint` being the package of this checkout, $CXX is `c++` where it is set, and
-$ZEROPOINT_CHECKOUT is the repository.
+$ZEROPOINT_CHECKOUT is the repository. --in-turn runs one page, the next one in the next run, and those that have changed.
 """
 import argparse
 import os
@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import changes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MARK = re.compile(r"<!-- guide: (.*?) -->\s*$")
@@ -100,12 +102,25 @@ def run_page(page: pathlib.Path, folder: pathlib.Path) -> None:
             raise Wrong(f"{text}: expected to read {argument!r} in what the commands before it print")
 
 
+def in_turn(pages: list[pathlib.Path], options: argparse.Namespace) -> list[pathlib.Path]:
+    """One of them, and those that have changed."""
+    found = changes.find(options)
+    chosen = [page for number, page in enumerate(pages)
+              if number == found.turn % len(pages) or str(page.relative_to(ROOT)) in found.files]
+    print(f"{len(chosen)} of {len(pages)} pages: {found.basis}")
+    return chosen
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=pathlib.Path, help="by default all of docs/guides")
     parser.add_argument("--keep", type=pathlib.Path, help="an empty or new folder for what the pages make")
+    parser.add_argument("--in-turn", action="store_true", help="one page, and those that have changed")
+    changes.add_options(parser)
     options = parser.parse_args()
     pages = options.pages or sorted((ROOT / "docs" / "guides").glob("*.md"))
+    if options.in_turn and pages:
+        pages = in_turn(pages, options)
     failed = []
     with tempfile.TemporaryDirectory() as temporary:
         for page in pages:
