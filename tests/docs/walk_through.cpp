@@ -134,6 +134,13 @@ TEST_CASE("README: from a float file to an int8 file") {
     deployed(image, again);
     // [/deploy]
     CHECK(logits == again);
+    using reader = digits_cnn;  // as an imported header would call it
+    const std::string& path = int8_file;
+    // [imported]
+    const auto net = zp::load<zp::quantized<reader, my_qconfig>>(path);
+    const auto scores = net(image);
+    // [/imported]
+    CHECK(scores == logits);
     static_assert(noexcept(int8(image, logits)));
 }
 
