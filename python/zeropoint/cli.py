@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zeropoint import __version__
-from zeropoint.errors import CheckFailed, ImportRefused, ZeropointError
+from zeropoint.errors import CheckFailed, ExportRefused, ImportRefused, ZeropointError
 
 HELP = """Brings models of PyTorch and ONNX to zeropoint.
 
@@ -18,6 +18,8 @@ HELP = """Brings models of PyTorch and ONNX to zeropoint.
   zeropoint import net.pt2 -o out/          the same of a file of torch.export.save
   zeropoint verify out/net.hpp net.onnx     checks such files again
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
+  zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
+  zeropoint encodings out/net.hpp out/net.int8.safetensors -o net.onnx   to AIMET's encodings beside a float ONNX
 
 A module of PyTorch needs no file between: zeropoint.from_torch(module, example, "out/")."""
 
@@ -74,7 +76,28 @@ def parser_of() -> argparse.ArgumentParser:
     quantize.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     quantize.add_argument("-o", "--out", type=Path, help="by default NAME.int8.safetensors beside the header")
+    add_export(commands)
     return parser
+
+
+def add_export(commands: Any) -> None:
+    """Those that write files of other systems."""
+    export = commands.add_parser("export", help="an int8 network to ONNX, run beside it")
+    export.add_argument("--onnx", choices=("integer", "qdq"), required=True,
+                        help="integer: the same codes by construction; qdq: QuantizeLinear and DequantizeLinear")
+    export.add_argument("--signed", action="store_true", help="qdq: signed codes, as TensorRT takes them")
+    export.add_argument("--no-verify", action="store_true", help="do not run it in ONNX Runtime")
+    export.add_argument("--force", action="store_true", help="write it even where codes differ that must not")
+    encodings = commands.add_parser("encodings", help="AIMET's encodings beside a float ONNX")
+    encodings.add_argument("--format", action="append", choices=("0.6.1", "2.0.0"), help="by default both")
+    for command in (export, encodings):
+        command.add_argument("header", type=Path, help="an imported header, or any with a zp::model")
+        command.add_argument("int8", type=Path, help="the file that `zeropoint quantize` or zp::save wrote")
+        command.add_argument("--qconfig", default="default_qconfig",
+                             help="which it was converted under: a preset, or a type of C++; default: %(default)s")
+        command.add_argument("--net", default="", help="the network in a header of several")
+        command.add_argument("-o", "--out", type=Path, required=True, help="the .onnx file to write")
+        command.add_argument("--report", type=Path, help="a JSON file for the result or the problems")
 
 
 def say(text: str) -> None:
@@ -113,18 +136,43 @@ def run_quantize(options: argparse.Namespace) -> dict[str, Any]:
     return {"file": str(made.file), "snr": made.snr, "cosine": made.cosine}
 
 
+def run_export(options: argparse.Namespace) -> dict[str, Any]:
+    """zeropoint export"""
+    from zeropoint.export.export import export_onnx
+
+    made = export_onnx(options.header, options.int8, options.out, mode=options.onnx, qconfig=options.qconfig,
+                       net=options.net, signed=options.signed, verify=not options.no_verify, force=options.force,
+                       progress=say)
+    say(made.report())
+    return {"file": str(made.file), "nodes": made.nodes, "inputs": made.inputs,
+            "differing": {name: sum(d.differing for d in found) for name, found in
+                          (("outputs", made.outputs), ("optimized", made.optimized), ("rows", made.rows))}}
+
+
+def run_encodings(options: argparse.Namespace) -> dict[str, Any]:
+    """zeropoint encodings"""
+    from zeropoint.export.export import VERSIONS, export_encodings
+
+    made = export_encodings(options.header, options.int8, options.out, versions=tuple(options.format or VERSIONS),
+                            qconfig=options.qconfig, net=options.net, progress=say)
+    for path in made:
+        say(f"wrote {path}")
+    return {"files": [str(path) for path in made]}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 where all went well, 1 where a check failed, 2 where a model was refused, 130 after Ctrl-C."""
     options = parser_of().parse_args(arguments)
     report: Path | None = getattr(options, "report", None)
     try:
-        result = {"import": run_import, "verify": run_verify, "quantize": run_quantize}[options.command](options)
+        result = {"import": run_import, "verify": run_verify, "quantize": run_quantize, "export": run_export,
+                  "encodings": run_encodings}[options.command](options)
     except CheckFailed as failed:
         print(failed, file=sys.stderr)
         return 1
     except ZeropointError as error:
         print(f"zeropoint: {error}", file=sys.stderr)
-        problems = error.to_json() if isinstance(error, ImportRefused) else [{"text": str(error)}]
+        problems = error.to_json() if isinstance(error, (ExportRefused, ImportRefused)) else [{"text": str(error)}]
         if report is not None:
             report.write_text(json.dumps({"problems": problems}, indent=2) + "\n")
         return 2

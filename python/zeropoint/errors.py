@@ -42,13 +42,23 @@ class ImportRefused(ZeropointError):
         return [asdict(problem) for problem in self.problems]
 
 
-def report_of(problems: list[Problem]) -> str:
+class ExportRefused(ZeropointError):
+    """A network that another system's operators cannot compute, with every reason at once."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__(report_of(problems, "be exported"))
+
+    to_json = ImportRefused.to_json
+
+
+def report_of(problems: list[Problem], what: str = "become layers") -> str:
     """Problems grouped by operator, with the names and source lines of their nodes."""
     groups: dict[tuple[str, str, str], list[Problem]] = defaultdict(list)
     for problem in problems:
         groups[(problem.op, problem.reason, problem.text)].append(problem)
     nodes, kinds = len(problems), len({problem.op for problem in problems})
-    lines = [f"{nodes} node{'s' * (nodes != 1)} of {kinds} kind{'s' * (kinds != 1)} cannot become layers:"]
+    lines = [f"{nodes} node{'s' * (nodes != 1)} of {kinds} kind{'s' * (kinds != 1)} cannot {what}:"]
     for (op, reason, text), members in groups.items():
         lines.append(f"  {op} x{len(members)} ({reason}): {text}")
         for member in members[:5]:

@@ -1,0 +1,113 @@
+"""Products of two values, softmax, norms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zeropoint.export.emitter import Emitter, emits
+from zeropoint.export.formulas import F32, F64, multipliers, softmax_table
+from zeropoint.export.graph import Value, shape_in
+from zeropoint.export.int8_model import Node
+
+
+@emits("matmul")
+def emit_matmul(e: Emitter, node: Node) -> Value:
+    """Matrices are width x channels, their number the height."""
+    a, b, y = e.range_in(node, 0), e.range_in(node, 1), e.range_out(node)
+    right = e.last(node, 1)
+    if node.arguments[0]:
+        right = e.graph.transpose(right, [0, 1, 3, 2])
+    sums = e.graph.op("MatMulInteger", e.last(node, 0), right, e.graph.const(a.zero_point, "zero_point", np.uint8),
+                      e.graph.const(b.zero_point, "zero_point", np.uint8))
+    multiplier = multipliers(a, np.asarray(b.scale), y.scale)
+    steps = e.graph.op("Mul", e.graph.cast(sums, F32), e.graph.const(multiplier, "multiplier", F32))
+    return Value(node.extents, {"last": e.finished(node, steps, F32)})
+
+
+@emits("softmax")
+def emit_softmax(e: Emitter, node: Node) -> Value:
+    """Exponentials from a table, their exact sum, one factor a row."""
+    g, x = e.graph, e.graph.cast(e.last(node), np.int32)
+    largest = g.op("ReduceMax", x, g.const([-1], "axes", np.int64), keepdims=1)
+    place = g.op("Add", g.op("Sub", x, largest), g.const(255, "last", np.int32))
+    exponentials = g.op("Gather", g.const(softmax_table(e.range_in(node).scale), "exponentials"), place)
+    total = g.op("ReduceSum", exponentials, g.const([-1], "axes", np.int64), keepdims=1)
+    scaled = g.op("Mul", g.cast(total, F64), g.const(F64(e.range_out(node).scale), "scale", F64))
+    factor = g.cast(g.op("Div", g.const(1, "one", F64), scaled), F32)
+    return Value(node.extents, {"last": e.finished(node, g.op("Mul", g.cast(exponentials, F32), factor), F32)})
+
+
+def normalized(e: Emitter, node: Node, x: str, axes: list[int], epsilon: float, gain: np.ndarray, offset: np.ndarray,
+               count: int) -> str:
+    """float(count * x - sum) * (factor * gain) + offset, factor = 1 / sqrt(count * squares - sum^2 + epsilon)."""
+    g, of, y = e.graph, e.range_in(node), e.range_out(node)
+    wide = g.cast(x, np.int64)
+    over = g.const(axes, "axes", np.int64)
+    total = g.op("ReduceSum", wide, over, keepdims=1)
+    squares = g.op("ReduceSum", g.op("Mul", wide, wide), over, keepdims=1)
+    number = g.const(count, "count", np.int64)
+    spread = g.op("Sub", g.op("Mul", squares, number), g.op("Mul", total, total))
+    steps = F64(count) / F64(of.scale)
+    under = g.op("Add", g.cast(spread, F64), g.const(steps * steps * F64(F32(epsilon)), "epsilon", F64))
+    is_flat = g.op("Equal", spread, g.const(0, "zero", np.int64))
+    safe = g.op("Where", is_flat, g.const(1, "one", F64), under)
+    factor = g.cast(g.op("Div", g.const(1, "one", F64), g.op("Sqrt", safe)), F32)
+    factor = g.op("Where", is_flat, g.const(0, "zero", F32), factor)
+    distance = g.cast(g.op("Sub", g.op("Mul", wide, number), total), F32)
+    gains = (gain.astype(F64) / F64(y.scale)).astype(F32)
+    offsets = (offset.astype(F64) / F64(y.scale)).astype(F32)
+    product = g.op("Mul", distance, g.op("Mul", factor, g.const(gains, f"{node.title}.gain")))
+    return e.finished(node, g.op("Add", product, g.const(offsets, f"{node.title}.offset")), F32)
+
+
+def affine(e: Emitter, node: Node, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weight and bias, 1 and 0 where it has none."""
+    weight, bias = e.model.tensor(node, "weight"), e.model.tensor(node, "bias")
+    return (np.ones(count, F32) if weight is None else weight), (np.zeros(count, F32) if bias is None else bias)
+
+
+@emits("layer_norm")
+def emit_layer_norm(e: Emitter, node: Node) -> Value:
+    """Over the channels, or over the image."""
+    over_image, millionths, trillionths = node.arguments[:3]
+    value = e.value(node)
+    shape = shape_in(value.extents, "last")
+    count = int(np.prod(value.extents)) if over_image else value.extents[3]
+    weight, bias = affine(e, node, count)
+    if over_image:  # channels x height x width in files
+        weight, bias = (t.reshape(shape_in(value.extents, "first")[1:]).transpose(1, 2, 0) for t in (weight, bias))
+    axes = list(range(1, len(shape))) if over_image else [len(shape) - 1]
+    epsilon = float(F32(millionths / 1e6 + trillionths / 1e12))
+    return Value(node.extents, {"last": normalized(e, node, e.last(node), axes, epsilon, weight, bias, count)})
+
+
+@emits("group_norm", "instance_norm")
+def emit_group_norm(e: Emitter, node: Node) -> Value:
+    """Over groups of channels, or each of them."""
+    groups, millionths, _ = node.arguments
+    value = e.value(node)
+    channels = value.extents[3]
+    groups = groups or channels
+    shape = shape_in(value.extents, "first")
+    apart = [1, groups, channels // groups, *shape[2:]]
+    weight, bias = (t.reshape(groups, channels // groups, *[1] * (len(shape) - 2)) for t in affine(e, node, channels))
+    count = int(np.prod(apart[2:]))
+    y = normalized(e, node, e.graph.reshape(e.first(node), apart), list(range(2, len(apart))),
+                   float(F32(millionths / 1e6)), weight, bias, count)
+    return Value(node.extents, {"first": e.graph.reshape(y, shape)})
+
+
+@emits("unfused_batch_norm")
+def emit_batch_norm(e: Emitter, node: Node) -> Value:
+    """float(x - z) * gain + offset, a number of each a channel."""
+    millionths = node.arguments[0]
+    x, y = e.range_in(node), e.range_out(node)
+    channels = e.value(node).extents[3]
+    gamma, beta = affine(e, node, channels)
+    mean, variance = e.model.tensor(node, "running_mean"), e.model.tensor(node, "running_var")
+    factor = gamma.astype(F64) / np.sqrt(variance.astype(F64) + F64(F32(millionths / 1e6)))
+    gains = (factor * F64(x.scale) / F64(y.scale)).astype(F32)
+    offsets = ((beta.astype(F64) - mean.astype(F64) * factor) / F64(y.scale)).astype(F32)
+    steps = e.graph.op("Mul", e.centred(e.last(node), x, F32), e.graph.const(gains, f"{node.title}.gain"))
+    return Value(node.extents, {"last": e.finished(node, e.graph.op("Add", steps, e.graph.const(
+        offsets, f"{node.title}.offset")), F32)})
