@@ -25,6 +25,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[0] = str(HERE.parent)
 os.environ.setdefault("ZEROPOINT_CXXFLAGS", "-O1")
+os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")
 
 from acceptance import page  # noqa: E402

@@ -10,4 +10,5 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("ZEROPOINT_CXXFLAGS", "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror")
+os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")

@@ -13,6 +13,13 @@ from pathlib import Path
 from zeropoint.errors import ZeropointError
 
 FLAGS = ("-std=c++20", "-O2", "-march=native")
+# The sources of zeropoint::compiled, in src/ of the repository.
+KERNELS = {name: f"#define ZEROPOINT_INSTANCE template\n#include <zeropoint/compiled/{name}.hpp>\n"
+           for name in ("common", "files", "filters")}
+KERNELS["architecture"] = """#include <zeropoint/compiled/instance.hpp>
+template <class Arch> const char* const zp::detail::compiled_library_for<Arch>::architecture = zp::name_of<Arch>();
+template struct zp::detail::compiled_library_for<zp::default_architecture>;
+"""
 
 
 def include_folders() -> list[Path]:
@@ -82,29 +89,55 @@ def cache_folder() -> Path:
     return folder
 
 
+def key_of(*texts: str) -> str:
+    """The name of what is made of the compiler, the headers and these texts."""
+    return hashlib.sha256("\0".join([version(), *map(fingerprint_of, include_folders()), *texts]).encode()).hexdigest()[:32]
+
+
 def compiled(source: str, headers: dict[str, str], *, library: bool = False, flags: tuple[str, ...] = ()) -> Path:
     """An executable, or a shared library, of a source and the headers that it includes by these names.
 
-    It is compiled where no one like it is kept. Raises ZeropointError with the compiler's first lines.
+    It is compiled where no one like it is kept, and with kernels that are compiled once where $ZEROPOINT_COMPILED is 1. Raises
+    ZeropointError with the compiler's first lines.
     """
-    folders = include_folders()
     options = [*FLAGS, *os.environ.get("ZEROPOINT_CXXFLAGS", "").split(), *flags]
+    kernels = [str(kernels_of(options))] if os.environ.get("ZEROPOINT_COMPILED") == "1" else []
+    if kernels:
+        options += ["-DZEROPOINT_COMPILED", "-Wl,--gc-sections"]
     if library:
         options += ["-shared", "-fPIC"]
-    key = hashlib.sha256("\0".join([version(), *options, *map(fingerprint_of, folders), source,
-                                    *[f"{n}\0{t}" for n, t in sorted(headers.items())]]).encode()).hexdigest()[:32]
-    target = cache_folder() / (key + (".so" if library else ""))
+    target = cache_folder() / (key_of(*options, source, *[f"{n}\0{t}" for n, t in sorted(headers.items())])
+                               + (".so" if library else ""))
     if target.exists():
         return target
     with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as folder:
         for name, text in headers.items():
             (Path(folder) / name).write_text(text)
         (Path(folder) / "main.cpp").write_text(source)
-        command = [compiler(), *options, f"-I{folder}", *include_flags(), "main.cpp", "-o", "program"]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise ZeropointError(message_of(done.stderr))
+        run(folder, [compiler(), *options, f"-I{folder}", *include_flags(), "main.cpp", *kernels, "-o", "program"])
         os.replace(Path(folder) / "program", target)
+    return target
+
+
+def run(folder: str, command: list[str]) -> None:
+    """A compiler. Raises ZeropointError with its first lines."""
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ZeropointError(message_of(done.stderr))
+
+
+def kernels_of(options: list[str]) -> Path:
+    """What CMake's zeropoint::compiled is, for these options: compiled where no one like it is kept."""
+    options = [*options, "-fPIC", "-ffunction-sections", "-fdata-sections"]
+    target = cache_folder() / f"{key_of(*options, 'kernels')}.a"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as folder:
+        for name, text in KERNELS.items():
+            (Path(folder) / f"{name}.cpp").write_text(text)
+            run(folder, [compiler(), *options, *include_flags(), "-c", f"{name}.cpp", "-o", f"{name}.o"])
+        run(folder, ["ar", "rcs", "kernels.a", *(f"{name}.o" for name in KERNELS)])
+        os.replace(Path(folder) / "kernels.a", target)
     return target
 
 
