@@ -63,8 +63,8 @@ def imported(name: str, folder: Path, qconfig: str = "default_qconfig") -> Case:
 def of_layers(net: str, folder: Path, qconfig: str = "default_qconfig") -> Case:
     """A network of layers.hpp with made-up parameters."""
     text = (LAYERS.parent / "make_int8.cpp").read_text()
-    for key, value in (("HEADER", LAYERS.name), ("NET", f"layers::{net}"), ("QCONFIG", qconfig_text(qconfig))):
-        text = text.replace(f"@{key}@", value)
+    for key, value in (("HEADER_NAME", LAYERS.name), ("NETWORK_TYPE", f"layers::{net}"), ("QCONFIG_TYPE", qconfig_text(qconfig))):
+        text = text.replace(key, value)
     file = folder / f"{net}.safetensors"
     subprocess.run([compiled(text, {LAYERS.name: LAYERS.read_text()}), file], check=True)
     return Case(LAYERS, file, qconfig, f"layers::{net}")

@@ -119,6 +119,16 @@ def test_refusals(command: list[str], tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == [report]
 
 
+@pytest.mark.parametrize("storage, text", [("float32", "this row computes floats"), ("int16", "codes of 16 bits")])
+def test_rows_of_other_types(storage: str, text: str) -> None:
+    """What the integer graph has no arithmetic for."""
+    library, model = CASE.opened()
+    description = copy.deepcopy(model.description)
+    description["nodes"][4]["out"]["storage"] = storage
+    with pytest.raises(zeropoint.ZeropointError, match=text):
+        emit_integer(Int8Model(description, model.tensors), library.ports)
+
+
 def test_a_difference_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """An integer graph that is not equal is not written: exit code 1."""
     library, model = CASE.opened()

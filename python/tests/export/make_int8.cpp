@@ -8,7 +8,7 @@
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 
-#include "@HEADER@"
+#include "HEADER_NAME"
 
 namespace {
 std::uint32_t state = 1;
@@ -20,7 +20,7 @@ float number() {
 }  // namespace
 
 int main(int, char** argv) try {
-    zp::float_model<@NET @> model;
+    zp::float_model<NETWORK_TYPE> model;
     const auto rows = model.rows();
     for (const zp::node& row : rows) {
         const zp::parameter_list list = zp::parameters_of({rows.data(), row});
@@ -37,8 +37,8 @@ int main(int, char** argv) try {
     }
     std::vector<std::vector<float>> inputs(4);
     for (auto& x : inputs)
-        for (int i = 0; i != zp::float_model<@NET @>::input_shape.size(); ++i) x.push_back(2 * number());
-    zp::save(zp::convert(zp::calibrate(zp::prepare<@QCONFIG @>(zp::fuse(model)), inputs)), argv[1]);
+        for (int i = 0; i != zp::float_model<NETWORK_TYPE>::input_shape.size(); ++i) x.push_back(2 * number());
+    zp::save(zp::convert(zp::calibrate(zp::prepare<QCONFIG_TYPE>(zp::fuse(model)), inputs)), argv[1]);
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -176,17 +176,28 @@ class Emitter:
 
     # All rows.
 
+    takes_floats = False  # rows that compute floats
+
+    def emission_of(self, node: Node) -> Emission:
+        """What emits a row. Raises Refused where nothing does."""
+        if node.storage == "int16":
+            raise Refused("value", "codes of 16 bits")
+        is_port = node.op.get("is_input") or node.op.get("is_output")
+        if node.storage == "float32" and not (is_port or node.kind == "dequantize" or self.takes_floats):
+            raise Refused("value", "this row computes floats, which are not the same everywhere")
+        function = self.emissions.get(node.op["name"]) or self.emissions.get(node.kind)
+        if node.op.get("is_function"):
+            function = self.emissions.get("function")
+        if function is None:
+            raise Refused("op", "this operator has no form in the exported graph")
+        return function
+
     def emit(self) -> None:
         """Every row, then the outputs. Raises ExportRefused with all rows that cannot be exported."""
         for node in self.model.nodes:
             self.graph.scope = node.title
             try:
-                function = self.emissions.get(node.op["name"]) or self.emissions.get(node.kind)
-                if node.op.get("is_function") and node.is_codes:
-                    function = self.emissions.get("function")
-                if function is None:
-                    raise Refused("op", "this operator has no form in the exported graph")
-                made = function(self, node)
+                made = self.emission_of(node)(self, node)
                 value = made if isinstance(made, Value) else self.made(node, made, self.any_layout(node))
                 self.values[node.number] = self.wrapped(node, value)
             except Refused as refused:

@@ -31,8 +31,8 @@ class RealEmitter(FloatEmitter):
 
     def wrapped(self, node: Node, value: Value) -> Value:
         """Named after the row, with its range."""
-        if node.storage not in ("float32", "int32") and (node.storage == "int16" or node.raw.get("port_codes")):
-            raise Refused("value", "codes of 16 bits" if node.storage == "int16" else "codes at a port")
+        if node.is_codes and node.raw.get("port_codes"):
+            raise Refused("value", "codes at a port")
         if not node.is_codes:
             return value
         of = self.range_out(node)

@@ -25,12 +25,19 @@ FLOAT: dict[str, Emission] = {kind: INTEGER[kind] for kind in MOVES}
 class FloatEmitter(Emitter):
     """What stands around float operators: how weights and codes become floats, what is rounded to codes between them."""
 
+    takes_floats = True
     drops_idle_clamps = False  # where a value ends at its range's codes anyway
     scales_weights = False     # by a scale an output channel
 
     def weights(self, node: Node, codes: np.ndarray, axis: int) -> tuple[str, list[str]]:
         """Filters, whose outputs lie along an axis, and the bias where there is one."""
         raise NotImplementedError
+
+    def float_weights(self, node: Node, filters: np.ndarray) -> tuple[str, list[str]]:
+        """Those of a row that stays float."""
+        bias = self.model.tensor(node, "bias")
+        return (self.graph.const(filters, f"{node.title}.weight"),
+                [] if bias is None else [self.graph.const(bias, f"{node.title}.bias")])
 
     def codes(self, node: Node, codes: np.ndarray) -> str:
         """A constant of the row's own range."""
@@ -211,7 +218,8 @@ def emit_conv(e: FloatEmitter, node: Node) -> Value:
         attributes = {"strides": window["strides"], "dilations": window["dilations"], "pads": pads_of(*pixels, window),
                       "group": node.options["groups"], "kernel_shape": window["kernel"]}
     x = x or e.first(node)
-    weight, bias = e.weights(node, filters.reshape(shape), 0)
+    weight, bias = (e.weights(node, filters.reshape(shape), 0) if node.is_codes else
+                    e.float_weights(node, filters.reshape(shape)))
     return behind_filters(e, node, e.graph.op("Conv", x, weight, *bias, **attributes), len(shape))
 
 
@@ -221,14 +229,15 @@ def emit_conv_transpose(e: FloatEmitter, node: Node) -> Value:
     value, filters = e.value(node), weights_of(e, node)
     shape = list(filters.shape[:2]) + [1] * bool(node.options.get("one_dimensional")) + list(filters.shape[2:])
     is_volume = len(shape) == 5
-    if node.options["groups"] != 1 and e.scales_weights:
+    if node.options["groups"] != 1 and e.scales_weights and node.is_codes:
         raise Refused("value", "a scale an output channel of a transposed convolution in groups")
     window = window_of(node, is_volume)
     pixels, out = (list(t.extents[0 if is_volume else 1:3]) for t in (value, node))
     reach = [(n - 1) * s + d * (k - 1) + 1 - b
              for n, s, d, k, b in zip(pixels, window["strides"], window["dilations"], window["kernel"], window["begins"])]
     ends, extra = [max(0, r - o) for r, o in zip(reach, out)], [max(0, o - r) for r, o in zip(reach, out)]
-    weight, bias = e.weights(node, filters.reshape(shape), 1)
+    weight, bias = (e.weights(node, filters.reshape(shape), 1) if node.is_codes else
+                    e.float_weights(node, filters.reshape(shape)))
     y = e.graph.op("ConvTranspose", e.first(node), weight, *bias, strides=window["strides"], dilations=window["dilations"],
                    pads=[*window["begins"], *ends], output_padding=extra, group=node.options["groups"],
                    kernel_shape=window["kernel"])
@@ -236,11 +245,11 @@ def emit_conv_transpose(e: FloatEmitter, node: Node) -> Value:
 
 
 def weights_of(e: FloatEmitter, node: Node) -> np.ndarray:
-    """Its codes. Raises Refused where it has none."""
-    codes = e.model.tensor(node, "weight", "codes")
-    if codes is None or not node.is_codes:
-        raise Refused("value", "a layer that stays float beside codes")
-    return codes
+    """Its codes, or of a row that stays float its floats. Raises Refused where codes are multiplied with floats."""
+    filters = e.model.tensor(node, "weight", "codes" if node.is_codes else "")
+    if filters is None:
+        raise Refused("value", "a layer over floats with integer weights")
+    return filters
 
 
 def behind_filters(e: FloatEmitter, node: Node, y: str, rank: int) -> Value:

@@ -37,6 +37,59 @@ def emit_softmax(e: Emitter, node: Node) -> Value:
     return Value(node.extents, {"last": e.finished(node, g.op("Mul", g.cast(exponentials, F32), factor), F32)})
 
 
+def binary_logarithm(e: Emitter, x: str) -> str:
+    """log2(x) * 2^26 of int64 from 1 on, [..., 1]: fixed_point_log2 of kernel/normalize/fixed_point_exponential.hpp.
+
+    The bits behind the point come one by one, by squaring a mantissa of [2^31, 2^32): a Scan over 26 of them.
+    """
+    g, i64 = e.graph, np.int64
+    powers = i64(1) << np.arange(62)
+    at_least = g.cast(g.op("GreaterOrEqual", x, g.const(powers[1:], "powers")), i64)
+    whole = g.op("ReduceSum", at_least, g.const([-1], "axes", i64), keepdims=1)
+    apart = g.op("Sub", whole, g.const(31, "bits", i64))
+    by = g.op("Gather", g.const(powers, "powers"), g.op("Abs", apart))
+    is_above = g.op("Greater", apart, g.const(0, "zero", i64))
+    mantissa = g.op("Where", is_above, g.op("Div", x, by), g.op("Mul", x, by))
+    body = g.inner()
+    names = [g.unique(f"{g.scope}.{n}") for n in ("mantissa", "logarithm", "bit")]
+    two = body.const(2, "two", i64)
+    half, odd = body.op("Div", names[0], two), body.op("Mod", names[0], two)
+    square = body.op("Add", body.op("Mul", half, half), body.op("Mul", half, odd))  # (m * m) >> 31 without its 64th bit
+    square = body.op("Div", square, body.const(1 << 29, "by", i64))
+    carry = body.op("Div", square, body.const(1 << 32, "by", i64))
+    next_mantissa = body.op("Div", square, body.op("Add", carry, body.const(1, "one", i64)))
+    logarithm = body.op("Add", body.op("Mul", names[1], two), carry)
+    info = g.helper.make_tensor_value_info
+    inner = g.helper.make_graph(body.nodes, f"{g.scope}.bit", [info(names[0], 7, None), info(names[1], 7, None), info(names[2], 7, [])],
+                                [info(next_mantissa, 7, None), info(logarithm, 7, None)])
+    bits = g.const(np.zeros(26, i64), "bits")
+    return g.op("Scan", mantissa, whole, bits, outputs=2, body=inner, num_scan_inputs=1)[1]
+
+
+@emits("log_softmax")
+def emit_log_softmax(e: Emitter, node: Node) -> Value:
+    """Exponentials as softmax has them; the logarithm of their sum is subtracted in fixed point."""
+    g, i64, x_scale, of = e.graph, np.int64, F64(e.range_in(node).scale), e.range_out(node)
+    ratio, shift = min(x_scale / F64(of.scale), F64(1024)), 20
+    while ratio * 2.0**shift >= 2.0**22:
+        shift -= 1
+    factor = F64(0.69314718055994530942) / (F64(of.scale) * 2.0**26) * 2.0**shift
+    x = g.cast(e.last(node), i64)
+    axes = g.const([-1], "axes", i64)
+    distance = g.op("Sub", x, g.op("ReduceMax", x, axes, keepdims=1))
+    exponentials = g.op("Gather", g.const(softmax_table(e.range_in(node).scale), "exponentials"),
+                        g.op("Add", distance, g.const(255, "last", i64)))
+    total = binary_logarithm(e, g.op("ReduceSum", exponentials, axes, keepdims=1))
+    total = g.cast(g.op("Sub", total, g.const(30 << 26, "one", i64)), F64)
+    scaled = g.op("Min", g.op("Mul", total, g.const(factor, "factor", F64)), g.const(2.0**30, "most", F64))
+    subtrahend = g.cast(g.op("Round", scaled), i64)
+    steps = g.op("Sub", g.op("Mul", distance, g.const(int(np.rint(ratio * 2.0**shift)), "multiplier", i64)), subtrahend)
+    steps = g.op("Add", g.shift_half_even(steps, shift), g.const(of.zero_point, "zero_point", i64))
+    low, high = node.quant_min - node.lowest, node.quant_max - node.lowest
+    bounded = g.op("Clip", steps, g.const(low, "low", i64), g.const(high, "high", i64))
+    return Value(node.extents, {"last": g.op("Cast", bounded, to=2, name=f"{node.title}.output")})
+
+
 def normalized(e: Emitter, node: Node, x: str, axes: list[int], epsilon: float, gain: np.ndarray, offset: np.ndarray,
                count: int) -> str:
     """float(count * x - sum) * (factor * gain) + offset, factor = 1 / sqrt(count * squares - sum^2 + epsilon)."""

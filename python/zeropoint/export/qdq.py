@@ -98,8 +98,6 @@ class QdqEmitter(FloatEmitter):
             return value
         if not node.is_codes:
             return value
-        if node.storage == "int16":
-            raise Refused("value", "codes of 16 bits")
         if node.op.get("is_output"):
             wanted = node.storage == "int8"
             if wanted != self.signed:
