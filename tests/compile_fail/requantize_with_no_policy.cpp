@@ -1,4 +1,4 @@
-// expect: Policy must be zp::nearest_even, zp::float_bias, zp::fixed_point_double_rounding or zp::fixed_point_single_rounding
+// expect: Policy must be zp::nearest_even, zp::float_bias, zp::fixed_point_double_rounding, zp::fixed_point_single_rounding or zp::fixed_point_litert
 #include <zeropoint/workflow/qconfig.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -5,6 +5,7 @@
 #include <zeropoint/kernel/elementwise/squared_difference.hpp>
 #include <zeropoint/kernel/reduction/axis_moments.hpp>
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
+#include <zeropoint/scheme/requantization.hpp>
 
 #include <doctest/doctest.h>
 
@@ -64,6 +65,17 @@ TEST_CASE("operator parity: SUB, MUL, SQUARED_DIFFERENCE, MAXIMUM and MINIMUM gi
                                                       r[2].scale, r[2].zero_point, -128, 127),
                           y);
     });
+    {  // LiteRT's fixed point
+        const std::string group = "MUL/int8";
+        const zp::qparams a = golden.range(group, 0), b = golden.range(group, 1), y = golden.range(group, 2);
+        const auto m = zp::quantize_multiplier(double{a.scale * b.scale / y.scale});
+        const auto left = golden.values<T>(group + "/a"), right = golden.values<T>(group + "/b");
+        std::vector<T> codes(left.size());
+        kernel::mul_fixed_point(left.data(), right.data(), left.size(),
+                                {m.multiplier, m.shift, a.zero_point, b.zero_point, y.zero_point, -128, 127},
+                                codes.data());
+        CHECK(codes == golden.values<T>(group + "/codes"));
+    }
     check_group<T>(
         golden, "SQUARED_DIFFERENCE/int8", [](const T* a, const T* b, std::size_t count, const ranges& r, T* y) {
             const auto parameters = kernel::make_squared_difference_parameters(

@@ -55,6 +55,11 @@ constexpr std::int64_t divide_half_even(std::int64_t numerator, std::int64_t den
     return whole + (2 * rest > denominator || (2 * rest == denominator && (whole & 1) != 0));
 }
 
+/// The same, ties away from zero.
+constexpr std::int64_t divide_half_away(std::int64_t numerator, std::int64_t denominator) {
+    return (numerator < 0 ? numerator - denominator / 2 : numerator + denominator / 2) / denominator;
+}
+
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 }  // namespace v0

@@ -208,6 +208,19 @@ template <class Operator> struct forms_by_storage {
     };
 };
 
+/// The same where 8-bit codes under policies that round as LiteRT have an operator of their own.
+template <class Operator, class Litert> struct forms_by_policy {
+    static constexpr bool is_keyed = true;
+    static constexpr scalar_type key(const node_view& v) { return computing_storage(v); }
+    template <class Policies> static constexpr bool is_litert = requires {
+        requires Policies::requantization::rounds_as_litert;
+    };
+    template <scalar_type Storage, class Policies>
+    using chosen = std::conditional_t<is_litert<Policies> && size_of(Storage) == 1, Litert, Operator>;
+    template <scalar_type Storage, class Arch, class Policies>
+    struct form : forms_by_storage<chosen<Storage, Policies>>::template form<Storage, Arch, Policies> {};
+};
+
 /// What makes a type an operator: `kind`, its name; an output_shape; and a float form, `forward(const operands<float>&)`.
 template <class Operator> concept describes_operator = requires(shape x) {
     { Operator::kind } -> std::convertible_to<const char*>;

@@ -15,6 +15,7 @@
 #include <zeropoint/operators/binary_operator.hpp>
 #include <zeropoint/operators/code_table.hpp>
 #include <zeropoint/operators/binary_int16.hpp>
+#include <zeropoint/scheme/requantization.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -44,6 +45,20 @@ struct mul {
     template <class Arch, class T>
     static void run(const T* a, const T* b, std::size_t count, const prepared& made, T* y) noexcept {
         kernel::mul<Arch>(a, b, count, made, y);
+    }
+};
+/// In LiteRT's fixed point, of a factor that is a float.
+struct fixed_point_mul : mul {
+    using prepared = kernel::fixed_point_mul_parameters;
+    static constexpr bool fits(double a, double b, double y) { return a * b / y < 32768.0; }
+    static prepared prepare(const preparation& p, const kernel::output_codes& codes) {
+        const qparams &a = p.x_qparams(0), &b = p.x_qparams(1);
+        const fixed_point_multiplier m = quantize_multiplier(double{a.scale * b.scale / p.y_qparams().scale});
+        return {m.multiplier, m.shift, a.zero_point, b.zero_point, codes.zero_point, codes.min, codes.max};
+    }
+    template <class Arch, class T>
+    static void run(const T* a, const T* b, std::size_t count, const prepared& made, T* y) noexcept {
+        kernel::mul_fixed_point(a, b, count, made, y);
     }
 };
 struct sub {
@@ -125,6 +140,10 @@ using maximum = extremum<kernel::larger_of>;
 using minimum = extremum<kernel::smaller_of>;
 
 }  // namespace operators
+
+template <>
+struct forms_of<op::mul>
+    : forms_by_policy<operators::binary<operators::mul>, operators::binary<operators::fixed_point_mul>> {};
 
 // Of two branches that both read what goes in. Along each axis their extents are equal, or one of them is 1: its values
 // then count for the whole axis, as in mul<identity, squeeze_and_excite>, where a 1 x 1 x C vector scales an image. Depth

@@ -2,6 +2,7 @@
 // is an argument, so that a program has this code once.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -89,6 +90,7 @@ refusal int8_block<Requantization, Weight>::pack(const preparation& p, const nod
     const qparams &x_range = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
     if (const refusal wrong = refuses(p, weights.scales); wrong.rule != nullptr) return wrong;
     const offsets at = offsets::of(n);
+    const bool is_shared = std::equal(weights.scales.begin() + 1, weights.scales.end(), weights.scales.begin());
     // Weights that have zero points are packed as words, also where all are 0.
     const std::vector<std::int32_t> zeros(n.weights.packed_int16 ? weights.scales.size() : 0);
     const std::vector<std::int32_t>& zero_points = n.weights.packed_int16 ? zeros : weights.zero_points;
@@ -102,7 +104,7 @@ refusal int8_block<Requantization, Weight>::pack(const preparation& p, const nod
         const auto i = static_cast<std::size_t>(c);
         first_type first{};
         second_type second{};
-        Requantization::prepare({x_range.scale, weights.scales[i], rounded_scale(n, output)},
+        Requantization::prepare({x_range.scale, weights.scales[i], rounded_scale(n, output), is_shared},
                                 Requantization::has_float_bias ? weights.float_bias[i] : 0.0f, first, second);
         std::memcpy(p.block + at.first + 4 * c, &first, 4);
         if constexpr (Requantization::has_second) std::memcpy(p.block + at.second + 4 * c, &second, 4);

@@ -54,12 +54,19 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
         key.is_connected = n.op->is_connected;
         return key;
     }
+    key.is_connected = n.op->is_connected;
     key.residual = n.fused.adds_input_1;
     key.small = small_extents(v);
     if (key.small.rows != 0) {
         key.int16_panels = n.weights.packed_int16;
         key.fine_table = has_fine_table(n);
     }
+    return key;
+}
+
+/// The policy that follows from it says all that it says of codes of 8 bits.
+constexpr matrix_key without_connection(matrix_key key) {
+    key.is_connected = false;
     return key;
 }
 
@@ -77,7 +84,10 @@ template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix
     else if constexpr (Key.algorithm == conv2d_algorithm::automatic) return std::type_identity<no_form>();
     else if constexpr (Key.input == scalar_type::int16)
         return std::type_identity<int16_filters<Key, Arch, typename Policies::requantization>>();
-    else return std::type_identity<int8_filters<Key, Arch, typename Policies::requantization>>();
+    else {
+        using policy = typename policy_of_layer<typename Policies::requantization, Key.is_connected>::type;
+        return std::type_identity<int8_filters<without_connection(Key), Arch, policy>>();
+    }
 }
 
 struct matrix_forms {

@@ -59,6 +59,13 @@ struct avg_pool2d : pooling {
                                  zero_point(o), o.x(), o.y());
     }
 };
+/// The mean of the codes, ties away from zero: LiteRT's.
+struct avg_pool2d_of_codes : avg_pool2d {
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::avg_pool2d<Arch, kernel::ties_away_from_zero>(
+            geometry_of_window(o.at()), options_of<window2d>(o.at().n).count_include_pad != 0, 0, o.x(), o.y());
+    }
+};
 struct adaptive_avg_pool2d : pooling {
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
         kernel::adaptive_avg_pool2d<Arch>(o.x_shape(), o.y_shape(), zero_point(o), o.x(), o.y());
@@ -104,7 +111,7 @@ template <auto Options> constexpr pool as_pool() {
 }  // namespace operators
 
 template <> struct forms_of<op::max_pool2d> : forms_by_storage<operators::max_pool2d> {};
-template <> struct forms_of<op::avg_pool2d> : forms_by_storage<operators::avg_pool2d> {};
+template <> struct forms_of<op::avg_pool2d> : forms_by_policy<operators::avg_pool2d, operators::avg_pool2d_of_codes> {};
 template <> struct forms_of<op::adaptive_avg_pool2d> : forms_by_storage<operators::adaptive_avg_pool2d> {};
 
 constexpr int builder::max_pool2d(int x, const char* name, const pool& options) {

@@ -14,6 +14,7 @@ inline namespace v0 {
 /// The scales around one output channel.
 struct channel_scales {
     float input, weight, output;
+    bool is_shared = false;  // by all channels of the layer: the weight's scale
 };
 
 /// Nominal base of the policies. Each names its kernel epilogue, whose formula stands in kernel/epilogue/requantize.hpp, and says
@@ -107,6 +108,41 @@ struct fixed_point_single_rounding : fixed_point_int16 {
                                                         const kernel::output_codes& codes) {
         return {first, second, codes};
     }
+};
+
+/// LiteRT's fully connected layers: rounded once, halves away from zero. Where all weights of a layer share a scale, the product
+/// of scales is rounded to float first, as there.
+struct fixed_point_away_from_zero : fixed_point_int16 {
+    static constexpr const char* name = "fixed_point_away_from_zero";
+    using first_type = std::int32_t;
+    using second_type = std::int32_t;
+    static constexpr bool has_second = true, has_float_bias = false;
+    static void prepare(const channel_scales& s, float, std::int32_t& first, std::int32_t& second) {
+        const double product = s.is_shared ? double{s.input * s.weight} : double{s.input} * double{s.weight};
+        const fixed_point_multiplier m = quantize_multiplier(product / double{s.output});
+        first = m.multiplier;
+        second = m.shift;
+    }
+    static kernel::fixed_point_away_from_zero epilogue(const std::int32_t* first, const std::int32_t* second,
+                                                       const kernel::output_codes& codes) {
+        return {{first, second, codes}};
+    }
+};
+
+/// All of LiteRT's reference kernels over 8 bits: fixed_point_double_rounding, and the roundings of their own that fully
+/// connected layers, mul, mean and avg_pool2d have there.
+struct fixed_point_litert : fixed_point_double_rounding {
+    static constexpr const char* name = "fixed_point_litert";
+    static constexpr bool rounds_as_litert = true;
+    using connected = fixed_point_away_from_zero;
+};
+
+/// The policy of a layer under that of a model: fully connected ones may have one of their own.
+template <class Policy, bool IsConnected> struct policy_of_layer { using type = Policy; };
+template <class Policy>
+    requires requires { typename Policy::connected; }
+struct policy_of_layer<Policy, true> {
+    using type = typename Policy::connected;
 };
 
 }  // namespace v0

@@ -4,6 +4,7 @@
 #include <zeropoint/kernel/reduction/axis_sums.hpp>
 #include <zeropoint/graph/axis.hpp>
 #include <zeropoint/graph/define.hpp>
+#include <zeropoint/scheme/requantization.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -40,7 +41,31 @@ template <axes Over, bool Mean> struct sum {
     }
 };
 
+/// A mean in LiteRT's fixed point. Which axes go, the shapes say.
+struct fixed_point_mean : sum<axes::image, true> {
+    using prepared = kernel::fixed_point_mean_parameters;
+
+    static const char* problem(const preparation& p) {
+        const double ratio = double{p.x_qparams().scale} / double{p.y_qparams().scale};
+        return ratio < 32768.0 ? nullptr : "the input's scale must be below 2^15 output scales";
+    }
+    static prepared prepare(const preparation& p) {
+        const qparams &x = p.x_qparams(), &y = p.y_qparams();
+        const kernel::output_codes codes = clamped_codes(p.at.n, y);
+        const fixed_point_multiplier ratio = quantize_multiplier(double{x.scale} / double{y.scale});
+        return kernel::make_fixed_point_mean(ratio.multiplier, ratio.shift, divisor(p.at), x.zero_point,
+                                             codes.zero_point, codes.min, codes.max);
+    }
+    template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
+        kernel::sum_axes<Arch>(o.x_shape().as_image(), o.y_shape().as_image(), o.x(), *o.template prepared<prepared>(),
+                               o.y());
+    }
+};
+
 }  // namespace operators
+
+template <>
+struct forms_of<op::mean> : forms_by_policy<operators::sum<axes::image, true>, operators::fixed_point_mean> {};
 
 // The axes stay, with extent 1, as PyTorch's keepdim = True has it. In int8 the sum is an exact integer, rounded once to a
 // grid of its own. A relu, relu6 or clamp behind them is fused.

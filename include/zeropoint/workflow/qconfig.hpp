@@ -227,11 +227,11 @@ template <const operator_kind& Kind, class QConfig> struct for_type : qconfig_op
     static constexpr bool selects_type(const operator_kind& kind) { return &kind == &Kind; }
 };
 /// How accumulators become codes, for the whole model: zp::nearest_even (the default), zp::float_bias,
-/// zp::fixed_point_double_rounding, zp::fixed_point_single_rounding.
+/// zp::fixed_point_double_rounding, zp::fixed_point_single_rounding, zp::fixed_point_litert.
 template <class Policy> struct requantize_with : qconfig_option {
     static_assert(requantization<Policy>,
                   "requantize_with<Policy>: Policy must be zp::nearest_even, zp::float_bias, "
-                  "zp::fixed_point_double_rounding or zp::fixed_point_single_rounding");
+                  "zp::fixed_point_double_rounding, zp::fixed_point_single_rounding or zp::fixed_point_litert");
     using requantization_policy = Policy;
 };
 

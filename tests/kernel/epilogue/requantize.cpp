@@ -145,6 +145,8 @@ template <class Out> void check_codes(unsigned seed) {
                     random, fixed_point_double_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
                 CHECK(finishes_exactly<arch, Out>(
                     random, fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}, first, count));
+                CHECK(finishes_exactly<arch, Out>(
+                    random, fixed_point_away_from_zero{{p.fixed.data(), p.shift.data(), codes}}, first, count));
             }
         });
     }
@@ -191,6 +193,17 @@ TEST_CASE("requantize: fixed point equals TFLite's own code") {
                   std::clamp(twice, low, high));
             CHECK((fixed_point_single_rounding{p.fixed.data(), p.shift.data(), codes}(sum, 0)) ==
                   std::clamp(once, low, high));
+        }
+    }
+    // Away from zero: the magnitude, rounded once.
+    for (int i = 0; i != 400; ++i) {
+        const parameters p(random, 1, true);
+        const output_codes codes = pick_output<std::int8_t>(random);
+        for (const std::int32_t sum : many_sums(random, 200)) {
+            if (sum == int32_min) continue;
+            const std::int64_t size = tflite::single_rounding(std::abs(sum), p.fixed[0], p.shift[0]);
+            CHECK((fixed_point_away_from_zero{{p.fixed.data(), p.shift.data(), codes}}(sum, 0)) ==
+                  std::clamp<std::int64_t>((sum < 0 ? -size : size) + codes.zero_point, codes.min, codes.max));
         }
     }
     // Where the two differ: 2^30 * 2^-31 = 1/2 exactly after a first rounding up.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/map_codes.hpp>
@@ -42,6 +43,23 @@ void mul(const A* a, const A* b, std::size_t count, const mul_parameters& p, Y* 
         return range.nearest(float_of(x - p.a_zero_point) * float_of(z - p.b_zero_point) * p.multiplier);
     };
     map_codes<Arch>(count, y, product, a, b);
+}
+
+/// What mul_fixed_point() needs: the factor multiplier * 2^(shift - 31) is a_scale * b_scale / y_scale.
+struct fixed_point_mul_parameters {
+    std::int32_t multiplier = 0;
+    int shift = 0;
+    std::int32_t a_zero_point = 0, b_zero_point = 0, y_zero_point = 0;
+    std::int32_t quant_min = 0, quant_max = 255;
+    constexpr bool operator==(const fixed_point_mul_parameters&) const = default;
+};
+
+/// y[i] = fixed_point_double_rounding of (a[i] - a_zero_point) * (b[i] - b_zero_point): LiteRT's. y may be a or b.
+template <code8 A, code8 Y>
+void mul_fixed_point(const A* a, const A* b, std::size_t count, const fixed_point_mul_parameters& p, Y* y) noexcept {
+    const fixed_point_double_rounding round{&p.multiplier, &p.shift, {p.y_zero_point, p.quant_min, p.quant_max}};
+    for (std::size_t i = 0; i != count; ++i)
+        y[i] = static_cast<Y>(round((a[i] - p.a_zero_point) * (b[i] - p.b_zero_point), 0));
 }
 
 }  // namespace kernel

@@ -194,6 +194,29 @@ private:
     }
 };
 
+/// y = clamp(sign(sum) * ((int64(|sum|) * multiplier + 2^(30 - shift)) >> (31 - shift)), min - z, max - z) + z: rounded once,
+/// halves away from zero, as LiteRT's fully connected layers. multiplier[c] in [0, 2^31), shift[c] in [-31, 30]; a sum of -2^31
+/// counts as its neighbour.
+struct fixed_point_away_from_zero : fixed_point_single_rounding {
+    static constexpr std::int32_t most = std::numeric_limits<std::int32_t>::max();
+
+    constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
+        const int right = 31 - shift[channel];
+        const std::int64_t size = sum < 0 ? -std::int64_t{std::max(sum, -most)} : sum;
+        const std::int64_t rounded = (size * multiplier[channel] + (std::int64_t{1} << (right - 1))) >> right;
+        const std::int64_t lower = codes.min - codes.zero_point, upper = codes.max - codes.zero_point;
+        return static_cast<std::int32_t>(std::clamp(sum < 0 ? -rounded : rounded, lower, upper)) + codes.zero_point;
+    }
+    template <class Operations> [[gnu::always_inline]] auto vector(int channel, int count) const {
+        using int32 = typename Operations::int32;
+        const auto once = fixed_point_single_rounding::vector<Operations>(channel, count);
+        return [=](const int32& sums) __attribute__((always_inline)) {
+            const int32 sign = sums >> 31;
+            return (once((xsimd::max(sums, int32(-most)) ^ sign) - sign) ^ sign) - sign;
+        };
+    }
+};
+
 /// y = rne(clamp((float(sum) + float(r - residual_zero_point) * ratio[c]) * multiplier[c], min - z, max - z)) + z: a
 /// residual sum fused into the layer that makes one of its operands, rounded once. r is the code of the other operand
 /// at the place of the output, and ratio[c] = residual_scale / (x_scale * w_scale[c]), made by residual_ratio(): with

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/reduction/pooling.hpp>
@@ -53,6 +55,30 @@ template <class Parameters>
 template <class Arch>
 [[gnu::always_inline]] inline std::int32_t code_of_sum(std::int64_t sum, const axis_sum_parameters& p) noexcept {
     return code_of_steps(static_cast<double>(sum) * p.numerator / p.denominator, p);
+}
+
+/// What a mean needs in LiteRT's fixed point: the factor of sums, in which the number of values is.
+struct fixed_point_mean_parameters {
+    std::int32_t multiplier = 0;
+    int shift = 0;
+    std::int32_t x_zero_point = 0, y_zero_point = 0, quant_min = 0, quant_max = 255;
+    constexpr bool operator==(const fixed_point_mean_parameters&) const = default;
+};
+/// multiplier * 2^(shift - 31) is the ratio of the scales, x's to y's. The multiplier is shifted up by the bits of the number of
+/// values, but one, and divided by it.
+constexpr fixed_point_mean_parameters make_fixed_point_mean(std::int32_t multiplier, int shift, int divisor,
+                                                            std::int32_t x_zero_point, std::int32_t y_zero_point,
+                                                            std::int32_t quant_min, std::int32_t quant_max) {
+    const int bits = std::min(static_cast<int>(std::bit_width(static_cast<unsigned>(divisor))) - 1, 31 + shift);
+    const auto divided = static_cast<std::int32_t>((std::int64_t{multiplier} << bits) / divisor);
+    return {divided, shift - bits, x_zero_point, y_zero_point, quant_min, quant_max};
+}
+/// The output code of a sum that fits int32, rounded twice: fixed_point_double_rounding.
+template <class Arch>
+[[gnu::always_inline]] inline std::int32_t code_of_sum(std::int64_t sum,
+                                                       const fixed_point_mean_parameters& p) noexcept {
+    return fixed_point_double_rounding{&p.multiplier, &p.shift, {p.y_zero_point, p.quant_min, p.quant_max}}(
+        static_cast<std::int32_t>(sum), 0);
 }
 
 /// Sum of code - lowest code of T over `count` codes one after the other.
@@ -127,10 +153,10 @@ template <class T, class Y, class Fold>
 }
 
 /// y = the sum of x over each axis whose extent in `out` is 1, on the output's grid: the sum of x - x_zero_point is an
-/// exact integer, and code_of_sum() rounds it once. `out` has the extents of `in` on all other axes, and the divisor of
+/// exact integer, and code_of_sum() of the Parameters rounds it. `out` has the extents of `in` on all other axes, and the divisor of
 /// the parameters makes the sum a mean. y may not be x.
-template <class Arch, code8 X, code8 Y>
-void sum_axes(const shape& in, const shape& out, const X* x, const axis_sum_parameters& p, Y* y) noexcept {
+template <class Arch, code8 X, code8 Y, class Parameters>
+void sum_axes(const shape& in, const shape& out, const X* x, const Parameters& p, Y* y) noexcept {
     const reduction_extents e(in, out);
     const auto channels = static_cast<std::size_t>(e.in.channels);
     const std::int64_t offset = p.x_zero_point - std::numeric_limits<X>::lowest();

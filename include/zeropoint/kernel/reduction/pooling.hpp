@@ -209,15 +209,31 @@ template <class Arch, class Window>
     return {sums[significance(0)], sums[significance(1)], sums[significance(2)], sums[significance(3)]};
 }
 
-/// y[c] = rne(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel; the zero
+/// How quotients are rounded: ties to even, or away from zero.
+struct ties_to_even {
+    template <class Floats> [[gnu::always_inline]] static auto nearest(const Floats& x) noexcept {
+        return round_to_nearest(x);
+    }
+    static constexpr std::int64_t divide(std::int64_t x, std::int64_t by) { return divide_half_even(x, by); }
+};
+struct ties_away_from_zero {
+    template <class Floats> [[gnu::always_inline]] static auto nearest(const Floats& x) noexcept {
+        const Floats half(0.5f);
+        return xsimd::to_int(x + xsimd::select(x < Floats(0.0f), -half, half));
+    }
+    static constexpr std::int64_t divide(std::int64_t x, std::int64_t by) { return divide_half_away(x, by); }
+};
+
+/// y[c] = nearest(sum over the window of (x - zero_point) / divisor) + zero_point for all channels of one output pixel; the zero
 /// point of 16-bit codes is 0. A Window is
 /// a pool_window, or one of several planes.
 ///
 /// The vectors divide in float, which gives the same integers while divisor < 2^16. The sum is at most 255 * divisor <
 /// 2^24, so both are exact floats, and the quotient below 256 in magnitude is the float nearest to the true one. A true
 /// tie k + 1/2 is a float, so it arrives as it is. Any other true quotient is at least 1 / (2 divisor) > 2^-17 away
-/// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side.
-template <class Arch, class Window, std::integral T>
+/// from the tie, and rounding moves it by at most half a unit in the last place, 2^-17: it stays on its side. So does
+/// its sum with 1/2, which is exact from 1/2 to 2^7, and beyond rounds to multiples of 2^-16.
+template <class Arch, class Ties = ties_to_even, class Window, std::integral T>
 [[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t zero_point,
                                                   std::size_t channels, T* y) noexcept {
     if constexpr (has_ieee_vectors<Arch> && code8<T>) {
@@ -228,8 +244,7 @@ template <class Arch, class Window, std::integral T>
             for_each_overlapping(channels, vector_size<T, Arch>, [&](std::size_t c) {
                 auto codes = sum_window<Arch>(window, c);
                 unroll<4>([&](auto part) __attribute__((always_inline)) {
-                    codes[part] =
-                        round_to_nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;
+                    codes[part] = Ties::nearest(divide(xsimd::to_float(codes[part] - offset), divisors)) + zero_points;
                 });
                 store_interleaved<Arch>(y + c, codes);
             });
@@ -245,8 +260,7 @@ template <class Arch, class Window, std::integral T>
                 window.for_each_position([&](const T* from) {
                     for (std::size_t c = 0; c != count; ++c) sums[c] += from[first + c];
                 });
-                for (std::size_t c = 0; c != count; ++c)
-                    y[first + c] = static_cast<T>(divide_half_even(sums[c], divisor));
+                for (std::size_t c = 0; c != count; ++c) y[first + c] = static_cast<T>(Ties::divide(sums[c], divisor));
             }
             return;
         }
@@ -254,12 +268,12 @@ template <class Arch, class Window, std::integral T>
     for (std::size_t c = 0; c != channels; ++c) {
         std::int64_t sum = 0;
         window.for_each_position([&](const T* from) { sum += from[c] - zero_point; });
-        y[c] = static_cast<T>(divide_half_even(sum, divisor) + zero_point);
+        y[c] = static_cast<T>(Ties::divide(sum, divisor) + zero_point);
     }
 }
 
 /// The same for floats, summed row by row; there is no zero point.
-template <class Arch, class Window>
+template <class Arch, class Ties = ties_to_even, class Window>
 [[gnu::always_inline]] inline void average_window(const Window& window, std::int32_t divisor, std::int32_t,
                                                   std::size_t channels, float* y) noexcept {
     if constexpr (has_ieee_vectors<Arch>) {
@@ -281,7 +295,7 @@ template <class Arch, class Window>
 /// Average of each window, x and y on the same grid: for codes y = rne(sum of (x - zero_point) / n) + zero_point, exact
 /// in integers (reference/pooling.hpp), for floats sum / n. n is the number of positions inside the input, or with
 /// `count_include_pad` inside the input and its padding, taken to be the same at both ends. Dilation is 1.
-template <class Arch, class T>
+template <class Arch, class Ties = ties_to_even, class T>
 void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t zero_point, const T* x, T* y) noexcept {
     const auto rows_of = [&](int r) { return rows_under(g, r, 1); };
     const auto columns_of = [&](int c) { return columns_under(g, c, 1); };
@@ -289,7 +303,7 @@ void avg_pool2d(const conv2d_geometry& g, bool count_include_pad, std::int32_t z
     with_fitting_vectors<Arch, T>(channels, [&]<class Fitting>() noexcept {
         for_each_window(g.in, g.out, x, y, rows_of, columns_of, [=](const pool_window<T>& window, T* to) noexcept {
             const int n = count_include_pad ? window.rows.padded * window.columns.padded : window.size();
-            average_window<Fitting>(window, std::max(n, 1), zero_point, channels, to);
+            average_window<Fitting, Ties>(window, std::max(n, 1), zero_point, channels, to);
         });
     });
 }
