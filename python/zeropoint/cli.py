@@ -12,10 +12,11 @@ from typing import Any
 from zeropoint import __version__
 from zeropoint.errors import CheckFailed, ExportRefused, ImportRefused, ZeropointError
 
-HELP = """Brings models of PyTorch and ONNX to zeropoint.
+HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
 
   zeropoint import net.onnx -o out/         writes out/net.hpp and out/net.safetensors, compiles them, runs both sides
   zeropoint import net.pt2 -o out/          the same of a file of torch.export.save
+  zeropoint import net.tflite -o out/       of TensorFlow Lite; of int8 models, and of ONNX with QDQ, the int8 file at once
   zeropoint verify out/net.hpp net.onnx     checks such files again
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
   zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
@@ -55,7 +56,7 @@ def parser_of() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     imports = commands.add_parser("import", help="a model to a header and a safetensors file")
-    imports.add_argument("model", type=Path, help="an .onnx file, or a .pt2 of torch.export.save")
+    imports.add_argument("model", type=Path, help="an .onnx or .tflite file, or a .pt2 of torch.export.save")
     imports.add_argument("-o", "--out", type=Path, default=Path("."), help="the folder to write to")
     imports.add_argument("--name", default="", help="of the network in C++; by default that of the file")
     imports.add_argument("--input", type=shape_of, action="append", default=[],
@@ -111,8 +112,7 @@ def run_import(options: argparse.Namespace) -> dict[str, Any]:
 
     made = import_file(options.model, options.out, name=options.name, verify=not options.no_verify,
                        force=options.force, input_shapes=dict(options.input), progress=say)
-    checked = None if made.result is None else {"difference": made.result.difference, "cosine": made.result.cosine,
-                                                "passed": made.result.passed}
+    checked = None if made.result is None else made.result.to_json()
     return {"header": str(made.header), "weights": str(made.weights), "rows": made.layers, "check": checked}
 
 
@@ -123,7 +123,7 @@ def run_verify(options: argparse.Namespace) -> dict[str, Any]:
     result = verify_file(options.header, options.model, dict(options.input), say)
     if not result.passed:
         raise CheckFailed(f"{options.header} is not what {options.model} computes")
-    return {"difference": result.difference, "cosine": result.cosine}
+    return result.to_json()
 
 
 def run_quantize(options: argparse.Namespace) -> dict[str, Any]:

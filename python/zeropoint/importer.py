@@ -55,6 +55,13 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
+    if path.suffix == ".tflite" or path.suffix == ".onnx" and is_coded(path):
+        graph, source = read_coded(path, input_shapes)
+        if graph.is_coded:
+            from zeropoint.coded.importer import finish_coded
+
+            return finish_coded(graph, source, out, name, verify, force, progress)
+        return finish(graph, source, out, name, verify, force, progress)
     if path.suffix == ".onnx":
         from zeropoint.front.onnx_reader import read_onnx
         from zeropoint.verify import onnx_runner
@@ -67,6 +74,32 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
 
     graph, program = read_pt2(path)
     return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress)
+
+
+def is_coded(path: Path) -> bool:
+    """Whether an ONNX file has pairs of QuantizeLinear and DequantizeLinear."""
+    from zeropoint.errors import need
+    from zeropoint.front.qdq import is_qdq
+
+    try:
+        return is_qdq(need("onnx", "onnx").load(str(path), load_external_data=False))
+    except ZeropointError:
+        raise
+    except Exception:  # read_onnx says what is wrong with it
+        return False
+
+
+def read_coded(path: Path, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
+    """A TensorFlow Lite file, of integers or floats, or an ONNX file of integers, with its runtime."""
+    if path.suffix == ".onnx":
+        from zeropoint.front.qdq import read_qdq
+
+        return read_qdq(path, input_shapes or {})
+    from zeropoint.front.litert import LitertSource
+    from zeropoint.front.tflite_reader import read_tflite
+
+    graph, reader = read_tflite(path)
+    return graph, LitertSource(reader, graph)
 
 
 def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
@@ -135,7 +168,14 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
 
     header, model = Path(header), Path(model)
     name, inputs, outputs = ports_of(header)
-    if model.suffix == ".onnx":
+    if model.suffix == ".tflite" or model.suffix == ".onnx" and is_coded(model):
+        graph, source = read_coded(model, input_shapes)
+        if graph.is_coded:
+            from zeropoint.coded.importer import verify_coded
+
+            return verify_coded(graph, source, header, name, progress)
+        runner = source
+    elif model.suffix == ".onnx":
         from zeropoint.front.onnx_reader import read_onnx
 
         graph, runner = read_onnx(model, input_shapes), onnx_runner(model)

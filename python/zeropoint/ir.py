@@ -17,6 +17,43 @@ from typing import Any
 import numpy as np
 
 
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """How a source of integers has a value: real = scale * (code - zero_point). Activations have one of each.
+
+    source: the tensor there, and order: which of its axes is which of the value's, where a front end has permuted them.
+    codes: of a constant, in its shape; axis: that along which there are several scales.
+    """
+
+    dtype: str  # int8, uint8, int16, int32
+    scale: np.ndarray  # float32, one or one a channel
+    zero_point: np.ndarray  # int64, as many
+    axis: int = 0
+    source: Any = None
+    order: tuple[int, ...] | None = None
+    codes: np.ndarray | None = None
+
+    @property
+    def grid(self) -> tuple[str, float, int]:
+        """Of an activation."""
+        return self.dtype, float(self.scale[0]), int(self.zero_point[0])
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The lowest and the highest code of the dtype."""
+        about = np.iinfo(self.dtype)
+        return int(about.min), int(about.max)
+
+    def real(self, codes: np.ndarray) -> np.ndarray:
+        """float32, each operation rounded."""
+        steps = (codes.astype(np.int64) - self.spread(self.zero_point, codes.ndim)).astype(np.float32)
+        return steps * self.spread(self.scale, codes.ndim)
+
+    def spread(self, values: np.ndarray, rank: int) -> np.ndarray:
+        """One a channel, along the axis of an array of so many."""
+        return values.reshape([-1 if i == self.axis else 1 for i in range(rank)]) if values.size > 1 else values.reshape(())
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor. A constant has data, and the name that the source gives it (its key in a state dict)."""
@@ -25,6 +62,7 @@ class Value:
     shape: tuple[int, ...]
     is_integer: bool = False
     data: np.ndarray | None = None
+    coding: Coding | None = None  # where the source has it in integers
 
 
 @dataclass(frozen=True)
@@ -60,6 +98,11 @@ class Graph:
     notes: list[str] = field(default_factory=list)
     given: list[Value] = field(default_factory=list)  # all inputs of the source, those that nothing needs too
     program: Any = None   # the decomposed program of torch.export, for comparing values in between
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the source computes in integers."""
+        return any(out.coding is not None for node in self.nodes for out in node.outputs)
 
     def add(self, op: str, inputs: list[Value | None], shape: tuple[int, ...], origin: Origin, *,
             is_integer: bool = False, name: str = "", why: tuple[str, str] | None = None, **attrs: Any) -> Value:

@@ -70,6 +70,7 @@ class Row:
     value: object = None     # the value of the source that it computes, for checks
     kind: str = "layer"      # layer, input, output, constant
     layout: object = None    # of that value
+    coding: object = None    # of a constant, where the source has it in integers
 
     path: tuple[tuple[str, str], ...] = field(default=())
 

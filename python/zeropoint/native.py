@@ -28,6 +28,9 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     if not re.fullmatch(r"\w+", qconfig):
         raise ZeropointError(f"{qconfig}: a qconfig is the name of one of zeropoint's presets, such as default_qconfig")
     name, inputs, outputs = ports_of(header)
+    if any(port.codes for port in [*inputs, *outputs]):
+        raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
+                             "arrays of floats go through those whose ports are floats")
     source = library_of(header.name, name, qconfig, [prod(p.shape) for p in inputs], [p.is_integer for p in inputs])
     path = compiled(source, {header.name: without_comments(header.read_text())}, library=True)
     return Network(path, header, weights or header.with_suffix(".safetensors"), int8)

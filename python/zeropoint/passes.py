@@ -34,8 +34,8 @@ class Rewriter:
         return node
 
     def is_inner(self, value: Value, readers: int = 1) -> bool:
-        """Whether only so many nodes, and no output, read a value."""
-        return len(self.readers.get(id(value), [])) == readers and id(value) not in self.outputs
+        """Whether only so many nodes, and no output, read a value that the source does not round to codes."""
+        return value.coding is None and len(self.readers.get(id(value), [])) == readers and id(value) not in self.outputs
 
     def operands(self, node: Node) -> list[tuple[Value, Value]]:
         """Of a commutative node, both orders."""
@@ -153,13 +153,13 @@ PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu]
 
 
 def simplify(graph: Graph) -> None:
-    """Applies all patterns until none fires, and drops what they left over."""
-    fired = True
+    """Applies all patterns until none fires, and drops what they left over. In integers a function is what the source has."""
+    fired, patterns = True, [join_bias] if graph.is_coded else PATTERNS
     while fired:
         fired = False
         rewriter = Rewriter(graph)
         for node in graph.nodes:
-            if any(pattern(rewriter, node) for pattern in PATTERNS):
+            if any(pattern(rewriter, node) for pattern in patterns):
                 rewriter.index()
                 fired = True
         graph.drop_dead_nodes()

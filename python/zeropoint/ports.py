@@ -11,7 +11,7 @@ import numpy as np
 from zeropoint.errors import ZeropointError
 from zeropoint.lower.context import Port
 
-LINE = re.compile(r'//   (input|output) "(.*)": (int|float)(?: below (\d+))? ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
+LINE = re.compile(r'//   (input|output) "(.*)": (int|float|u?int8)(?: below (\d+))? ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
 
 
 def to_memory(array: np.ndarray, port: Port) -> np.ndarray:
@@ -40,7 +40,8 @@ def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:
     for kind, name, number, below, extents, shape, order in LINE.findall(text):
         axes = tuple(int(a) for a in order.split() if a != "-")
         found[kind].append(Port(name, tuple(map(int, extents.split("x"))),
-                                tuple(map(int, shape.split("x"))), axes, number == "int", int(below or 0)))  # type: ignore[arg-type]
+                                tuple(map(int, shape.split("x"))), axes, number == "int", int(below or 0),  # type: ignore[arg-type]
+                                number if number.endswith("8") else ""))
     name = re.search(r"^// (\w+), made by zeropoint", text)
     if not name or not found["input"] or not found["output"]:
         raise ZeropointError(f"{header}: this header does not begin as those do that `zeropoint import` writes")

@@ -40,6 +40,10 @@ class Comparison:
         """Within a thousandth; what is beyond a ten-thousandth is warned of."""
         return bool(np.isfinite(self.difference)) and self.difference <= WARNS
 
+    def to_json(self) -> dict[str, Any]:
+        """For reports."""
+        return {"difference": self.difference, "cosine": self.cosine, "passed": self.passed}
+
     def comment(self) -> str:
         """For the head of a header."""
         verdict = "Checked" if self.difference <= PASSES else "Checked, with a warning," if self.passed else "FAILED its check"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from zeropoint.emit.blocks import Blocks, snake_case
 from zeropoint.emit.structure import Structure, name_rows
@@ -35,11 +36,12 @@ def port_text(kind: str, port: Port) -> str:
     shape = "x".join(map(str, port.shape))
     order = " ".join(map(str, port.order)) or "-"
     number = ("int" + (f" below {port.below}" if port.below else "")) if port.is_integer else "float"
-    return f"//   {kind} {quoted(port.name)}: {number} {extents}, here {shape} (axes {order})"
+    return f"//   {kind} {quoted(port.name)}: {port.codes or number} {extents}, here {shape} (axes {order}){port.note}"
 
 
-def write_header(lowered: Lowered, structure: Structure, name: str, source: str, version: str, notes: list[str]) -> Header:
-    """The whole text; the same for the same network."""
+def write_header(lowered: Lowered, structure: Structure, name: str, source: str, version: str, notes: list[str],
+                 appendix: Any = None) -> Header:
+    """The whole text; the same for the same network. appendix: what follows the network, coded.qconfig.Appendix."""
     names = name_rows(structure)
     parts = grouped(types_of(structure, names))  # type: ignore[arg-type]
     headers = headers_of(parts)
@@ -51,7 +53,7 @@ def write_header(lowered: Lowered, structure: Structure, name: str, source: str,
     text = "\n".join(body + [network])
     count = sum(tensor.size for tensor in lowered.tensors.values())
     lines = [f"// {name}, made by zeropoint {version} of {source}.",
-             f"// {count:,} numbers in {name}.safetensors."]
+             f"// {count:,} numbers in {name}{'.int8' if appendix is not None else ''}.safetensors."]
     lines += [port_text("input", port) for port in lowered.inputs]
     lines += [port_text("output", port) for port in lowered.outputs]
     lines += [f"// {note}" for note in notes]
@@ -59,8 +61,9 @@ def write_header(lowered: Lowered, structure: Structure, name: str, source: str,
     standard = (["#include <ratio>"] if "std::ratio" in text else []) + \
         (["#include <utility>"] if "std::integer_sequence" in text or "std::make_integer_sequence" in text else [])
     lines += standard + ([""] if standard else [])
-    lines.append("#include <zeropoint/model/composition.hpp>")
-    lines += [f"#include <zeropoint/operators/{header}>" for header in sorted(headers)]
+    includes = ["zeropoint/model/composition.hpp", *(f"zeropoint/operators/{header}" for header in sorted(headers)),
+                *(appendix.includes if appendix is not None else [])]
+    lines += [f"#include <{include}>" for include in includes]
     lines.append("")
     if body:
         lines += [f"namespace {name}_parts {{", ""]
@@ -68,6 +71,7 @@ def write_header(lowered: Lowered, structure: Structure, name: str, source: str,
             lines += ([f"/// {comment(template.comment)}"] if template.comment else []) + [definition_text, ""]
         lines += [f"}}  // namespace {name}_parts", ""]
     lines += [network, ""]
+    lines += [appendix.text] if appendix is not None else []
     return Header("\n".join(lines), name, name)
 
 

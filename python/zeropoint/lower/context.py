@@ -60,6 +60,8 @@ class Port:
     order: tuple[int, ...]
     is_integer: bool = False
     below: int = 0
+    codes: str = ""  # int8, uint8: of an int8 network that takes or gives codes there
+    note: str = ""   # of such codes: their scale and zero point
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Lowered:
     tensors: dict[str, np.ndarray] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     moves: int = 0
+    names: set[str] = field(default_factory=set)  # of layers without tensors
 
 
 class Context:
@@ -144,8 +147,9 @@ class Context:
     def unique_name(self, stem: str) -> str:
         """A name that no layer has."""
         unique, number = stem, 1
-        while any(tensor == unique or tensor.startswith(unique + ".") and "." not in tensor[len(unique) + 1:]
-                  for tensor in self.result.tensors):
+        while unique in self.result.names or any(
+                tensor == unique or tensor.startswith(unique + ".") and "." not in tensor[len(unique) + 1:]
+                for tensor in self.result.tensors):
             number += 1
             unique = f"{stem}_{number}"
         return unique

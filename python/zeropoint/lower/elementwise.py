@@ -84,6 +84,18 @@ def lower_clamp(context: Context, node: Node, val: Val) -> None:
         context.set(node.outputs[0], val)
 
 
+@lowers("requantize")
+def lower_requantize(context: Context, node: Node) -> None:
+    """The same values with another scale and zero point."""
+    from zeropoint.layers import Name
+
+    val = context.get(node.inputs[0])
+    name = context.unique_name(context.origin.name)
+    context.result.names.add(name)
+    row = context.row(Layer("zp::requantize", (Name(name),), "requantize.hpp"), [val.row], val.layout.shape, name)
+    context.set(node.outputs[0], Val(row, val.layout, val.flat))
+
+
 @lowers("prelu")
 def lower_prelu(context: Context, node: Node) -> None:
     """A slope for all channels or one each; the second axis is the channels."""
@@ -110,7 +122,8 @@ def lower_binary(context: Context, node: Node) -> None:
     if a.data is not None and b.data is not None:
         raise Refused("computed_operand", "both operands are constants")
     for value, other, is_first in ((a, b, True), (b, a, False)):
-        if value.data is not None and value.data.size == 1 and len(value.shape) <= len(other.shape):
+        if value.data is not None and value.data.size == 1 and len(value.shape) <= len(other.shape) and \
+                node.outputs[0].coding is None:  # in integers a number has its own codes
             if lower_scalar(context, node, context.get(other), float(value.data.reshape(-1)[0]), is_first):
                 return
     layer = Layer(f"zp::{kind}", (), "" if kind == "add" else "binary.hpp")
@@ -163,6 +176,7 @@ def with_constant(context: Context, a: Value, b: Value, rank: int, extents: tupl
     if layout.extents != extents:  # the constant has axes that the value repeats along
         val, layout = expanded(context, val, extents)
     row = constant_row(context, known.name, known.data, layout, extents)
+    row.coding = known.coding
     val = context.arrange(Val(val.row, layout, val.flat), *layout.groups)
     return ([row, val.row] if known is a else [val.row, row]), layout
 

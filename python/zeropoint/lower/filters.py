@@ -123,6 +123,8 @@ def lower_linear(context: Context, node: Node) -> None:
         row = context.row(Layer("zp::flatten"), [val.row], (1, 1, layout.size(last)))
         return finish_linear(context, node, Val(row, layout.with_groups((), (), last)), name, weight, bias)
     val = context.innermost(val, last)
+    if node.attrs.get("of_rows") and val.layout.groups[0]:  # a fully connected layer stays one
+        val = context.arrange(val, (), val.layout.groups[0] + val.layout.groups[1], last)
     if val.layout.groups[0]:
         options = conv_options(weight.shape[0], 1, 1, 0, 1, 1, bias is not None)
         put_parameters(context, name, weight[:, :, None, None], bias)

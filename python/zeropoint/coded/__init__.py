@@ -1,0 +1,1 @@
+"""Models that are integers already: from the codes of a source to those of an int8 file, and a check of every code."""
