@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
 from pathlib import Path
 
 import pytest
@@ -104,14 +101,6 @@ class Recurrent(nn.Module):
                 self.relu(x)[1][0], all_steps, last, self.plain(x)[1][0][0]]
 
 
-def export(module: nn.Module, example: tuple, path: Path) -> Path:
-    """An ONNX file."""
-    logging.disable(logging.ERROR)
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        torch.onnx.export(module, example, str(path), dynamo=True)
-    return path
-
-
 def sentence() -> tuple[torch.Tensor, torch.Tensor]:
     """Seven words, of which some are padding."""
     return torch.tensor([[5, 7, 3, 19, 0, 3, 3]]), torch.tensor([[1, 1, 0, 1, 1, 0, 0]])
@@ -127,15 +116,6 @@ def test_module(name: str, tmp_path: Path) -> None:
     torch.manual_seed(3)
     make, example = CASES[name]
     made = zeropoint.from_torch(make().eval(), example(), tmp_path)
-    assert made.result.difference <= 2e-5, made.result.report()
-
-
-@pytest.mark.parametrize("name", ["masks", "conditions"])
-def test_onnx(name: str, tmp_path: Path) -> None:
-    """From ONNX too."""
-    torch.manual_seed(3)
-    make, example = CASES[name]
-    made = zeropoint.from_onnx(export(make().eval(), example(), tmp_path / f"{name}.onnx"), tmp_path / "out")
     assert made.result.difference <= 2e-5, made.result.report()
 
 
