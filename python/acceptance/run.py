@@ -143,7 +143,12 @@ def main() -> int:
             wrong += page.verdict(before) not in ("passes", "refused")
             continue
         start = time.perf_counter()
-        record = run_one(family, network, {} if options.again else before, options.static, not options.no_int8)
+        try:
+            record = run_one(family, network, {} if options.again else before, options.static, not options.no_int8)
+        except Exception as error:  # the constructor's
+            print(f"{network.name}: {type(error).__name__}: {error}")
+            wrong += 1
+            continue
         record["sources"] = sources
         page.keep(family, record, orders[family])
         say(network, record, time.perf_counter() - start)

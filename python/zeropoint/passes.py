@@ -149,16 +149,43 @@ def gelu(r: Rewriter, node: Node) -> bool:
     return False
 
 
-PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu]
+def grow_concat(r: Rewriter, node: Node) -> bool:
+    """cat(a, b, c), where cat(a, b) is there already, goes on from that: dense blocks are written so."""
+    if node.op != "concat" or len(node.inputs) < 3:
+        return False
+    place = {id(n): i for i, n in enumerate(r.graph.nodes)}
+    best: Node | None = None
+    for other in r.readers.get(id(node.inputs[0]), []):
+        count = len(other.inputs)
+        if other.op == "concat" and other is not node and other.attrs == node.attrs and 2 <= count < len(node.inputs) and \
+                all(a is b for a, b in zip(other.inputs, node.inputs)) and place[id(other)] < place[id(node)] and \
+                (best is None or count > len(best.inputs)):
+            best = other
+    if best is None:
+        return False
+    node.inputs = [best.outputs[0], *node.inputs[len(best.inputs):]]
+    return True
+
+
+PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu, grow_concat]
 
 
 def simplify(graph: Graph) -> None:
-    """Applies all patterns until none fires, and drops what they left over. In integers a function is what the source has."""
-    fired, patterns = True, [join_bias] if graph.is_coded else PATTERNS
+    """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
+    function is what the source has."""
+    from zeropoint.norm_patterns import LATE_PATTERNS, NORM_PATTERNS
+
+    apply(graph, [join_bias] if graph.is_coded else PATTERNS + NORM_PATTERNS)
+    apply(graph, [] if graph.is_coded else LATE_PATTERNS)
+
+
+def apply(graph: Graph, patterns: list[Pattern]) -> None:
+    """Until none fires."""
+    fired = True
     while fired:
         fired = False
         rewriter = Rewriter(graph)
-        for node in graph.nodes:
+        for node in list(graph.nodes):
             if any(pattern(rewriter, node) for pattern in patterns):
                 rewriter.index()
                 fired = True

@@ -10,6 +10,9 @@ from typing import Any
 from zeropoint.emit.types import Block, Part, Type, count_types
 from zeropoint.layers import Argument, Code, Name, Number, Options
 
+Hole = tuple[int, str, str]  # a number, its role, the name of its layer in its block
+Member = tuple[Block, list[Hole]]
+WEAK = {"conv", "block", "weight", "layers"}  # words of names that say nothing of a number
 CONTAINERS = {"Sequential", "ModuleList", "ModuleDict", ""}
 ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "padding": "Padding", "groups": "Groups",
          "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
@@ -92,12 +95,12 @@ class Blocks:
 
     def replacements(self, blocks: list[Block]) -> dict[int, list[Part]]:
         """A template for blocks alike, the parts themselves for all others."""
-        alike: dict[tuple[str, Any], list[tuple[Block, list[tuple[int, str]]]]] = defaultdict(list)
+        alike: dict[tuple[str, Any], list[Member]] = defaultdict(list)
         made: dict[int, list[Part]] = {}
         for block in blocks:
             made[id(block)] = block.parts
             try:
-                holes: list[tuple[int, str]] = []
+                holes: list[Hole] = []
                 key = tuple(skeleton(part, block.path, holes) for part in block.parts)
             except ValueError:
                 continue
@@ -119,11 +122,10 @@ class Blocks:
         """Whether a part uses a template made here."""
         return isinstance(part, Type) and not part.template.startswith("zp::")
 
-    def make(self, cls: str, members: list[tuple[Block, list[tuple[int, str]]]], made: dict[int, list[Part]]) -> None:
+    def make(self, cls: str, members: list[Member], made: dict[int, list[Part]]) -> None:
         """One template and its uses."""
-        vectors = list(zip(*([value for value, _ in holes] for _, holes in members)))
-        roles = [role for _, role in members[0][1]]
-        texts, chosen = parameters_of(vectors, roles)
+        vectors = list(zip(*([hole[0] for hole in holes] for _, holes in members)))
+        texts, chosen = parameters_of(vectors, members[0][1])
         first = members[0][0]
         name = self.unique(self.name_of(cls, first))
         parameters = [(parameter, default) for parameter, _, default in chosen]
@@ -254,22 +256,23 @@ def relative(name: str, path: str) -> Code:
     return Code(f'Name + "{name[len(path):]}"')
 
 
-def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
+def skeleton(part: Part, path: str, holes: list[Hole]) -> Any:
     """A layer without its numbers, which go into holes, for comparing blocks."""
     if isinstance(part, Block):
         raise ValueError("a block inside")
     args: list[Any] = []
+    where = next((arg.text[len(path):] for arg in part.args if isinstance(arg, Name) and arg.text.startswith(path)), "")
     for arg in part.args:
         if isinstance(arg, Name):
             args.append(relative(arg.text, path).text)
         elif isinstance(arg, Number):
-            holes.append((arg.value, arg.role))
+            holes.append((arg.value, arg.role, where))
             args.append(None)
         elif isinstance(arg, Options):
             fields = []
             for key, value in arg.fields:
                 if isinstance(value, int) and not isinstance(value, bool):
-                    holes.append((value, key))
+                    holes.append((value, key, where))
                     fields.append((key, None))
                 else:
                     fields.append((key, value))
@@ -281,39 +284,55 @@ def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
     return part.template, tuple(args), branches, part.repeats, alias
 
 
-def parameters_of(vectors: list[tuple[int, ...]], roles: list[str]) -> \
+def parameters_of(vectors: list[tuple[int, ...]], holes: list[Hole]) -> \
         tuple[list[int | str], list[tuple[str, tuple[int, ...], int | None]]]:
     """For each hole a number or an expression of parameters; and the parameters with their values and defaults."""
-    plain: list[tuple[str, tuple[int, ...], int | None]] = []
+    own: list[tuple[tuple[int, ...], Hole]] = []  # those that are no function of another
+    for vector, hole in zip(vectors, holes):
+        if len(set(vector)) != 1 and not any(expression(vector, v, role_name(h)) for v, h in own):
+            own.append((vector, hole))
+    names = parameter_names([hole for _, hole in own])
+    plain = [(name, vector, 1 if hole[1] in ("stride", "Stride", "dilation", "groups", "Groups") and 1 in vector else None)
+             for name, (vector, hole) in zip(names, own)]
+    kernels = {name for name, (_, hole) in zip(names, own) if role_name(hole) == "Kernel"}
     texts: list[int | str] = []
-    for vector, role in zip(vectors, roles):
-        if len(set(vector)) == 1:
-            texts.append(vector[0])
-            continue
-        found = next((expression(vector, v, p) for p, v, _ in plain if expression(vector, v, p)), None)
-        if found is None:
-            name = ROLES.get(role, role if role[0].isupper() else role.title().replace("_", ""))
-            used = [p for p, _, _ in plain]
-            unique, number = name, 1
-            while unique in used:
-                number += 1
-                unique = f"{name}{number}"
-            default = 1 if role in ("stride", "Stride", "dilation", "groups", "Groups") and 1 in vector else None
-            plain.append((unique, vector, default))
-            found = unique
-        texts.append(found)
+    for vector in vectors:
+        texts.append(vector[0] if len(set(vector)) == 1 else
+                     next(found for name, v, _ in plain if (found := expression(vector, v, name, name in kernels))))
     plain.sort(key=lambda parameter: parameter[2] is not None)
     return texts, plain
 
 
-def expression(vector: tuple[int, ...], known: tuple[int, ...], name: str) -> str | None:
+def role_name(hole: Hole) -> str:
+    """Channels, of out_channels."""
+    role = hole[1]
+    return ROLES.get(role, role if role[0].isupper() else role.title().replace("_", ""))
+
+
+def parameter_names(holes: list[Hole]) -> list[str]:
+    """Of the role, and where several have the same one, of the modules that they belong to: Branch1, Branch2_0."""
+    roles = [role_name(hole) for hole in holes]
+    names: list[str] = []
+    for hole, role in zip(holes, roles):
+        words = [word for word in re.split(r"\W+", hole[2]) if word and word not in WEAK]
+        where = "_".join(word[0].upper() + word[1:] for word in words)
+        name = role if roles.count(role) == 1 or not where[:1].isalpha() else where if role == "Channels" else where + role
+        unique, number = name, 1
+        while unique in names:
+            number += 1
+            unique = f"{name}{number}"
+        names.append(unique)
+    return names
+
+
+def expression(vector: tuple[int, ...], known: tuple[int, ...], name: str, is_kernel: bool = False) -> str | None:
     """A vector of numbers as a simple function of a parameter's."""
     if vector == known:
         return name
     for factor in (2, 3, 4):
         if vector == tuple(factor * n for n in known):
             return f"{factor} * {name}"
-    if name.startswith("Kernel") and vector == tuple(n // 2 for n in known):
+    if (is_kernel or name == "Kernel") and vector == tuple(n // 2 for n in known):
         return f"{name} / 2"
     return None
 

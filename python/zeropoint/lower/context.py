@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import permutations, product
 from typing import Callable
 
 import numpy as np
@@ -175,8 +175,12 @@ class Context:
         key = (id(val.row), tuple(before.sizes[a] for a in before.memory), tuple(place[a] for a in before.memory),
                after.shape)
         if key not in self.moved:  # several may want it so
-            self.moved[key] = self.row(movement(before, after), [val.row], after.shape)
-            self.result.moves += 1
+            row = val.row
+            for step in steps_of(before, after):
+                row = self.row(movement(before, step), [row], step.shape)
+                before = step
+                self.result.moves += 1
+            self.moved[key] = row
         return Val(self.moved[key], after)
 
     def place(self, val: Val, height: tuple[int, ...] = (), width: tuple[int, ...] = (),
@@ -230,19 +234,45 @@ def movement(before: Layout, after: Layout) -> Layer:
     return rearrangement(before, after)
 
 
-def rearrangement(before: Layout, after: Layout) -> Layer:
-    """zp::rearrange, over as few axes as there are."""
+def runs_of(before: Atoms, after: Atoms) -> list[list[int]]:
+    """Atoms that stay one behind the other, in the order of `before`."""
     runs: list[list[int]] = []
-    place = {atom: i for i, atom in enumerate(after.memory)}
-    for atom in before.memory:
+    place = {atom: i for i, atom in enumerate(after)}
+    for atom in before:
         if runs and place[atom] == place[runs[-1][-1]] + 1:
             runs[-1].append(atom)
         else:
             runs.append([atom])
+    return runs
+
+
+MOST_AXES = 5  # of zp::rearrange
+
+
+def steps_of(before: Layout, after: Layout) -> list[Layout]:
+    """`after` alone, or with a layout in front of it where more axes move apart than one row can move."""
+    runs = runs_of(before.memory, after.memory)
+    if len(runs) <= MOST_AXES:
+        return [after]
+    if len(runs) > 8:
+        raise Refused("axis", f"{len(runs)} axes move apart from each other")
+    best: tuple[int, Atoms] | None = None
+    for order in permutations(runs):
+        between = tuple(atom for run in order for atom in run)
+        counts = len(runs_of(before.memory, between)), len(runs_of(between, after.memory))
+        if max(counts) <= MOST_AXES and (best is None or sum(counts) < best[0]):
+            best = sum(counts), between
+    if best is None:
+        raise Refused("axis", f"{len(runs)} axes move apart from each other")
+    return [before.with_groups((), (), best[1]), after]
+
+
+def rearrangement(before: Layout, after: Layout) -> Layer:
+    """zp::rearrange, over as few axes as there are."""
+    runs = runs_of(before.memory, after.memory)
+    place = {atom: i for i, atom in enumerate(after.memory)}
     extents = [before.size(tuple(run)) for run in runs]
     order = sorted(range(len(runs)), key=lambda i: place[runs[i][0]])
-    if len(runs) > 5:
-        raise Refused("axis", "more than five axes move apart from each other")
     text = ", ".join(str(n) for n in after.shape)
     return Layer("zp::rearrange", (Code(f"zp::extents<{', '.join(map(str, extents))}>"),
                                    Code(f"zp::order<{', '.join(map(str, order))}>"), Code(f"zp::shape{{{text}}}")),

@@ -118,3 +118,11 @@ def lower_softmax(context: Context, node: Node) -> None:
     val = context.get(node.inputs[0])
     val = context.innermost(val, val.layout.axes[node.attrs["axis"]])
     context.put(node, Layer(f"zp::{node.op}", (), "softmax.hpp"), [val.row], val.layout)
+
+
+@lowers("l2_normalize")
+def lower_l2_normalize(context: Context, node: Node) -> None:
+    """Vectors of length 1 along one axis, which becomes the channels."""
+    val = context.get(node.inputs[0])
+    val = context.innermost(val, val.layout.axes[node.attrs["axis"]])
+    context.put(node, Layer("zp::l2_normalization", (), "l2_normalization.hpp"), [val.row], val.layout)

@@ -6,6 +6,7 @@ from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Number
 from zeropoint.lower.align import whole_groups
 from zeropoint.lower.context import Context, Refused, lowers
+from zeropoint.lower.filters import lower_adaptive_avg_pool
 
 TEMPLATES = {"mean": ("zp::mean", "sum.hpp"), "sum": ("zp::sum", "sum.hpp"), "max": ("zp::reduce_max", "reduce.hpp"),
              "min": ("zp::reduce_min", "reduce.hpp"), "prod": ("zp::reduce_prod", "reduce.hpp"),
@@ -18,6 +19,10 @@ def lower_reduce(context: Context, node: Node) -> None:
     val = context.get(node.inputs[0])
     over, keepdim = set(node.attrs["axes"]), node.attrs["keepdim"]
     layout = val.layout
+    if node.attrs["kind"] == "mean" and keepdim and over == {2, 3} and len(layout.axes) == 4 and \
+            layout.groups == (layout.axes[2], layout.axes[3], layout.axes[1]):
+        lower_adaptive_avg_pool(context, node)  # exporters write AdaptiveAvgPool2d(1) so
+        return
     gone = {a for axis in over for a in layout.axes[axis]}
     axes = tuple(() if i in over else axis for i, axis in enumerate(layout.axes) if keepdim or i not in over)
     if not gone:
