@@ -136,6 +136,7 @@ def template_text(template: Template) -> str:
     begin = "zp::fixed_string Name" + (", " + names if names else "")
     if template.repeats_of is not None:
         plain = "".join(f", int {name}" for name, _ in template.parameters)
+        dot = '"." + ' if template.separator == "." else ""
         passed = "".join(f", {name}" for name, _ in template.parameters)
         declared = f"template <zp::fixed_string Name{plain}, int First, class Places> struct {template.name};"
         if len(declared) > COLUMNS:
@@ -144,7 +145,7 @@ def template_text(template: Template) -> str:
         return (f"{declared}\n"
                 f"{wrapped('template <', f'zp::fixed_string Name{plain}, int First, int... I>')}\n"
                 f"struct {template.name}<Name{passed}, First, std::integer_sequence<int, I...>>\n"
-                f"    : zp::sequential<{template.repeats_of.name}<Name + \".\" + zp::numeral<First + I>{passed}>...> {{}};")
+                f"    : zp::sequential<{template.repeats_of.name}<Name + {dot}zp::numeral<First + I>{passed}>...> {{}};")
     head = f"template <{begin}> struct {template.name}"
     if len(head) > COLUMNS:
         head = f"{wrapped('template <', begin)}>\nstruct {template.name}"

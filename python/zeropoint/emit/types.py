@@ -30,6 +30,8 @@ class Block:
     cls: str
     parts: list["Part"]
     alias: Argument | None = None
+    is_wrapped: bool = False    # no module, but one of several joins that are alike
+    was_searched: bool = False  # for such joins
 
 
 Part = Union[Type, Block]
@@ -67,7 +69,8 @@ def type_of(item: Item, structure: Structure, names: dict) -> Type:
         made.branches = [list_of(branch, structure, names) for branch in item.branches]
         if made.template == "zp::add" and [] in made.branches:
             inner = made.branches[1] if made.branches[0] == [] else made.branches[0]
-            made = Type("zp::residual", (), [inner], made.path)
+            if inner and inner[0].template != "zp::from":  # which goes on from elsewhere: no residual
+                made = Type("zp::residual", (), [inner], made.path)
     if row in structure.by_name and not row.name:
         made.alias = Name(names[row])
     return made

@@ -217,7 +217,8 @@ def movement(before: Layout, after: Layout) -> Layer:
     """The layer that takes one order of memory to another."""
     height, width, channels = after.shape
     if before.groups[2] + before.groups[0] + before.groups[1] == after.groups[2] + after.groups[0] + after.groups[1]:
-        return Layer("zp::reshape", (Number(height), Number(width), Number(channels)), "reshape.hpp")
+        extents = (Number(height, "Height"), Number(width, "Width"), Number(channels, "Channels"))
+        return Layer("zp::reshape", extents, "reshape.hpp")
     if before.groups[:2] == after.groups[:2] and len(before.groups[2]) == 2:
         return Layer("zp::channel_shuffle", (Number(before.sizes[before.groups[2][0]]),), "shuffle.hpp")
     places = ["zp::axis::height", "zp::axis::width", "zp::axis::channels"]
@@ -273,10 +274,31 @@ def rearrangement(before: Layout, after: Layout) -> Layer:
     place = {atom: i for i, atom in enumerate(after.memory)}
     extents = [before.size(tuple(run)) for run in runs]
     order = sorted(range(len(runs)), key=lambda i: place[runs[i][0]])
+    windows = windows_of(extents, order, before.shape, after.shape)
+    if windows is not None:
+        return windows
+    if len(runs) == 1:  # another shape of the same memory
+        extents = [n for n in before.shape if n != 1]
+        order = list(range(len(extents)))
     text = ", ".join(str(n) for n in after.shape)
     return Layer("zp::rearrange", (Code(f"zp::extents<{', '.join(map(str, extents))}>"),
                                    Code(f"zp::order<{', '.join(map(str, order))}>"), Code(f"zp::shape{{{text}}}")),
                  "rearrange.hpp")
+
+
+def windows_of(extents: list[int], order: list[int], before: tuple[int, int, int],
+               after: tuple[int, int, int]) -> Layer | None:
+    """zp::window_partition or zp::window_reverse, where that is what a rearrangement does."""
+    channels = before[2]
+    if len(extents) != 4 or order != [0, 2, 1, 3] or extents[3] % channels or after[2] != channels:
+        return None
+    a, b, c, d = *extents[:3], extents[3] // channels
+    if b == d and before == (a * b, c * d, channels) and after == (a * c, b * d, channels):
+        return Layer("zp::window_partition", (Number(b, "Window"),), "rearrange.hpp")
+    if c == d and before == (a * b, c * d, channels) and after == (a * c, b * d, channels):
+        return Layer("zp::window_reverse", (Number(c, "Window"), Number(a * c, "Height"), Number(b * d, "Width")),
+                     "rearrange.hpp")
+    return None
 
 
 def input_layouts(value: Value) -> list[Layout]:
