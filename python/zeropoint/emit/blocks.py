@@ -243,10 +243,16 @@ class Blocks:
         separator = "." if stem[0].endswith(".") else ""
         key = of.name + separator
         if key not in self.repeats:
-            self.repeats[key] = Template(self.unique(of.name + "s"), of.parameters, [], repeats_of=of, separator=separator)
+            self.repeats[key] = Template(self.unique(plural(of.name)), of.parameters, [], repeats_of=of, separator=separator)
             self.templates.append(self.repeats[key])
         args = (Name(stem[0].removesuffix(".")), *part.args[1:], Number(stem[1], "First"), Number(count, "Count"))
         return Type(self.repeats[key].name, args, path=part.path, repeats=True)
+
+
+def plural(name: str) -> str:
+    """Of a template; the number of its form stays behind."""
+    stem, number = re.fullmatch(r"(.*?)((?:_\d+)?)", name).groups()  # type: ignore[union-attr]
+    return f"{stem}s{number}"
 
 
 def blocks_in(parts: list[Part]) -> Iterator[Block]:
