@@ -80,7 +80,7 @@ def set_weights(module: nn.Module) -> None:
 
 
 @torch.no_grad()
-def set_statistics(module: nn.Module, example: Example, count: int = 8) -> None:
+def set_statistics(module: nn.Module, example: Example, count: int = 16) -> None:
     """Batch norms get the statistics of their inputs over a few random inputs, one layer after the other."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
     if not norms:

@@ -67,8 +67,9 @@ def detection(name: str, why: str) -> Network:
 
 
 NETWORKS = [
-    of("squeezenet1_1"), of("mobilenet_v2"), of("mnasnet1_0"), of("shufflenet_v2_x1_0"), of("mobilenet_v3_small"),
-    of("mobilenet_v3_large"), of("efficientnet_b0"), of("regnet_y_400mf"), of("googlenet", aux_logits=False, init_weights=False),
+    of("squeezenet1_1"), of("mobilenet_v2", 128), of("mnasnet1_0", 128), of("shufflenet_v2_x1_0", 128),
+    of("mobilenet_v3_small", 128), of("mobilenet_v3_large", 128), of("efficientnet_b0", 128), of("regnet_y_400mf", 128),
+    of("googlenet", aux_logits=False, init_weights=False),
     of("densenet121"), of("resnet18"), of("resnet50"), of("resnext50_32x4d"), of("wide_resnet50_2"),
     of("inception_v3", 80, aux_logits=False, init_weights=False), of("efficientnet_v2_s"), of("convnext_tiny"),
     of("swin_t"), Network("maxvit_t", lambda: load().maxvit.MaxVit(  # type: ignore[attr-defined]

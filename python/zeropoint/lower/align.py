@@ -8,7 +8,7 @@ import numpy as np
 
 from zeropoint.layers import Layer, Name, Number, Row
 from zeropoint.layout import Atoms, Layout
-from zeropoint.lower.context import Context, Refused, Val, runs_of
+from zeropoint.lower.context import Context, Refused, Val, is_made_up, runs_of
 
 
 def with_rank(layout: Layout, rank: int) -> Layout:
@@ -103,7 +103,7 @@ def constant_row(context: Context, name: str, data: np.ndarray, layout: Layout, 
 
 def unique_tensor(context: Context, name: str) -> str:
     """A name that no tensor has."""
-    stem = name if name and not name.startswith(("onnx::", "val_", "/", "_")) else context.origin.name + ".constant"
+    stem = context.origin.name + ".constant" if is_made_up(name) else name
     unique, number = stem, 1
     while unique in context.result.tensors:
         number += 1

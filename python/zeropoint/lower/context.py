@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from itertools import permutations, product
 from typing import Callable
@@ -135,14 +136,20 @@ class Context:
             raise Refused("computed_operand", f"{what} is computed; it must be a constant")
         return value.data
 
-    def name_for(self, value: Value | None, suffix: str = ".weight") -> str:
-        """The name of a layer whose parameter this is, unique among all layers."""
+    def name_for(self, value: Value | None, suffix: str = ".weight", bias: Value | None = None) -> str:
+        """The name of a layer whose parameter this is, unique among all layers; of its bias where that alone has one."""
         name = value.name if value is not None else ""
+        if is_made_up(name) and bias is not None and bias.name.endswith(".bias"):
+            name, suffix = bias.name, ".bias"
         stem = name[: -len(suffix)] if suffix and name.endswith(suffix) else ""
         if not stem:
-            is_given = name and not name.startswith(("onnx::", "val_", "/", "_"))
-            stem = name.replace("_weight", "").replace(".weight", "") if is_given else self.origin.name
+            stem = self.layer_path() if is_made_up(name) else name.replace("_weight", "").replace(".weight", "")
         return self.unique_name(stem)
+
+    def layer_path(self) -> str:
+        """Of the module that the node at hand is, or its own name where it is a part of one."""
+        path, _, _ = self.origin.name.rpartition(".")
+        return path if path and path not in {held for held, _ in self.origin.modules} else self.origin.name
 
     def unique_name(self, stem: str) -> str:
         """A name that no layer has."""
@@ -211,6 +218,17 @@ class Context:
         if self.problems:
             raise ImportRefused(self.problems)
         return self.result
+
+
+# What PyTorch's exporters call tensors that have no name in a state dict.
+MADE_UP = re.compile(r"(onnx::|val_|/|_).*|(view|reshape|permute|transpose|t|mT|unsqueeze|squeeze|expand|mul|add|sub|div|rsub|cat|"
+                     r"stack|slice|select|index|getitem|clone|to|arange|full|zeros|ones|where|pow|sqrt|rsqrt|sigmoid|exp|neg|"
+                     r"softmax|as_strided|detach|lift_fresh_copy|copy|flatten|batch_norm|constant|repeat|roll|sum|mean)(_\d+)?")
+
+
+def is_made_up(name: str) -> bool:
+    """Whether a name says nothing of the source."""
+    return not name or MADE_UP.fullmatch(name) is not None
 
 
 def movement(before: Layout, after: Layout) -> Layer:
@@ -410,8 +428,9 @@ def finish_output(context: Context, value: Value, number: int) -> None:
     val = context.values[id(value)]
     try:
         port = port_of(value, val.layout)
-    except Refused:
-        val = context.row_major(val)
+    except Refused:  # as the source has it in memory
+        rank = len(value.shape)
+        val = context.place(val, tuple(range(max(0, rank - 2))), tuple(range(max(0, rank - 2), rank - 1)), (rank - 1,))
         port = port_of(value, val.layout)
     name = value.name if value.name else f"output_{number}"
     context.result.outputs.append(replace(port, name=name))

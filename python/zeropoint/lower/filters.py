@@ -74,7 +74,7 @@ def lower_conv(context: Context, node: Node) -> None:
         raise Refused("axis", f"a weight of {weight.ndim} axes over an input of {along + 2}")
     val, padding = padded(context, val, node, along)
     groups, channels = node.attrs["groups"], node.inputs[0].shape[1]
-    name = context.name_for(node.inputs[1])
+    name = context.name_for(node.inputs[1], bias=bias)
     kernel = pair(weight.shape[2:], along, 1)
     is_depthwise = groups == channels and groups != 1
     out = -1 if is_depthwise and weight.shape[0] == channels else weight.shape[0]
@@ -114,7 +114,7 @@ def lower_linear(context: Context, node: Node) -> None:
     weight = context.data(node.inputs[1], "the weight of a linear layer")
     bias_value = node.inputs[2] if len(node.inputs) > 2 else None
     bias = None if bias_value is None else context.data(bias_value, "a bias")
-    name = context.name_for(node.inputs[1])
+    name = context.name_for(node.inputs[1], bias=bias_value)
     out = node.outputs[0].shape
     layout = val.layout
     last = layout.axes[-1]

@@ -64,7 +64,7 @@ def lower_layer_norm(context: Context, node: Node) -> None:
         len(val.layout.groups[2]) == 1
     if not is_image:
         val = context.innermost(val, atoms)
-    epsilon = float(node.attrs["epsilon"])
+    epsilon = float(str(np.float32(node.attrs["epsilon"])))  # 1e-5, of ONNX's 9.999999747e-06
     millionths = int(epsilon * 1e6 + 1e-9)
     trillionths = round((epsilon - millionths * 1e-6) * 1e12)
     if abs(millionths * 1e-6 + trillionths * 1e-12 - epsilon) > 1e-3 * epsilon:
@@ -76,7 +76,7 @@ def lower_layer_norm(context: Context, node: Node) -> None:
         from zeropoint.layers import Code
         fields = (("over", Code("zp::normalized::image")),) + fields
         defaults = (("over", None),) + defaults
-    name = context.name_for(weight) if weight is not None else ""
+    name = context.name_for(weight, bias=bias) if weight is not None else ""
     args: tuple = (Name(name),)
     if any(f[1] != d[1] for f, d in zip(fields, defaults)):
         args = (Name(name), Options("zp::layer_norm_options", fields, defaults))
@@ -99,7 +99,7 @@ def lower_group_norm(context: Context, node: Node) -> None:
     groups, channels = node.attrs["groups"], node.inputs[0].shape[1]
     is_instance = groups == channels
     options = norm_options(float(node.attrs["epsilon"]), weight is not None, not is_instance)
-    name = context.name_for(weight) if weight is not None else ""
+    name = context.name_for(weight, bias=bias) if weight is not None else ""
     args: list = [Name(name)] if is_instance else [Name(name), Number(groups, "Groups")]
     if options is not None:
         args.append(options)
