@@ -48,7 +48,8 @@ def list_of(items: list[Item], structure: Structure, names: dict) -> list[Type]:
     for number, item in enumerate(items):
         type_ = type_of(item, structure, names)
         if isinstance(item, From) and number + 1 < len(items):
-            type_.path = path_of(items[number + 1])
+            follows = path_of(items[number + 1])  # of it what the row is inside of as well: a block begins behind the zp::from
+            type_.path = tuple(a for a, b in zip(follows, item.row.path) if a == b)
         if type_.template == "zp::relu" and made and made[-1].template == "zp::add" and made[-1].alias is None:
             before = made[-1]
             shared = tuple(a for a, b in zip(before.path, type_.path) if a == b)
