@@ -110,6 +110,32 @@ class StandardizedConv(nn.Conv2d):
         return f.conv2d(x, weight, self.bias, 1, 1)
 
 
+class Unit(nn.Module):
+    """Two layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(4, 4, 3, padding=1), nn.GroupNorm(2, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.conv(x))
+
+
+class ReadAgain(nn.Module):
+    """The last of several modules alike is read by what no nesting of branches has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.units = nn.Sequential(*(Unit() for _ in range(4)))
+        self.first, self.second = nn.Conv2d(2, 2, 1), nn.Conv2d(2, 2, 1)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.units(x)
+        a, b = x.chunk(2, 1)
+        a = self.first(a)
+        return torch.cat([a, self.second(a + b)], 1) * x
+
+
 class Patterns(nn.Module):
     """All of them over 4 x 6 x 9 and what comes of it."""
 
@@ -117,7 +143,7 @@ class Patterns(nn.Module):
         super().__init__()
         self.dense, self.windows, self.split, self.eca = Dense(), Windows(), SplitAttention(), ChannelAttention()
         self.widen, self.standardized = nn.Conv2d(4, 8, 1), StandardizedConv(4, 5)
-        self.norm = nn.GroupNorm(2, 8)
+        self.norm, self.again = nn.GroupNorm(2, 8), ReadAgain()
 
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         wide = self.norm(self.widen(x))
@@ -126,7 +152,8 @@ class Patterns(nn.Module):
         same = f.pad(x, (0, 1, 0, 1))
         return [self.dense(x), self.windows(wide.permute(0, 2, 3, 1)), self.split(x), self.eca(x), scores,
                 self.standardized(x), torch.linalg.vector_norm(x, dim=1), f.avg_pool2d(same, 3, 2),
-                f.adaptive_avg_pool2d(wide, 1), wide.mean((2, 3), keepdim=True), f.normalize(x, dim=1)]
+                f.adaptive_avg_pool2d(wide, 1), wide.mean((2, 3), keepdim=True), f.normalize(x, dim=1),
+                wide.mean((2, 3)), self.again(x)]
 
 
 def patterns() -> Patterns:

@@ -20,7 +20,7 @@ CONTAINERS = {"Sequential", "ModuleList", "ModuleDict", ""}
 ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "padding": "Padding", "groups": "Groups",
          "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
 # Words of class names that no capital parts.
-WHOLE = {"ReLU": "Relu", "ConvNeXt": "Convnext", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
+WHOLE = {"ReLU": "Relu", "NeXt": "Next", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
          "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm"}
 RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
             "delete", "operator", "register", "export", "import", "module"}
@@ -233,7 +233,9 @@ class Blocks:
                 made.append(part)
                 i += 1
                 continue
-            made.append(self.repeat(part, stem, end - i))  # type: ignore[arg-type]
+            repeated = self.repeat(part, stem, end - i)  # type: ignore[arg-type]
+            repeated.alias = parts[end - 1].alias  # its result is that of the last
+            made.append(repeated)
             i = end
         return made
 
