@@ -27,7 +27,7 @@ def lower_reduce(context: Context, node: Node) -> None:
     val = context.get(node.inputs[0])
     over, keepdim = set(node.attrs["axes"]), node.attrs["keepdim"]
     layout = val.layout
-    if node.attrs["kind"] == "mean" and over == {2, 3} and len(layout.axes) == 4 and \
+    if not context.graph.is_coded and node.attrs["kind"] == "mean" and over == {2, 3} and len(layout.axes) == 4 and \
             layout.groups == (layout.axes[2], layout.axes[3], layout.axes[1]) and layout.axes[2]:
         lower_image_mean(context, node, val)
         return
