@@ -14,7 +14,7 @@ configure_package_config_file(cmake/zeropointConfig.cmake.in zeropointConfig.cma
                               NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(zeropointConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/zeropointConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/zeropointConfigVersion.cmake
-              cmake/zeropointFindDependency.cmake cmake/zeropoint_compile_for.cmake
+              cmake/zeropointFindDependency.cmake cmake/zeropoint_compile_for.cmake cmake/zeropoint_embed.cmake
         DESTINATION ${package_directory})
 
 # pkg-config: zeropoint, and zeropoint-compiled beside its library. Where a file lies says where the rest is, so that the

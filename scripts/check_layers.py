@@ -34,7 +34,7 @@ KERNEL_ROOMS = ("machine", "vector", "arch", "geometry", "epilogue", "elementwis
                 "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "reference")
 ARCHITECTURES = "kernel/arch/operations.hpp"  # the one door to the files of architectures
 EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executors"}, "omp.h": {"executors"}}  # library: the rooms that may include it
-OUTSIDE_ROOMS = {"deploy.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
+OUTSIDE_ROOMS = {"deploy.hpp", "embedded.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^">]+)[">]')

@@ -29,6 +29,7 @@
 #include <zeropoint/operators/reduce.hpp>
 #include <zeropoint/operators/requantize.hpp>
 #include <zeropoint/operators/reshape.hpp>
+#include <zeropoint/operators/rms_norm.hpp>
 #include <zeropoint/operators/shuffle.hpp>
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/operators/softmax.hpp>

@@ -32,7 +32,8 @@ def test_policies(qconfig: str) -> None:
 
 @pytest.mark.parametrize("net, qconfig", [("images", "layers::signed_codes"), ("images", "default_qconfig"),
                                           ("values", "default_qconfig"), ("values", "layers::signed_codes"),
-                                          ("steps", "default_qconfig"), ("volumes", "layers::affine_weights")])
+                                          ("steps", "default_qconfig"), ("volumes", "layers::affine_weights"),
+                                          ("litert", "layers::as_litert")])
 def test_layers(net: str, qconfig: str, tmp_path: Path) -> None:
     """Those that the networks above do not have."""
     check_integer(of_layers(net, tmp_path, qconfig))

@@ -21,6 +21,8 @@ HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
   zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
   zeropoint encodings out/net.hpp out/net.int8.safetensors -o net.onnx   to AIMET's encodings beside a float ONNX
+  zeropoint pack out/net.hpp -o net.image   what a program without files or a heap runs from
+  zeropoint embed net.image -o net_image.hpp   the bytes of a file in C++, or in a .S for the assembler
 
 A module of PyTorch needs no file between: zeropoint.from_torch(module, example, "out/")."""
 
@@ -78,6 +80,7 @@ def parser_of() -> argparse.ArgumentParser:
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     quantize.add_argument("-o", "--out", type=Path, help="by default NAME.int8.safetensors beside the header")
     add_export(commands)
+    add_small_machines(commands)
     return parser
 
 
@@ -99,6 +102,22 @@ def add_export(commands: Any) -> None:
         command.add_argument("--net", default="", help="the network in a header of several")
         command.add_argument("-o", "--out", type=Path, required=True, help="the .onnx file to write")
         command.add_argument("--report", type=Path, help="a JSON file for the result or the problems")
+
+
+def add_small_machines(commands: Any) -> None:
+    """What brings a network into flash."""
+    pack = commands.add_parser("pack", help="an int8 file to a packed image, for zp::in_place")
+    pack.add_argument("header", type=Path)
+    pack.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
+    pack.add_argument("--int8", type=Path, help="by default NAME.int8.safetensors beside the header")
+    pack.add_argument("--architecture", default="zp::portable", help="that of the program; default: %(default)s")
+    pack.add_argument("-o", "--out", type=Path, help="by default NAME.image beside the header")
+
+    embed = commands.add_parser("embed", help="a file in a program: as a header, or as a .S with a header beside it")
+    embed.add_argument("file", type=Path)
+    embed.add_argument("-o", "--out", type=Path, required=True, help="what ends in .hpp, or in .S")
+    embed.add_argument("--symbol", default="", help="the name in C++; by default the file's")
+    embed.add_argument("--section", default="", help="of the linker, by default one of read-only data")
 
 
 def say(text: str) -> None:
@@ -160,13 +179,34 @@ def run_encodings(options: argparse.Namespace) -> dict[str, Any]:
     return {"files": [str(path) for path in made]}
 
 
+def run_pack(options: argparse.Namespace) -> dict[str, Any]:
+    """zeropoint pack"""
+    from zeropoint.embed import pack
+
+    made = pack(options.header, qconfig=options.qconfig, int8=options.int8, architecture=options.architecture, out=options.out)
+    say(f"wrote {made}, {made.stat().st_size:,} bytes")
+    return {"file": str(made)}
+
+
+def run_embed(options: argparse.Namespace) -> dict[str, Any]:
+    """zeropoint embed"""
+    from zeropoint.embed import embed
+
+    made = embed(options.file, options.out, symbol=options.symbol, section=options.section)
+    say("wrote " + " and ".join(map(str, made)))
+    return {"files": [str(path) for path in made]}
+
+
+COMMANDS = {"import": run_import, "verify": run_verify, "quantize": run_quantize, "export": run_export,
+            "encodings": run_encodings, "pack": run_pack, "embed": run_embed}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """0 where all went well, 1 where a check failed, 2 where a model was refused, 130 after Ctrl-C."""
     options = parser_of().parse_args(arguments)
     report: Path | None = getattr(options, "report", None)
     try:
-        result = {"import": run_import, "verify": run_verify, "quantize": run_quantize, "export": run_export,
-                  "encodings": run_encodings}[options.command](options)
+        result = COMMANDS[options.command](options)
     except CheckFailed as failed:
         print(failed, file=sys.stderr)
         return 1

@@ -7,7 +7,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from zeropoint.errors import CheckFailed, ZeropointError
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
+
+# What the head comment says of patterns that became one layer.
+PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "gelu": "GELU", "gelu_tanh": "GELU (tanh)",
+            "gates": "gated activation", "hard_gate": "hard sigmoid"}
 
 
 @dataclass
@@ -36,16 +40,18 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
                  force: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
     """A module of PyTorch, by torch.export.
 
-    example: its arguments, a tensor or a tuple, with a batch of 1. Raises ImportRefused with every node that has no
+    example: its arguments, a tensor, a tuple, or by their names a dict, with a batch of 1. Raises ImportRefused with every node that has no
     layer, CheckFailed where the program differs from the module.
     """
     from zeropoint.front.torch_reader import as_numpy, read_module
     from zeropoint.verify import torch_runner
 
     graph, _ = read_module(module, example)
-    examples = example if isinstance(example, (tuple, list)) else (example,)
+    by_name = isinstance(example, Mapping)
+    examples = [example[value.name] for value in graph.given] if by_name else \
+        example if isinstance(example, (tuple, list)) else (example,)
     arrays = [as_numpy(e) for e in examples if hasattr(e, "detach")]
-    return finish(graph, torch_runner(module), out, name, verify, force, progress, arrays)
+    return finish(graph, torch_runner(module, by_name=by_name), out, name, verify, force, progress, arrays)
 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
@@ -140,6 +146,10 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
 def lowered_of(graph: Graph) -> Lowered:
     """The rows of a graph, after what simplifies it."""
     simplify(graph)
+    counts = [f"{graph.fired[name]} {text}" for name, text in PATTERNS.items() if name in graph.fired]
+    if counts:
+        graph.notes.append(f"Patterns: {', '.join(counts)}.")
+    graph.fired = {}
     if not graph.outputs or not graph.inputs:
         raise ZeropointError("this model has no " + ("outputs" if not graph.outputs else "inputs that its outputs need"))
     return lower(graph)

@@ -4,7 +4,9 @@ Operators are neutral; front/ says which ONNX and aten operators become which of
 
     conv, conv_transpose, batch_norm, linear, matmul, unary, prelu, binary, pool, adaptive_avg_pool, reduce, softmax,
     log_softmax, layer_norm, group_norm, embedding, rnn, resize, pad, reshape, permute, slice, concat, expand, flip, roll,
-    gather, pixel_shuffle, pixel_unshuffle, argmax, where
+    gather, pixel_shuffle, pixel_unshuffle, argmax, compare, logical, where, masked_softmax, attention, rms_norm
+
+Conditions are 0 and 1, and are integers to the source.
 
 Anything else, such as `aten.grid_sampler`, is kept under its own name and reported when the graph is lowered.
 """
@@ -63,6 +65,7 @@ class Value:
     is_integer: bool = False
     data: np.ndarray | None = None
     coding: Coding | None = None  # where the source has it in integers
+    is_mask: bool = False  # an input of integers that goes into no table: 0 or 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Graph:
     source: str = ""      # for the head comment: what it was read from
     notes: list[str] = field(default_factory=list)
     given: list[Value] = field(default_factory=list)  # all inputs of the source, those that nothing needs too
+    fired: dict[str, int] = field(default_factory=dict)  # patterns that became one layer, and how often
+    examples: dict[str, np.ndarray] = field(default_factory=dict)  # of inputs, where they are known
     program: Any = None   # the decomposed program of torch.export, for comparing values in between
 
     @property
@@ -122,6 +127,17 @@ class Graph:
         self.nodes = kept[::-1]
         self.given = self.given or list(self.inputs)
         self.inputs = [value for value in self.inputs if id(value) in alive]
+
+    def tables(self, value: Value) -> list[int]:
+        """The rows of the embeddings that an input of integers goes into."""
+        same = {id(value)}
+        found: list[int] = []
+        for node in self.nodes:
+            if node.op in ("reshape", "permute", "identity") and id(node.inputs[0]) in same:
+                same.add(id(node.outputs[0]))
+            if node.op == "embedding" and id(node.inputs[1]) in same:
+                found.append(node.inputs[0].shape[0])  # type: ignore[union-attr]
+        return found
 
     def consumers(self, value: Value) -> list[Node]:
         """The nodes that read a value."""

@@ -73,6 +73,9 @@ class Row:
     coding: object = None    # of a constant, where the source has it in integers
 
     path: tuple[tuple[str, str], ...] = field(default=())
+    sides: list["Row"] = field(default_factory=list)  # read by name, as last arguments: masks
+    title: str = ""          # what others that read it by name call it; such a row stands in front of those
+    count: int = 1           # rows of the compiled network, of which the last one is this
 
 
 def ratio(value: float) -> Code:

@@ -170,13 +170,32 @@ def grow_concat(r: Rewriter, node: Node) -> bool:
 PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu, grow_concat]
 
 
+def drop_identities(graph: Graph) -> None:
+    """What is read instead is what goes into them."""
+    same: dict[int, Value] = {}
+    for node in graph.nodes:
+        node.inputs = [same.get(id(value), value) if value is not None else None for value in node.inputs]
+        if node.op == "identity" and node.inputs[0] is not None:
+            same[id(node.outputs[0])] = node.inputs[0]
+
+
 def simplify(graph: Graph) -> None:
     """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
     function is what the source has."""
-    from zeropoint.norm_patterns import LATE_PATTERNS, NORM_PATTERNS
+    from zeropoint import attention_pattern, batch_pattern, image_pattern, norm_pattern, recurrent_pattern
 
-    apply(graph, [join_bias] if graph.is_coded else PATTERNS + NORM_PATTERNS)
-    apply(graph, [] if graph.is_coded else LATE_PATTERNS)
+    patterns = [*PATTERNS, *norm_pattern.PATTERNS, *image_pattern.PATTERNS, *attention_pattern.PATTERNS,
+                *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS]
+    for value in graph.inputs:
+        example = graph.examples.get(value.name)
+        value.is_mask = value.is_integer and not graph.is_coded and not graph.tables(value) and \
+            (example is None or bool(np.isin(example, (0, 1)).all()))
+    if graph.is_coded:
+        apply(graph, [join_bias])
+        return
+    apply(graph, patterns)
+    apply(graph, image_pattern.LATE_PATTERNS)
+    merge_conditions(graph)
 
 
 def apply(graph: Graph, patterns: list[Pattern]) -> None:
@@ -184,9 +203,29 @@ def apply(graph: Graph, patterns: list[Pattern]) -> None:
     fired = True
     while fired:
         fired = False
+        if not graph.is_coded:
+            drop_identities(graph)
+            graph.drop_dead_nodes()
         rewriter = Rewriter(graph)
         for node in list(graph.nodes):
-            if any(pattern(rewriter, node) for pattern in patterns):
+            pattern = next((p for p in patterns if p(rewriter, node)), None)
+            if pattern is not None:
                 rewriter.index()
                 fired = True
+                graph.fired[pattern.__name__] = graph.fired.get(pattern.__name__, 0) + 1
         graph.drop_dead_nodes()
+
+
+def merge_conditions(graph: Graph) -> None:
+    """Conditions that are computed alike, as one: each attention has a mask of its own in what is exported."""
+    same: dict[int, Value] = {}
+    first: dict[tuple, Value] = {}
+    for node in graph.nodes:
+        node.inputs = [same.get(id(value), value) if value is not None else None for value in node.inputs]
+        out = node.outputs[0]
+        if len(node.outputs) != 1 or not out.is_integer or any(out is v for v in graph.outputs):
+            continue
+        key = (node.op, out.shape, repr(sorted(node.attrs.items())),
+               tuple(v if v is None else id(v) if v.data is None else (v.data.shape, v.data.tobytes()) for v in node.inputs))
+        same[id(out)] = first.setdefault(key, out)
+    graph.drop_dead_nodes()

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 import warnings
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Callable
 
@@ -62,20 +63,20 @@ class Comparison:
 class torch_runner:
     """A module of PyTorch."""
 
-    def __init__(self, module: Any, is_exported: bool = False) -> None:
-        self.module, self.is_exported = module, is_exported
+    def __init__(self, module: Any, is_exported: bool = False, by_name: bool = False) -> None:
+        self.module, self.is_exported, self.by_name = module, is_exported, by_name
 
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""
         torch = need("torch", "torch")
-        args = [torch.from_numpy(np.array(arrays[value.name])) for value in graph.given]
+        args = {value.name: torch.from_numpy(np.array(arrays[value.name])) for value in graph.given}
         training = self.module.training and not self.is_exported  # what is exported has no other mode
         try:
             if training:
                 self.module.eval()
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = self.module(*args)
+                result = self.module(**args) if self.by_name else self.module(*args.values())
         finally:
             if training:
                 self.module.train()
@@ -149,7 +150,7 @@ class onnx_runner:
 def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> list[Arrays]:
     """Examples, then normal and uniform numbers; of integers those below the tables that they go into."""
     random = np.random.default_rng(20261123)
-    bounds = {id(node.inputs[1]): node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding"}
+    bounds = {id(value): min(graph.tables(value), default=2) for value in graph.given}
     sets: list[Arrays] = []
     if examples is not None and len(examples) == len(graph.given):
         sets.append({value.name: example for value, example in zip(graph.given, examples)})
@@ -242,10 +243,12 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
 def first_difference(graph: Graph, structure: Structure, rows: list[np.ndarray], expected: Arrays) -> str:
     """The first row whose values are not those of the source, as a sentence."""
     order: list[Row] = list(structure.inputs) + [row for item in structure.items for row in rows_of(item)]
-    if len(order) != len(rows):
-        return f"(the program has {len(rows)} rows, the import {len(order)}: values in between are not compared)"
-    for row, values in zip(order, rows):
+    ends = list(accumulate(row.count for row in order))
+    if ends[-1] != len(rows):
+        return f"(the program has {len(rows)} rows, the import {ends[-1]}: values in between are not compared)"
+    for row, end in zip(order, ends):
         value: Any = row.value
+        values = rows[end - 1]
         reference = expected.get(value.name) if value is not None else None
         if reference is None or reference.size != values.size or row.kind == "output" or value.is_integer:
             continue

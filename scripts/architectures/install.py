@@ -35,13 +35,19 @@ PACKAGES = {
     "/usr/bin/qemu-aarch64-static": "qemu-user-static",
     "/usr/bin/chromium": "chromium",  # for web_page.py
 }
+MICROCONTROLLERS = {  # for microcontrollers.py
+    "/usr/bin/arm-none-eabi-g++": "gcc-arm-none-eabi",
+    "/usr/lib/arm-none-eabi/lib/libc.a": "libnewlib-arm-none-eabi",
+    "/usr/include/newlib/c++/*": "libstdc++-arm-none-eabi-newlib",
+    "/usr/bin/qemu-system-arm": "qemu-system-arm",
+}
 
 
-def install_packages() -> None:
-    missing = [package for file, package in PACKAGES.items() if not glob.glob(file)]
-    if importlib.util.find_spec("pip") is None:
+def install_packages(packages: dict[str, str]) -> None:
+    missing = [package for file, package in packages.items() if not glob.glob(file)]
+    if packages is PACKAGES and importlib.util.find_spec("pip") is None:
         missing.append("python3-pip")
-    if shutil.which("node") is None:
+    if packages is PACKAGES and shutil.which("node") is None:
         missing.append("nodejs")  # for Emscripten
     if not missing:
         return
@@ -52,7 +58,7 @@ def install_packages() -> None:
 
 
 def main() -> int:
-    for name, prepare in (("Debian's packages", install_packages), ("Emscripten", emscripten.prepare),
+    for name, prepare in (("Debian's packages", lambda: install_packages(PACKAGES)), ("Emscripten", emscripten.prepare),
                           ("Bochs", bochs.prepare), ("Node.js", node.prepare)):
         begin = time.monotonic()
         try:

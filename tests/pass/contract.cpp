@@ -45,6 +45,13 @@ using probabilities = zp::sequential<
 template <class Scale> using weighted = zp::matmul<probabilities<Scale>, zp::models::bert_parts::heads_of<"v", 8, 2>>;
 using merge = zp::operator_layer<zp::op::permute, "", zp::operators::merge_heads>;
 
+/// The same between projections of other names, behind one another or side by side.
+struct rows_of_projections
+    : zp::model<zp::input<1, 7, 24>, zp::attention<3, zp::linear<"q", 24>, zp::linear<"k", 24>, zp::linear<"v", 24>>> {
+};
+struct rows_of_parts : zp::model<zp::input<1, 7, 24>, zp::linear<"qkv", 72>,
+                                 zp::attention<3, zp::chunk<0, 3>, zp::chunk<1, 3>, zp::chunk<2, 3>>> {};
+
 struct root : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 2>>, merge> {};
 struct another_factor : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 3>>, merge> {};
 struct no_factor
@@ -111,6 +118,9 @@ TEST_CASE("contract: attention is one dynamic node, of PyTorch's names and of BE
     CHECK(count<rows_of_bert>(zp::op::softmax) == 0);
     CHECK(count<rows_of_bert>(zp::op::add) == 0);
     CHECK(count<root>(zp::op::attention) == 1);
+    CHECK(count<rows_of_projections>(zp::op::attention) == 1);
+    CHECK(count<rows_of_parts>(zp::op::attention) == 1);
+    CHECK(count<rows_of_parts>(zp::op::softmax) == 0);
 }
 
 TEST_CASE("contract: what is not attention, or may not be, stays as it is") {

@@ -12,6 +12,7 @@
 #include <zeropoint/operators/unfused_batch_norm.hpp>
 #include <zeropoint/operators/group_norm.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/rms_norm.hpp>
 #include <zeropoint/operators/softmax.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
@@ -155,6 +156,26 @@ template <class Net, class Config> void check_norm(const grouping& g, float epsi
         });
 }
 
+template <class Net, class Config> void check_rms_norm(float epsilon, bool affine) {
+    const auto weight = [=](const float* p) { return affine ? p : nullptr; };
+    check_stages<Net, Config>(
+        [=](const std::vector<float>& x, std::vector<double>& y, const float* p) {
+            for (std::size_t at = 0; at != size; at += channels) {
+                double mean = 0;
+                for (std::size_t c = 0; c != channels; ++c) mean += std::pow(double{x[at + c]}, 2) / channels;
+                for (std::size_t c = 0; c != channels; ++c)
+                    y[at + c] =
+                        double{x[at + c]} / std::sqrt(mean + double{epsilon}) * (affine ? double{weight(p)[c]} : 1.0);
+            }
+        },
+        [=](const auto& x, const zp::node& row, zp::qparams x_range, zp::qparams y_range, auto& y, const float* p) {
+            for (std::size_t at = 0; at != size; at += channels)
+                reference::rms_normalize(x.data() + at, channels, x_range.scale, x_range.zero_point, epsilon, weight(p),
+                                         y_range.scale, y_range.zero_point, row.out.quant_min, row.out.quant_max,
+                                         y.data() + at);
+        });
+}
+
 template <class Net, class Config> void check_batch_norm(float epsilon, bool affine) {
     const auto arrays = [=](const float* p) { return affine ? p + 2 * channels : p; };
     const auto weight = [=](const float* p) { return affine ? p : nullptr; };
@@ -215,6 +236,13 @@ TEST_CASE("convert: layer_norm over channels and over an image, with and without
     using plain =
         layer_norm<"", layer_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 1, .affine = false}>;
     check_norm<one<plain>, config>(of_channels, 1e-12f, false);
+}
+
+TEST_CASE("convert: rms_norm, with and without a weight") {
+    check_rms_norm<one<zp::rms_norm<"norm">>, config>(1e-6f, true);
+    using plain =
+        zp::rms_norm<"", zp::rms_norm_options{.epsilon_millionths = 0, .epsilon_trillionths = 119209, .affine = false}>;
+    check_rms_norm<one<plain>, signed_config>(119209e-12f, false);
 }
 
 TEST_CASE("convert: group_norm and instance_norm") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 
@@ -55,7 +56,17 @@ constexpr std::int64_t divide_half_even(std::int64_t numerator, std::int64_t den
     return whole + (2 * rest > denominator || (2 * rest == denominator && (whole & 1) != 0));
 }
 
-/// The same, ties away from zero.
+/// The same of 32 bits, without a division of 64, which is a function of hundreds of instructions on 32-bit machines.
+template <std::signed_integral T>
+    requires(sizeof(T) == 4)
+constexpr T divide_half_even(T numerator, T denominator) {
+    T whole = numerator / denominator, rest = numerator % denominator;
+    if (rest < 0) rest += denominator, --whole;
+    const T above = denominator - rest;
+    return whole + (rest > above || (rest == above && (whole & 1) != 0));
+}
+
+/// numerator / denominator to the nearest integer, ties away from zero; denominator > 0.
 constexpr std::int64_t divide_half_away(std::int64_t numerator, std::int64_t denominator) {
     return (numerator < 0 ? numerator - denominator / 2 : numerator + denominator / 2) / denominator;
 }

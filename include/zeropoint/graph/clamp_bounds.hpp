@@ -12,8 +12,8 @@ inline namespace v0 {
 constexpr kernel::output_codes clamped_codes(const node& n, const qparams& range) {
     const std::int32_t quant_min = n.out.quant_min, quant_max = n.out.quant_max;
     kernel::output_codes codes{range.zero_point, quant_min, quant_max, nullptr};
-    if (n.fused.lowest > -infinity) codes.min = quantize(n.fused.lowest, range, quant_min, quant_max);
-    if (n.fused.highest < infinity) codes.max = quantize(n.fused.highest, range, quant_min, quant_max);
+    if (n.fused.lowest > -infinity) codes.min = quantize_narrow(n.fused.lowest, range, quant_min, quant_max);
+    if (n.fused.highest < infinity) codes.max = quantize_narrow(n.fused.highest, range, quant_min, quant_max);
     return codes;
 }
 

@@ -16,6 +16,7 @@
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/model/executor.hpp>
+#include <zeropoint/model/parameter_memory.hpp>
 #include <zeropoint/model/port_ranges.hpp>
 #include <zeropoint/model/verdict.hpp>
 #include <zeropoint/scheme/qparams.hpp>
@@ -96,9 +97,11 @@ public:
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
-    network() : parameters_(static_cast<std::size_t>(parameter_bytes)) {
-        require_machine<typename Stage::architecture>();
-    }
+    network() requires detail::owns_parameters<Stage> { require_machine<typename Stage::architecture>(); }
+    /// Over parameters and ranges that stay where they are. Nobody looks at them: in_place does.
+    constexpr network(const std::byte* parameters, const qparams* ranges) noexcept
+        requires(!detail::owns_parameters<Stage>)
+        : memory_(parameters, ranges) {}
 
     /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
     /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are
@@ -206,22 +209,22 @@ public:
         run(xs, ys, arena);
     }
 
-    std::byte* parameters() noexcept { return parameters_.data(); }
-    const std::byte* parameters() const noexcept { return parameters_.data(); }
+    auto* parameters() noexcept { return memory_.block(); }
+    const std::byte* parameters() const noexcept { return memory_.block(); }
     /// Scale and zero point of every slot; see node::slot. Empty in float stages.
-    qparams* ranges() noexcept { return ranges_.data(); }
-    const qparams* ranges() const noexcept { return ranges_.data(); }
+    auto* ranges() noexcept { return memory_.ranges(); }
+    const qparams* ranges() const noexcept { return memory_.ranges(); }
     /// What the codes of a port mean: value = scale * (code - zero_point).
     template <fixed_string Name> const qparams& qparams_of() const noexcept {
         constexpr int at = port_node(Name.view());
         if constexpr (at < 0) {
             static_cast<void>(sizeof(no_port_named<Name, net>));
-            return ranges_[0];
+            return ranges()[0];
         } else if constexpr (!Stage::table.nodes[at].out.is_codes()) {
             static_cast<void>(sizeof(no_codes_at_port<Name, net>));
-            return ranges_[0];
+            return ranges()[0];
         } else {
-            return ranges_[static_cast<std::size_t>(Stage::table.nodes[at].out.qparams_id)];
+            return ranges()[Stage::table.nodes[at].out.qparams_id];
         }
     }
 
@@ -252,8 +255,7 @@ private:
         run(xs.data(), ys.data(), arena);
     }
 
-    aligned_buffer parameters_;
-    std::array<qparams, static_cast<std::size_t>(Stage::table.qparams_count) + 1> ranges_{};
+    detail::parameter_memory<Stage> memory_;
 };
 
 }  // namespace v0

@@ -26,12 +26,15 @@ template <class Arch> constexpr double weight_of(const node_view& v, conv2d_algo
 }
 
 /// The algorithm of a node under its policy: among those that can compute its geometry the one of least weight. `automatic`
-/// where the policy names one that cannot. Plain loops are taken by name only: for a few bytes less they cost ten times the
-/// time and more.
+/// where the policy names one that cannot. Plain loops are taken by name, and where kernel::prefers_direct says so: for a few
+/// bytes less they cost vectors ten times the time and more.
 template <class Arch> constexpr conv2d_algorithm choose_algorithm(const node_view& v) {
     const algorithm_policy& policy = v.n.by.policy;
     if (policy.goal == algorithm_goal::named)
         return supports(v, policy.algorithm) ? policy.algorithm : conv2d_algorithm::automatic;
+    if (v.n.op->filters == filter_kernels::conv2d && v.x_type().storage != scalar_type::int16 &&
+        kernel::prefers_direct<Arch>(v.n.op->geometry(v)))
+        return conv2d_algorithm::direct;
     conv2d_algorithm best = conv2d_algorithm::automatic;
     double least = 0;
     for (const conv2d_algorithm algorithm : kernel::conv2d_algorithms) {

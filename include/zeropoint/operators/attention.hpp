@@ -97,7 +97,42 @@ template <> struct softmax_of_scores<void> {
     static constexpr int lower(builder& b, int scores, int) { return append_one<softmax, op::softmax>(b, scores); }
 };
 
+/// Attention between its projections, over rows that are there already.
+template <int Heads, class Mask> struct attention_of_rows {
+    static constexpr int nodes = 7 + softmax_of_scores<Mask>::nodes;
+    static constexpr int lower(builder& b, int queries, int keys, int values, int x) {
+        const int q = append_one<divide_by_root, op::mul_scalar>(b, split(b, queries));
+        const int qk[] = {q, split(b, keys)}, v = split(b, values);
+        const int scores = append_operator<op::matmul, matmul<true>>(b, qk);
+        const int weighted[] = {softmax_of_scores<Mask>::lower(b, scores, x), v};
+        return append_one<merge_heads, op::permute>(b, append_operator<op::matmul, matmul<false>>(b, weighted));
+    }
+
+private:
+    static constexpr int split(builder& b, int x) {
+        return append_one<split_heads<at_least_one(Heads)>, op::permute>(b, x);
+    }
+};
+
 }  // namespace operators
+
+/// Attention of Queries(x) to Keys(x) and Values(x), 1 x length x channels each, by heads that lie side by side in the channels:
+///     softmax(Q K^T / sqrt(channels / Heads)) V            a matrix a head
+/// Keys and values have as many rows, which may be others than the queries', and queries and keys as many channels. It has no
+/// parameters: those are of the branches, for one
+///     zp::attention<4, zp::linear<"query", 64>, zp::linear<"key", 64>, zp::linear<"value", 64>>
+/// or behind a projection of all three `zp::attention<4, zp::chunk<0, 3>, zp::chunk<1, 3>, zp::chunk<2, 3>>`. Mask is that of
+/// zp::self_attention, which has projections under PyTorch's names.
+template <int Heads, class Queries, class Keys, class Values, class Mask = void> struct attention {
+    static_assert(Heads >= 1,
+                  "attention<Heads, Queries, Keys, Values>: Heads must be at least 1, and divide the channels");
+    using rows = operators::attention_of_rows<Heads, Mask>;
+    static constexpr int nodes = nodes_of<Queries> + nodes_of<Keys> + nodes_of<Values> + rows::nodes;
+    static constexpr int lower(builder& b, int x) {
+        const int queries = sequential<Queries>::lower(b, x), keys = sequential<Keys>::lower(b, x);
+        return rows::lower(b, queries, keys, sequential<Values>::lower(b, x), x);
+    }
+};
 
 /// PyTorch's MultiheadAttention of a sequence to itself, 1 x length x channels, which Heads must divide:
 ///     out_proj(softmax(Q K^T / sqrt(channels / Heads)) V)            a matrix a head

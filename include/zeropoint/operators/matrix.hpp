@@ -24,6 +24,7 @@ struct matrix_key {
     bool is_connected = false;
     float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
     int weight_only_bits = 0;                        // of a code, of weights alone
+    bool affine = false;                             // int8 products whose weights have zero points, or are packed so
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {
@@ -56,6 +57,7 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
     }
     key.is_connected = n.op->is_connected;
     key.residual = n.fused.adds_input_1;
+    key.affine = packs_zero_points(n);
     key.small = small_extents(v);
     if (key.small.rows != 0) {
         key.int16_panels = n.weights.packed_int16;

@@ -33,12 +33,21 @@ template <class Arch> constexpr bool takes_int16_panels(const node_view& v) {
 
 namespace operators {
 
+/// portable_quads where that is enough.
+template <auto Key, class Arch> constexpr auto find_filters_architecture() {
+    if constexpr (std::is_same_v<Arch, portable> && !Key.affine && Key.weights == scalar_type::int8 &&
+                  Key.family == filter_kernels::conv2d && Key.algorithm == conv2d_algorithm::implicit_gemm)
+        return std::type_identity<portable_quads<storage_of<Key.input>>>();
+    else return std::type_identity<Arch>();
+}
+
 /// In, Weight and Out are the storage types of 8 bits; what else tells forms apart is in Key: see matrix.hpp.
 template <auto Key, class Arch, class Requantization> struct int8_filters {
     using in = storage_of<Key.input>;
     using out = storage_of<Key.output>;
     using weight = storage_of<Key.weights>;
-    using kernels = kernels_of<Key.family, Arch, Key.algorithm>;
+    using kernels =
+        kernels_of<Key.family, typename decltype(find_filters_architecture<Key, Arch>())::type, Key.algorithm>;
     using block = int8_block<Requantization, weight>;
     using offsets = int8_offsets<Requantization>;
     static constexpr bool is_small = Key.small.rows != 0, is_whole = is_small;

@@ -27,6 +27,15 @@ constexpr std::int32_t quantize(float x, const qparams& params, std::int32_t qua
     const double clamped = std::clamp(static_cast<double>(steps), lowest, highest);
     return static_cast<std::int32_t>(round_half_even(clamped) + params.zero_point);
 }
+/// The same where floats hold the bounds, which are those of dtypes of up to 16 bits: without doubles, for which microcontrollers have
+/// no instructions.
+constexpr std::int32_t quantize_narrow(float x, const qparams& params, std::int32_t quant_min, std::int32_t quant_max) {
+    const float steps = x * (1.0f / params.scale);
+    if (steps != steps) return params.zero_point;
+    const auto lowest = static_cast<float>(quant_min - params.zero_point);
+    const auto highest = static_cast<float>(quant_max - params.zero_point);
+    return round_half_even(std::clamp(steps, lowest, highest)) + params.zero_point;
+}
 template <quantized_dtype DType> constexpr typename DType::storage quantize(float x, const qparams& params) {
     return static_cast<typename DType::storage>(quantize(x, params, DType::quant_min, DType::quant_max));
 }

@@ -1,3 +1,3 @@
 """Families of networks: each module has NETWORKS, a list of acceptance.networks.Network."""
 
-NAMES = ("torchvision", "timm", "own")
+NAMES = ("torchvision", "timm", "own", "transformers", "sequences")

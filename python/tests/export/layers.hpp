@@ -101,9 +101,21 @@ struct volumes
                  zp::relu>,
           branch<"sum", zp::add<zp::identity, zp::sigmoid>>> {};
 
+/// What LiteRT rounds in ways of its own.
+struct litert
+    : zp::model<zp::named<"x", zp::input<6, 7, 4>>,
+                zp::conv2d<"conv", zp::conv{.out_channels = 6, .kernel = 3, .padding = 1}>,
+                zp::avg_pool2d<zp::pool{.kernel = {3, 2}, .stride = 2}>,
+                zp::mul<zp::identity, zp::sequential<zp::mean<>, zp::sigmoid>>, zp::flatten, zp::linear<"fc", 9>> {};
+
 /// Signed codes, weights of one scale.
 struct signed_codes : zp::qconfig<zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::min_max_observer>,
                                   zp::quantizer<zp::qint8_narrow, zp::per_tensor_symmetric, zp::min_max_observer>> {};
+/// LiteRT's.
+struct as_litert
+    : zp::qconfig<zp::quantizer<zp::qint8, zp::per_tensor_affine, zp::min_max_observer>,
+                  zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                  zp::requantize_with<zp::fixed_point_litert>, zp::table_bits<8>> {};
 /// Weights with zero points.
 struct affine_weights
     : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,

@@ -4,36 +4,21 @@
 //   output "linear_16": float 1x7, here 1x1x7 (axes 1)
 #pragma once
 
-#include <ratio>
 #include <utility>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/attention.hpp>
 #include <zeropoint/operators/constant.hpp>
 #include <zeropoint/operators/gather.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
-#include <zeropoint/operators/matmul.hpp>
-#include <zeropoint/operators/rearrange.hpp>
 #include <zeropoint/operators/reshape.hpp>
 #include <zeropoint/operators/slice.hpp>
-#include <zeropoint/operators/softmax.hpp>
 
 namespace vit_parts {
 
 /// Attention: blocks.0.attn, blocks.1.attn, blocks.2.attn, blocks.3.attn
 template <zp::fixed_string Name> struct attention
-    : zp::sequential<zp::linear<Name + ".qkv", 72>,
-        zp::matmul<
-            zp::sequential<
-                zp::matmul_transposed<
-                    zp::sequential<
-                        zp::chunk<0, 3>, zp::rearrange<zp::extents<13, 3, 8>, zp::order<1, 0, 2>, zp::shape{3, 13, 8}>>,
-                    zp::sequential<
-                        zp::chunk<1, 3>,
-                        zp::rearrange<zp::extents<13, 3, 8>, zp::order<1, 0, 2>, zp::shape{3, 13, 8}>>>,
-                zp::mul_scalar<std::ratio<17677669, 50000000>>, zp::softmax>,
-            zp::sequential<
-                zp::chunk<2, 3>, zp::rearrange<zp::extents<13, 3, 8>, zp::order<1, 0, 2>, zp::shape{3, 13, 8}>>>,
-        zp::rearrange<zp::extents<3, 13, 8>, zp::order<1, 0, 2>, zp::shape{1, 13, 24}>,
+    : zp::sequential<zp::linear<Name + ".qkv", 72>, zp::attention<3, zp::chunk<0, 3>, zp::chunk<1, 3>, zp::chunk<2, 3>>,
         zp::linear<Name + ".proj", 24>> {};
 
 /// Sequential: blocks.0.mlp, blocks.1.mlp, blocks.2.mlp, blocks.3.mlp

@@ -21,7 +21,8 @@ ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "pa
          "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
 # Words of class names that no capital parts.
 WHOLE = {"ReLU": "Relu", "NeXt": "Next", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
-         "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm"}
+         "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm",
+         "Wav2Vec2": "Wav2vec2", "Conv1D": "Conv1d"}
 RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
             "delete", "operator", "register", "export", "import", "module"}
 

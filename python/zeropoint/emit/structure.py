@@ -96,10 +96,12 @@ class Structure:
         self.lowered = lowered
         self.by_name: set[Row] = set()
         self.inputs = [row for row in lowered.rows if row.kind == "input"]
+        self.asides = {row for row in lowered.rows if row.title}  # found by name wherever they are read
         self.items = self.build(False)
         if any(spans_others(item) > 1 for item in self.items):
             self.by_name = set()
             self.items = self.build(True)
+        self.by_name.update(side for row in lowered.rows for side in row.sides)
         if len(self.inputs) > 1:
             self.by_name.update(self.inputs)
 
@@ -117,12 +119,25 @@ class Structure:
                 elif row not in seen:
                     seen.add(row)
                     stack.append((row, True))
-                    stack.extend((x, False) for x in row.inputs[::-1])
+                    stack.extend((x, False) for x in (*row.inputs, *row.sides)[::-1])
         place = {row: float(i) for i, row in enumerate(self.lowered.rows)}
         for row in order:
             if is_relu_of_sum(row):  # stands behind it, so that both are zp::add_relu
                 place[row] = place[row.inputs[0]] + 0.5
-        return sorted(order, key=lambda row: place[row])
+        first = self.first_of(order)
+        return sorted(order, key=lambda row: (row not in first, place[row]))
+
+    def first_of(self, rows: list[Row]) -> set[Row]:
+        """What is read by name, and what only that needs: it stands in front of all else."""
+        needed: set[Row] = set()
+        stack = [row for row in rows if row in self.asides]
+        while stack:
+            row = stack.pop()
+            if row not in needed:
+                needed.add(row)
+                stack.extend((*row.inputs, *row.sides))
+        others = {x for row in rows if row not in needed for x in (*row.inputs, *row.sides)}
+        return set() if any(row in others and row not in self.asides and row.kind != "input" for row in needed) else needed
 
     def build(self, no_skip_concat: bool) -> list[Item]:
         """Reduces series and parallel edges until nothing changes, then puts what is left one behind the other."""
@@ -132,10 +147,15 @@ class Structure:
         for row in rows:
             for x in row.inputs:
                 readers[x] += 1
+        for row in self.asides & set(rows):
+            readers[row] = len(rows)  # never a part of an edge
         slots: dict[Row, list[Edge]] = {}
         tail: dict[Row, Edge] = {}  # rows that one slot reads have become a part of that edge
         for row in rows:
             if row.kind == "input":
+                continue
+            if row.kind == "constant" and row in self.asides:
+                slots[row] = [Edge(None, [Leaf(row)])]
                 continue
             if row.kind == "constant":
                 tail[row] = Edge(None, [Leaf(row)])
@@ -145,6 +165,8 @@ class Structure:
             edges = []
             for x in row.inputs:
                 edge = tail.get(x)
+                if x in self.asides and len(row.inputs) > 1:
+                    edge = Edge(None, [self.come_from(x)])
                 edges.append(Edge(edge.src, list(edge.items)) if edge is not None else Edge(x))
             slots[row] = edges
             self.reduce(row, slots, tail, readers, no_skip_concat)
@@ -181,7 +203,7 @@ class Structure:
     def in_order(self, left: list[Row], slots: dict[Row, list[Edge]], many: bool) -> list[Item]:
         """What could not be reduced, with zp::from where a row does not read the one in front of it."""
         items: list[Item] = []
-        current: Row | None = self.inputs[0] if len(self.inputs) == 1 else None
+        current: Row | None = self.inputs[-1] if self.inputs else None
         for row in left:
             edges = slots[row]
             if len(edges) == 1:
@@ -207,7 +229,7 @@ class Structure:
 
 def name_rows(structure: Structure) -> dict[Row, str]:
     """The names of rows that zp::from speaks of: their own, that of the module whose result they are, or one made of it."""
-    taken = {row.name for row in structure.lowered.rows if row.name}
+    taken = {name for row in structure.lowered.rows for name in (row.name, row.title) if name}
     names: dict[Row, str] = {}
     last_of: dict[str, Row] = {}
     for item in structure.items:
@@ -216,6 +238,9 @@ def name_rows(structure: Structure) -> dict[Row, str]:
                 last_of[path] = row
     for row in structure.lowered.rows:
         if row not in structure.by_name:
+            continue
+        if row.title:
+            names[row] = row.title
             continue
         if row.name and row.kind != "output":
             is_only_input = row.kind == "input" and len(structure.inputs) == 1  # which zp::input calls so

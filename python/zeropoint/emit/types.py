@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Union
 
+from zeropoint.emit.encoders import with_encoders
 from zeropoint.emit.structure import From, Item, Join, Leaf, Path, Structure, path_of
-from zeropoint.layers import Argument, Name
+from zeropoint.layers import Argument, Code, Name, Row
 
 
 @dataclass(eq=False)
@@ -56,13 +57,13 @@ def list_of(items: list[Item], structure: Structure, names: dict) -> list[Type]:
             made[-1] = Type("zp::add_relu", before.args, before.branches, shared, alias=type_.alias)
             continue
         made.append(type_)
-    return made
+    return with_encoders(made)
 
 
 def type_of(item: Item, structure: Structure, names: dict) -> Type:
     """One item."""
     if isinstance(item, From):
-        return Type("zp::from", (Name(names[item.row]),))
+        return Type("zp::from", (by_name(item.row, names),))
     row = item.row
     assert row.layer is not None
     made = Type(row.layer.template, row.layer.args, path=path_of(item), header=row.layer.header)
@@ -72,9 +73,15 @@ def type_of(item: Item, structure: Structure, names: dict) -> Type:
             inner = made.branches[1] if made.branches[0] == [] else made.branches[0]
             if inner and inner[0].template != "zp::from":  # which goes on from elsewhere: no residual
                 made = Type("zp::residual", (), [inner], made.path)
-    if row in structure.by_name and not row.name:
+    made.branches += [[Type("zp::from", (by_name(side, names),))] for side in row.sides]
+    if row.title and row.title != row.name or row in structure.by_name and not row.name:
         made.alias = Name(names[row])
     return made
+
+
+def by_name(row: Row, names: dict) -> Argument:
+    """What zp::from says: of a row that stands in front of all blocks the whole name in each of them."""
+    return Code(f'"{names[row]}"') if row.title else Name(names[row])
 
 
 def grouped(parts: list[Type], depth: int = 0) -> list[Part]:
@@ -119,5 +126,5 @@ def count_types(parts: list[Part]) -> int:
         if isinstance(part, Block):
             total += count_types(part.parts)
         else:
-            total += 1 + sum(count_types(branch) for branch in part.branches)
+            total += (part.template != "zp::from") + sum(count_types(branch) for branch in part.branches)
     return total

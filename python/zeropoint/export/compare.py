@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zeropoint.errors import need
+from zeropoint.errors import ZeropointError, need
 from zeropoint.export.emitter import Emitter
 from zeropoint.export.graph import Value
 from zeropoint.export.int8_library import Int8Library
@@ -31,7 +31,11 @@ def session_of(model: Any, *, optimize: bool) -> Any:
     level = ort.GraphOptimizationLevel
     options.graph_optimization_level = level.ORT_ENABLE_ALL if optimize else level.ORT_DISABLE_ALL
     options.log_severity_level = 3
-    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    try:
+        return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # of types of its own
+        raise ZeropointError(f"ONNX Runtime does not take this graph: {error}; --no-verify writes it without a "
+                             "comparison") from error
 
 
 def made_up_inputs(library: Int8Library, model: Int8Model, seed: int) -> list[np.ndarray]:

@@ -87,6 +87,10 @@ class Emitter:
         """Input k in a layout, seen as another shape."""
         return self.graph.reshape(self.form(self.value(node, k), layout), shape)
 
+    def moved(self, node: Node, k: int, layout: str, order: Sequence[int]) -> str:
+        """Input k in a layout, along permuted axes."""
+        return self.graph.transpose(self.form(self.value(node, k), layout), order)
+
     def wrapped(self, node: Node, value: Value) -> Value:
         """What a row leaves, of what its function gave."""
         return value

@@ -338,9 +338,7 @@ def emit_reduction(e: FloatEmitter, node: Node) -> Value:
 @floats("matmul")
 def emit_matmul(e: FloatEmitter, node: Node) -> Value:
     """Matrices are width x channels."""
-    right = e.last(node, 1)
-    if node.arguments[0]:
-        right = e.graph.transpose(right, [0, 1, 3, 2])
+    right = e.moved(node, 1, "last", [0, 1, 3, 2]) if node.arguments[0] else e.last(node, 1)
     return Value(node.extents, {"last": bounded(e, node, e.graph.op("MatMul", e.last(node, 0), right))})
 
 

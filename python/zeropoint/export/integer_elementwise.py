@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from zeropoint.export.emitter import Emitter, Refused, emits
-from zeropoint.export.formulas import F32, F64, aligned_scales, bounds_of, grid_table
+from zeropoint.export.formulas import F32, F64, aligned_scales, bounds_of, fixed_point, grid_table
 from zeropoint.export.graph import Value
 from zeropoint.export.int8_model import Node
+from zeropoint.export.integer_filters import fixed_point_places
 
 
 @emits("input")
@@ -111,9 +112,13 @@ def emit_add(e: Emitter, node: Node) -> Value:
 
 @emits("mul")
 def emit_mul(e: Emitter, node: Node) -> Value:
-    """The exact product times one float."""
+    """The exact product times one float; as LiteRT in fixed point."""
     a, b, y = e.range_in(node, 0), e.range_in(node, 1), e.range_out(node)
     x, z, layout = operands(e, node)
+    if e.model.requantization == "fixed_point_litert":
+        total = e.graph.op("Mul", e.centred(x, a, np.int64), e.centred(z, b, np.int64))
+        factor = fixed_point(float(F32(F32(a.scale * b.scale) / y.scale)))
+        return e.made(node, fixed_point_places(e, node, total, factor), layout)
     multiplier = F32(F64(a.scale) * F64(b.scale) / F64(y.scale))
     product = e.graph.op("Mul", e.centred(x, a, F32), e.centred(z, b, F32))
     return e.made(node, e.finished(node, e.graph.op("Mul", product, e.graph.const(multiplier, "multiplier")), F32), layout)

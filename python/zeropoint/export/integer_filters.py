@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import numpy as np
 
 from zeropoint.export.emitter import Emitter, Refused, emits
 from zeropoint.export.formulas import F32, F64, bounds_of, fixed_point, multipliers, residual_ratios
-from zeropoint.export.graph import Value
+from zeropoint.export.graph import Graph, Value
 from zeropoint.export.int8_model import Node
 
 I64 = np.int64
@@ -171,10 +173,13 @@ def finish(e: Emitter, node: Node, sums: str, rank: int) -> Value:
         places = g.rounded(steps, low, high, zero, F32, to=to, name=name)
     else:
         total = g.cast(g.op("Add", sums, channels(bias, "bias")), I64)
-        factors = [fixed_point(float(F64(x.scale) * F64(s) / F64(y_scale))) for s in scales]
-        if max(shift for _, shift in factors) > 0:
-            raise Refused("value", "a fixed-point multiplier above 1: calibrate the output's range on its own values")
-        steps = fixed_point_steps(g, total, factors, policy == "fixed_point_single_rounding", channels)
+        is_away = policy == "fixed_point_litert" and node.kind == "linear"
+        products = F64(x.scale) * scales.astype(F64)
+        if is_away and (scales == scales[0]).all():
+            products = (x.scale * scales).astype(F32).astype(F64)
+        factors = [fixed_point(float(product / F64(y_scale))) for product in products]
+        rounding = "away" if is_away else "once" if policy == "fixed_point_single_rounding" else "twice"
+        steps = fixed_point_steps(g, total, factors, rounding, channels)
         steps = g.op("Clip", steps, g.const(low - zero, "low", I64), g.const(high - zero, "high", I64))
         places = g.op("Cast", g.op("Add", steps, g.const(zero, "zero_point", I64)), to=2 if to is np.uint8 else 6,
                       name=name)
@@ -185,18 +190,37 @@ def finish(e: Emitter, node: Node, sums: str, rank: int) -> Value:
     return Value(node.extents, {"first": places}, node.flattened)
 
 
-def fixed_point_steps(g: object, total: str, factors: list[tuple[int, int]], is_single: bool, channels: object) -> str:
-    """TFLite's MultiplyByQuantizedMultiplier of sums as int64, with one rounding or with two."""
+def fixed_point_steps(g: Graph, total: str, factors: list[tuple[int, int]], rounding: str,
+                      channels: Callable[[np.ndarray, str], str]) -> str:
+    """Sums of int64 times factors of fixed_point(), TFLite's MultiplyByQuantizedMultiplier.
+
+    rounding: "twice", "once" with halves up, or "away" once with halves away from zero. channels: makes a constant of numbers of
+    channels. Raises Refused for factors of 1 and more, whose sums may leave 32 bits in the first step.
+    """
+    if max(shift for _, shift in factors) > 0:
+        raise Refused("value", "a fixed-point multiplier above 1: calibrate the output's range on its own values")
     multiplier = channels(np.array([m for m, _ in factors], I64), "multiplier")
     rights = np.array([-shift for _, shift in factors], I64)
+    half, by = I64(1) << (rights + 30), I64(1) << (rights + 31)
+    if rounding == "away":
+        size = g.op("Mul", g.op("Abs", total), multiplier)
+        return g.op("Mul", g.op("Div", g.op("Add", size, channels(half, "half")), channels(by, "by")), g.op("Sign", total))
     product = g.op("Mul", total, multiplier)
-    if is_single:
-        half = channels(I64(1) << (rights + 30), "half")
-        by = (I64(1) << (rights + 31)).reshape(1, -1)
-        shaped = channels(by, "by")
-        above = g.op("Add", g.op("Add", product, half), g.const(1 << 62, "above", I64))
-        return g.op("Sub", g.op("Div", above, shaped), channels(I64(1 << 62) // by, "above"))
+    if rounding == "once":
+        above = g.op("Add", g.op("Add", product, channels(half, "half")), g.const(1 << 62, "above", I64))
+        return g.op("Sub", g.op("Div", above, channels(by, "by")), channels(I64(1 << 62) // by, "above"))
     high = g.floor_divide(g.op("Add", product, g.const(1 << 30, "half", I64)), 1 << 31, 62)
     by = I64(1) << rights
     magnitude = g.op("Div", g.op("Add", g.op("Abs", high), channels(by >> 1, "half")), channels(by, "by"))
     return g.op("Mul", magnitude, g.op("Sign", high))
+
+
+def fixed_point_places(e: Emitter, node: Node, total: str, factor: tuple[int, int]) -> str:
+    """Of sums in int64 and one factor for all of them, rounded twice: LiteRT's."""
+    g, of = e.graph, e.range_out(node)
+    low, high = bounds_of(node, of)
+    if factor[1] > 0:  # sums are small here: nothing leaves 32 bits
+        total, factor = g.op("Mul", total, g.const(1 << factor[1], "shift", I64)), (factor[0], 0)
+    steps = fixed_point_steps(g, total, [factor], "twice", lambda values, name: g.const(values, name))
+    steps = g.op("Clip", steps, g.const(low - of.zero_point, "low", I64), g.const(high - of.zero_point, "high", I64))
+    return g.op("Cast", g.op("Add", steps, g.const(of.zero_point, "zero_point", I64)), to=2, name=f"{node.title}.output")

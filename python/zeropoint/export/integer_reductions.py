@@ -7,10 +7,10 @@ from math import gcd
 import numpy as np
 
 from zeropoint.export.emitter import Emitter, Refused, emits
-from zeropoint.export.formulas import F32, F64, bounds_of
+from zeropoint.export.formulas import F32, F64, fixed_point
 from zeropoint.export.graph import Value, shape_in
-from zeropoint.export.int8_model import Node
-from zeropoint.export.integer_filters import pads_of, window_of
+from zeropoint.export.int8_model import Node, Range
+from zeropoint.export.integer_filters import fixed_point_places, pads_of, window_of
 
 
 @emits("max_pool2d", "max_pool1d")
@@ -27,9 +27,13 @@ def emit_max_pool(e: Emitter, node: Node) -> Value:
     return Value(node.extents, {"first": x})
 
 
-def linear_map(e: Emitter, node: Node, rows: np.ndarray, columns: np.ndarray, divisors: np.ndarray) -> Value:
-    """rne(rows * (x - z) * columns' / divisors) + z: matrices out x in of integers, divisors out_h x out_w."""
-    of = e.range_in(node)
+def linear_map(e: Emitter, node: Node, rows: np.ndarray, columns: np.ndarray, divisors: np.ndarray, *,
+               of_codes: bool = False) -> Value:
+    """rne(rows * (x - z) * columns' / divisors) + z: matrices out x in of integers, divisors out_h x out_w.
+
+    of_codes: of the codes themselves, halves away from zero, as LiteRT averages.
+    """
+    of = Range(e.range_in(node).scale, -node.lowest) if of_codes else e.range_in(node)
     x = e.centred(e.first(node), of, F64)
     if rows.shape[0] != rows.shape[1] or (rows != np.eye(len(rows))).any():
         x = e.graph.op("MatMul", e.graph.const(rows, "rows", F64), x)
@@ -37,6 +41,11 @@ def linear_map(e: Emitter, node: Node, rows: np.ndarray, columns: np.ndarray, di
         x = e.graph.op("MatMul", x, e.graph.const(columns.T, "columns", F64))
     divisors = divisors.flat[0] if (divisors == divisors.flat[0]).all() else divisors
     x = e.graph.op("Div", x, e.graph.const(divisors, "divisor", F64))
+    if of_codes:
+        size = e.graph.op("Floor", e.graph.op("Add", e.graph.op("Abs", x), e.graph.const(0.5, "half", F64)))
+        code = e.graph.op("Mul", size, e.graph.op("Sign", x))
+        place = e.graph.op("Add", code, e.graph.const(-node.lowest, "lowest", F64))
+        return Value(node.extents, {"first": e.graph.op("Cast", place, to=2, name=f"{node.title}.output")})
     return Value(node.extents, {"first": e.finished(node, x, F64)})
 
 
@@ -63,7 +72,8 @@ def emit_avg_pool(e: Emitter, node: Node) -> Value:
         maps.append(matrix)
         padded = [min(i * stride - begin + kernel, inside + begin) - (i * stride - begin) for i in range(out)]
         counts.append(np.array(padded) if o["count_include_pad"] else matrix.sum(1))
-    return linear_map(e, node, maps[0], maps[1], np.outer(*counts))
+    return linear_map(e, node, maps[0], maps[1], np.outer(*counts),
+                      of_codes=e.model.requantization == "fixed_point_litert")
 
 
 @emits("adaptive_avg_pool2d", "adaptive_avg_pool1d")
@@ -145,12 +155,22 @@ def emit_sum(e: Emitter, node: Node) -> Value:
     value, x, y = e.value(node), e.range_in(node), e.range_out(node)
     axes = axes_last(node, value)
     divisor = int(np.prod(value.extents)) // node.size if node.op["name"] == "mean" else 1
-    total = e.centred(e.last(node), x, F64)
+    is_litert = e.model.requantization == "fixed_point_litert" and node.op["name"] == "mean"
+    total = e.centred(e.last(node), x, np.int64 if is_litert else F64)
     if axes:
         total = e.graph.op("ReduceSum", total, e.graph.const(axes, "axes", np.int64), keepdims=1)
+    if is_litert:
+        return folded(e, node, fixed_point_places(e, node, total, factor_of_mean(x, y, divisor)))
     scaled = e.graph.op("Mul", total, e.graph.const(F64(x.scale), "scale", F64))
     steps = e.graph.op("Div", scaled, e.graph.const(F64(y.scale) * divisor, "divisor", F64))
     return folded(e, node, e.finished(node, steps, F64))
+
+
+def factor_of_mean(x: Range, y: Range, divisor: int) -> tuple[int, int]:
+    """The ratio of the scales, its multiplier shifted up by the bits of the divisor but one, and divided by it."""
+    multiplier, shift = fixed_point(float(F64(x.scale) / F64(y.scale)))
+    bits = min(divisor.bit_length() - 1, 31 + shift)
+    return (multiplier << bits) // divisor, shift - bits
 
 
 @emits("reduce_max", "reduce_min")

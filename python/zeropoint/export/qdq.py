@@ -90,6 +90,13 @@ class QdqEmitter(FloatEmitter):
             return super().shaped(node, k, layout, shape)
         return self.dequantized(self.graph.reshape(super().form(value.source, layout), shape), value.of)
 
+    def moved(self, node: Node, k: int, layout: str, order: Sequence[int]) -> str:
+        """Of codes: moved first."""
+        value = self.value(node, k)
+        if not isinstance(value, Read):
+            return super().moved(node, k, layout, order)
+        return self.dequantized(self.graph.transpose(super().form(value.source, layout), order), value.of)
+
     def wrapped(self, node: Node, value: Value) -> Value:
         """Quantized onto the row's range."""
         if node.op.get("is_input"):

@@ -7,7 +7,7 @@ from typing import Any, Callable
 import numpy as np
 
 from zeropoint.ir import Origin, Value, constant
-from zeropoint.lower.sequences import torch_gates
+from zeropoint.lower.sequences import STATE, torch_gates
 
 Converter = Callable[["Call"], None]
 CONVERTERS: dict[str, Converter] = {}
@@ -46,6 +46,10 @@ class Call:
         self.reader.graph.nodes[-1].outputs[0] = out
         assert made is not None
 
+    def refused(self, text: str) -> Exception:
+        """An attribute without a form here."""
+        return NotSupported(text)
+
     def same(self, number: int = 0) -> None:
         """An output that is the first input."""
         self.reader.values[self.node.output[number]] = self.inputs[0]
@@ -72,7 +76,8 @@ def converts(*names: str) -> Callable[[Converter], Converter]:
 
 def convert(reader: Any, node: Any, inputs: list[Value | None], outputs: list[Value], origin: Origin) -> bool:
     """Adds what a node becomes; False where no converter knows it."""
-    import zeropoint.front.onnx_layers  # noqa: F401  (registers its converters)
+    import zeropoint.front.onnx_conditions  # noqa: F401  (these register their converters)
+    import zeropoint.front.onnx_layers  # noqa: F401
 
     converter = CONVERTERS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
     if converter is None:
@@ -199,10 +204,16 @@ def convert_reduction(call: Call) -> None:
 @converts("Identity", "Dropout", "Cast")
 def convert_nothing(call: Call) -> None:
     """What inference does not have."""
-    if call.node.op_type == "Cast" and call.outputs[0].is_integer != call.inputs[0].is_integer:
-        if call.outputs[0].is_integer:
+    if call.node.op_type == "Cast":
+        to_bool = call.attrs["to"] == call.reader.onnx.TensorProto.BOOL
+        if call.outputs[0].is_integer and not call.inputs[0].is_integer and not to_bool:
             raise NotSupported("a cast of computed values to integers")
-        raise NotSupported("a cast of integers to floats")
+        if to_bool:
+            call.give("compare", [call.inputs[0], constant("", np.float32(0))], kind="ne")
+            return
+        if call.outputs[0].is_integer != call.inputs[0].is_integer:
+            call.give("identity", [call.inputs[0]])
+            return
     if len(call.node.output) > 1 and call.node.output[1]:
         raise NotSupported("the mask of a dropout is read")
     call.same()
@@ -307,11 +318,16 @@ def convert_recurrent(call: Call) -> None:
     for number in (5, 6):
         state = call.input(number)
         if state is not None and (state.data is None or np.any(state.data)):
-            raise NotSupported("a first state that is not zero")
+            raise NotSupported(STATE)
     direction, hidden = attrs.get("direction", "forward"), attrs["hidden_size"]
-    if direction == "reverse" or attrs.get("clip") or attrs.get("layout", 0) or attrs.get("activations") not in (
-            None, [b"Sigmoid", b"Tanh", b"Tanh"], [b"Sigmoid", b"Tanh", b"Tanh"] * 2, [b"Sigmoid", b"Tanh"],
-            [b"Sigmoid", b"Tanh"] * 2, [b"Tanh"], [b"Tanh"] * 2):
+    if any(v is not None and v.shape[-1] != hidden for v in map(call.input, (5, 6))):
+        raise NotSupported("a state of other extents than hidden_size: PyTorch's exporter writes projections so, which no "
+                           "runtime takes; import the module itself")
+    given = [a.decode() if isinstance(a, bytes) else a for a in attrs.get("activations", [])]
+    usual = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}[op]
+    is_relu = op == "RNN" and given in (["Relu"], ["Relu"] * 2)
+    if direction == "reverse" or attrs.get("clip") or attrs.get("layout", 0) or \
+            not is_relu and given not in ([], usual, usual * 2):
         raise NotSupported("a reversed direction, a clip, a layout or activations of its own")
     if op == "GRU" and not attrs.get("linear_before_reset", 0):
         raise NotSupported("linear_before_reset = 0; PyTorch's GRU has 1")
@@ -333,7 +349,7 @@ def convert_recurrent(call: Call) -> None:
     cell = call.outputs[2] if len(call.outputs) > 2 else Value("", (directions, 1, hidden))
     graph.nodes.append(Node("rnn", [x], [all_steps, last, cell],
                             dict(cell=op.lower(), hidden=hidden, layers=1, bidirectional=directions == 2, steps=0,
-                                 parameters=parameters, first=None), call.origin))
+                                 parameters=parameters, first=None, relu=is_relu), call.origin))
     if call.outputs and call.outputs[0].name:
         apart = call.make("reshape", [all_steps], (steps, 1, directions, hidden))
         call.give("permute", [apart], order=[0, 2, 1, 3])

@@ -9,6 +9,7 @@ import numpy as np
 
 from zeropoint.front.torch_operators import Call, NotSupported, converts
 from zeropoint.ir import Node, Value, constant
+from zeropoint.lower.sequences import STATE
 
 
 def listed(value: Any, count: int) -> list[int]:
@@ -64,7 +65,11 @@ def convert_products(call: Call) -> None:
         call.give("linear", [call["mat1"], constant(matrix.name, matrix.data.T), bias])
         return
     if name == "baddbmm":
-        raise NotSupported("a baddbmm")
+        if call["alpha"] != 1 or call["beta"] != 1 or call["batch1"].data is not None or call["batch2"].data is not None:
+            raise NotSupported("a baddbmm with factors or constants")
+        product = call.make("matmul", [call["batch1"], call["batch2"]], call.shape)
+        call.give("binary", [product, call["self"]], kind="add")
+        return
     a, b = call.x, call["mat2"] if "mat2" in call.args else call["other"]
     if b.data is not None and b.data.ndim == 2:
         call.give("linear", [a, constant(b.name, b.data.T)])
@@ -89,13 +94,12 @@ def convert_attention(call: Call) -> None:
     scores = call.make("matmul", [scaled, turned], shape)
     if call["is_causal"]:
         mask = constant(call.origin.name + ".mask", np.tril(np.ones(shape[-2:], bool)))
-    if mask is not None:
-        if mask.data is None:
-            raise NotSupported("a computed mask", "computed_operand")
-        data = np.where(mask.data, 0.0, -1e9) if mask.data.dtype == bool else np.maximum(mask.data, -1e9)
-        if np.any(data):
-            scores = call.make("binary", [scores, constant(call.origin.name + ".mask", data.astype(np.float32))], shape,
-                               kind="add")
+    if mask is not None and mask.data is not None and mask.data.dtype == bool:
+        mask = constant(mask.name, np.where(mask.data, np.float32(0), np.float32(-np.inf)))
+    elif mask is not None and mask.is_integer:
+        mask = call.make("where", [mask, constant("", np.float32(0)), constant("", np.float32(-np.inf))], mask.shape)
+    if mask is not None and not (mask.data is not None and not np.any(mask.data)):
+        scores = call.make("binary", [scores, mask], shape, kind="add")
     shares = call.make("softmax", [scores], shape, axis=rank - 1)
     call.give("matmul", [shares, v])
 
@@ -232,20 +236,20 @@ def convert_upsample(call: Call) -> None:
     call.give("resize", [call.x], mode=mode)
 
 
-@converts("lstm", "gru", "rnn_tanh")
+@converts("lstm", "gru", "rnn_tanh", "rnn_relu")
 def convert_recurrent(call: Call) -> None:
     """From a state of zeros."""
-    cell = str(call.node.target).removeprefix("aten.").split(".")[0].removesuffix("_tanh")
+    name = str(call.node.target).removeprefix("aten.").split(".")[0]
+    cell = name.split("_")[0]
     params, state = call["params"], call["hx"]
     for value in state if isinstance(state, list) else [state]:
         if value.data is None or np.any(value.data):
-            raise NotSupported("a first state that is not zero", "computed_operand")
+            raise NotSupported(STATE, "computed_operand")
     layers, both, has_bias = call["num_layers"], call["bidirectional"], call["has_biases"]
-    each = 4 if has_bias else 2
     directions = 2 if both else 1
-    if len(params) != layers * directions * each:
-        raise NotSupported("an LSTM with a projection")
-    names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"][:each]
+    each = len(params) // (layers * directions)
+    projects = each == (5 if has_bias else 3)
+    names = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if has_bias else []), *(["weight_hr"] if projects else [])]
     parameters = {}
     for number, value in enumerate(params):
         group = number // each
@@ -254,5 +258,6 @@ def convert_recurrent(call: Call) -> None:
     x = call.x
     outputs = [out or Value(call.origin.name, (1,)) for out in call.outputs]
     call.graph.nodes.append(Node("rnn", [x], outputs, dict(
-        cell=cell, hidden=params[1].shape[1], layers=layers, bidirectional=both,
-        steps=1 if call["batch_first"] and len(x.shape) == 3 else 0, parameters=parameters, first=params[0]), call.origin))
+        cell=cell, hidden=params[0].shape[0] // {"lstm": 4, "gru": 3, "rnn": 1}[cell], layers=layers, bidirectional=both,
+        steps=1 if call["batch_first"] and len(x.shape) == 3 else 0, parameters=parameters, first=params[0],
+        projection=params[1].shape[1] if projects else 0, relu=name == "rnn_relu"), call.origin))

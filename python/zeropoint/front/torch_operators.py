@@ -52,11 +52,15 @@ class Call:
 
     def make(self, op: str, inputs: list[Value | None], shape: tuple[int, ...], **attrs: Any) -> Value:
         """A node in between."""
-        return self.graph.add(op, inputs, shape, self.origin, **attrs)
+        return self.graph.add(op, inputs, shape, self.origin, name=f"{self.origin.name} {op}", **attrs)
 
     def give(self, op: str, inputs: list[Value | None], number: int = 0, **attrs: Any) -> None:
         """The node that gives an output."""
         self.graph.nodes.append(Node(op, inputs, [self.outputs[number]], attrs, self.origin))
+
+    def refused(self, text: str) -> Exception:
+        """An argument without a form here."""
+        return NotSupported(text)
 
     def same(self, value: Value | None = None) -> None:
         """The output is an input."""
@@ -79,7 +83,8 @@ def converts(*names: str) -> Callable[[Callable[[Call], None]], Callable[[Call],
 
 def convert(reader: Any, node: Any, outputs: list[Value], origin: Origin) -> None:
     """Adds what a node becomes, or keeps it to be reported."""
-    import zeropoint.front.torch_layers  # noqa: F401  (registers its converters)
+    import zeropoint.front.torch_conditions  # noqa: F401  (these register their converters)
+    import zeropoint.front.torch_layers  # noqa: F401
 
     name = str(node.target)
     plain = name.removeprefix("aten.").split(".")[0]
@@ -145,7 +150,7 @@ def convert_pow(call: Call) -> None:
         raise NotSupported(f"a power of {exponent if isinstance(exponent, (int, float)) else 'a tensor'}")
 
 
-BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "maximum", "minimum": "minimum",
+BINARY = {"add": "add", "sub": "sub", "mul": "mul", "multiply": "mul", "div": "div", "maximum": "maximum", "minimum": "minimum",
           "rsub": "sub"}
 
 
@@ -212,9 +217,16 @@ def convert_nothing(call: Call) -> None:
 @converts("to", "_to_copy", "type_as", "float")
 def convert_cast(call: Call) -> None:
     """Another type of numbers: nothing, between floats."""
-    if call.outputs[0].is_integer != call.x.is_integer:
-        raise NotSupported("a cast between integers and floats of a computed value")
-    call.same()
+    before, after = (call.reader.torch.bool is getattr(n.meta.get("val"), "dtype", None)
+                     for n in (call.node.all_input_nodes[0], call.node))
+    if call.outputs[0].is_integer and not call.x.is_integer and not after:
+        raise NotSupported("a cast of computed values to integers")
+    if after and not before:
+        call.give("compare", [call.x, constant("", np.float32(0))], kind="ne")
+    elif call.outputs[0].is_integer != call.x.is_integer:
+        call.give("identity", [call.x])
+    else:
+        call.same()
 
 
 @converts("view", "reshape", "flatten", "squeeze", "unsqueeze", "unflatten", "_unsafe_view", "view_as")

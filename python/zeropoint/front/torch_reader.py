@@ -6,7 +6,7 @@ import hashlib
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class TorchReader:
         self.graph = Graph(title=title)
         self.values: dict[Any, Any] = {}  # a node of fx to a Value, or to a list of Values
         self.tensors: dict[Any, Any] = {}  # of nodes that are known
+        self.examples: list[Any] = []      # of all inputs
+        self.read_inputs = 0
 
     def read(self) -> Graph:
         """The graph."""
@@ -61,6 +63,10 @@ class TorchReader:
 
     def input(self, node: Any) -> None:
         """An argument of the module."""
+        given = self.examples[self.read_inputs] if self.read_inputs < len(self.examples) else None
+        self.read_inputs += 1
+        if isinstance(given, self.torch.Tensor):
+            self.graph.examples[node.name] = as_numpy(given)
         example = node.meta.get("val")
         if not isinstance(example, self.torch.Tensor):
             return
@@ -141,10 +147,19 @@ class TorchReader:
             return False
         if isinstance(result, self.torch.Tensor):
             named = [self.values[n].name for n in tensors if self.tensors[n].numel() > 1]
-            self.know(node, result, named[0] if named else node.name)
+            self.know(node, result, without_norm(named[0]) if named else node.name)
         else:
             self.tensors[node] = result
         return True
+
+
+def without_norm(name: str) -> str:
+    """The name of a weight that a weight norm or another parametrization makes of two."""
+    for ending in (".weight_g", ".weight_v", ".weight_orig"):
+        if name.endswith(ending):
+            return name.removesuffix(ending) + ".weight"
+    stem, found, last = name.partition(".parametrizations.")
+    return f"{stem}.{last.split('.')[0]}" if found else name
 
 
 def origin_of(node: Any) -> Origin:
@@ -168,15 +183,24 @@ def read_program(program: Any, title: str) -> Graph:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = program.run_decompositions({})
-    graph = TorchReader(program, title).read()
+    reader = TorchReader(program, title)
+    reader.examples = [e for e in leaves_of(getattr(program, "example_inputs", None))]
+    graph = reader.read()
     graph.program = program
     return graph
+
+
+def leaves_of(examples: Any) -> list[Any]:
+    """The arguments that a program was exported with, in the order of its inputs."""
+    torch = need("torch", "torch")
+    return list(torch.utils._pytree.tree_leaves(examples)) if examples is not None else []
 
 
 def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
     """A graph of a module, exported in inference, and the exported program, which knows the arguments."""
     torch = need("torch", "torch")
-    args = tuple(example) if isinstance(example, (tuple, list)) else (example,)
+    named = dict(example) if isinstance(example, Mapping) else {}
+    args = () if named else tuple(example) if isinstance(example, (tuple, list)) else (example,)
     was_training = module.training
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
@@ -185,7 +209,7 @@ def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             try:
-                program = torch.export.export(module, args, strict=False)
+                program = torch.export.export(module, args, named, strict=False)
             except Exception as error:
                 raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}") from error
         graph = read_program(program, type(module).__name__)

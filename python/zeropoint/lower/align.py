@@ -105,7 +105,8 @@ def unique_tensor(context: Context, name: str) -> str:
     """A name that no tensor has."""
     stem = context.origin.name + ".constant" if is_made_up(name) else name
     unique, number = stem, 1
-    while unique in context.result.tensors:
+    taken = context.result.tensors.keys() | {name for row in context.result.rows for name in (row.title, row.name)}
+    while unique in taken:
         number += 1
         unique = f"{stem}_{number}"
     return unique

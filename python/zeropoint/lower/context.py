@@ -76,6 +76,7 @@ class Lowered:
     notes: list[str] = field(default_factory=list)
     moves: int = 0
     names: set[str] = field(default_factory=set)  # of layers without tensors
+    shared: int = 0  # numbers that are written again, as layers of the source share them
 
 
 class Context:
@@ -87,7 +88,9 @@ class Context:
         self.result = Lowered()
         self.problems: list[Problem] = []
         self.moved: dict[tuple, Row] = {}
-        self.indices = {value.name for value in graph.inputs if value.is_integer}
+        self.indices = {value.name: min(graph.tables(value), default=0) for value in graph.inputs if value.is_integer}
+        self.masks = {value.name for value in graph.inputs if value.is_mask}
+        self.weights: set[int] = set()  # that layers have
         self.op = ""  # of the node at hand
         self.origin = Origin("input")
         self.current: Value | None = None
@@ -111,8 +114,49 @@ class Context:
             raise Refused("value", "depends on a node without a layer")
         val = self.values[id(value)]
         if val.row.kind == "input" and val.row.name in self.indices and self.op not in TAKE_INDICES:
-            raise Refused("value", f"the integers of the input {val.row.name} go into something else than an embedding")
+            if val.row.name not in self.masks:
+                raise Refused("value", f"the integers of the input {val.row.name} go into something else than an embedding, "
+                                       "and are no mask of 0 and 1")
+            return self.as_floats(val)
         return val
+
+    def raw(self, value: Value) -> Val:
+        """The same, of indices too."""
+        return self.values[id(value)]
+
+    def table_rows(self, value: Value) -> int:
+        """How many rows the tables have that indices go into; 0 of anything else."""
+        return self.indices[self.values[id(value)].row.name] if self.is_indices(value) else 0
+
+    def is_indices(self, value: Value) -> bool:
+        """Whether a value is the integers of an input."""
+        val = self.values.get(id(value))
+        return val is not None and val.row.kind == "input" and val.row.name in self.indices
+
+    def as_floats(self, val: Val) -> Val:
+        """The 0 and 1 of an input that is a mask."""
+        key = ("mask", id(val.row))
+        if key not in self.moved:
+            layer = Layer("zp::attention_mask", (), "masked_softmax.hpp")
+            self.moved[key] = self.row(layer, [val.row], (1, 1, val.row.shape[1]))
+            self.moved[key].path = ()
+        return Val(self.moved[key], val.layout.with_groups((), (), val.layout.memory))
+
+    def expanded(self, val: Val, like: Layout) -> Val:
+        """Repeated to all extents of a layout whose groups it has, or has nothing of."""
+        if val.layout.shape == like.shape:
+            return val
+        layer = Layer("zp::expand", tuple(Number(n, "Extent") for n in like.shape), "permute.hpp")
+        return Val(self.row(layer, [val.row], like.shape), like)
+
+    def title_for(self, stem: str) -> str:
+        """A name by which no other value is found."""
+        taken = {name for row in self.result.rows for name in (row.title, row.name)}
+        title, number = stem, 1
+        while title in taken:
+            number += 1
+            title = f"{stem}_{number}"
+        return title
 
     def put(self, node: Node, layer: Layer, inputs: list[Row], layout: Layout, name: str = "", output: int = 0) -> Row:
         """A row that gives an output of a node."""
@@ -139,12 +183,27 @@ class Context:
     def name_for(self, value: Value | None, suffix: str = ".weight", bias: Value | None = None) -> str:
         """The name of a layer whose parameter this is, unique among all layers; of its bias where that alone has one."""
         name = value.name if value is not None else ""
+        if value is not None and value.data is not None and self.op != "batch_norm":
+            if id(value) in self.weights:
+                self.result.shared += value.data.size
+            self.weights.add(id(value))
         if is_made_up(name) and bias is not None and bias.name.endswith(".bias"):
             name, suffix = bias.name, ".bias"
         stem = name[: -len(suffix)] if suffix and name.endswith(suffix) else ""
         if not stem:
             stem = self.layer_path() if is_made_up(name) else name.replace("_weight", "").replace(".weight", "")
         return self.unique_name(stem)
+
+    def linear_name(self, weight: Value | None, bias: Value | None) -> str:
+        """The same of a matrix product, whose weight an exporter may have transposed under a name of its own."""
+        if weight is not None and is_given(weight.name):
+            return self.name_for(weight)
+        outer = self.origin.name.rpartition(".")[0]
+        if outer and all(path != outer for path, _ in self.origin.modules):  # the layer's own module
+            return self.unique_name(outer)
+        if bias is not None and is_given(bias.name) and bias.name.endswith("bias") and len(bias.name) > 5:
+            return self.unique_name(bias.name[:-5])
+        return self.unique_name(self.origin.name)
 
     def layer_path(self) -> str:
         """Of the module that the node at hand is, or its own name where it is a part of one."""
@@ -229,6 +288,11 @@ MADE_UP = re.compile(r"(onnx::|val_|/|_).*|(view|reshape|permute|transpose|t|mT|
 def is_made_up(name: str) -> bool:
     """Whether a name says nothing of the source."""
     return not name or MADE_UP.fullmatch(name) is not None
+
+
+def is_given(name: str) -> bool:
+    """Whether a name is the source's."""
+    return not is_made_up(name)
 
 
 def movement(before: Layout, after: Layout) -> Layer:
@@ -355,6 +419,7 @@ def lower(graph: Graph) -> Lowered:
     """
     import zeropoint.lower.families  # noqa: F401  (registers all lowerings)
 
+    refuse_batches(graph)
     best: Lowered | None = None
     refused: ImportRefused | None = None
     for layouts in list(product(*(input_layouts(value) for value in graph.inputs)))[:8]:
@@ -369,21 +434,35 @@ def lower(graph: Graph) -> Lowered:
         if lowered.moves == 0:
             break
     if best is not None:
+        if best.shared:
+            graph.notes.append(f"{best.shared:,} numbers are copies: layers of the source share them.")
         return best
     raise refused or ImportRefused([
         Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes")
         for value in graph.inputs if not input_layouts(value)])
 
 
+def refuse_batches(graph: Graph) -> None:
+    """Inputs of several at once."""
+    problems = [Problem("input", value.name, "batch",
+                        f"an input of {'x'.join(map(str, value.shape))}: the batch must be 1, as a call takes one input; "
+                        "import with an example whose first extent is 1")
+                for value in graph.inputs if not input_layouts(value) and len(value.shape) in (3, 4) and value.shape[0] > 1]
+    if problems:
+        raise ImportRefused(problems)
+
+
 def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
     """The same for given layouts of the inputs."""
+    from zeropoint.lower.attention import join_projections
+
     context = Context(graph)
     for value, layout in zip(graph.inputs, layouts):
         context.origin = Origin(value.name)
         row = context.row(None, [], layout.shape, value.name, "input")
         context.set(value, Val(row, layout))
-        tables = [node.inputs[0].shape[0] for node in graph.nodes if node.op == "embedding" and node.inputs[1] is value]
-        context.result.inputs.append(replace(port_of(value, layout), below=min(tables, default=0)))
+        below = min(graph.tables(value), default=2 if value.is_mask else 0)
+        context.result.inputs.append(replace(port_of(value, layout), below=below))
     for node in graph.nodes:
         context.origin, context.op = node.origin, node.op
         try:
@@ -391,16 +470,29 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
                 raise Refused(*node.why)
             function = LOWERINGS.get(node.op)
             if function is None:
-                raise Refused("op", "no layer computes this operator; cut the model in front of it, or write a "
-                                    "zp::custom layer")
+                raise Refused("op", hint_of(node.op))
             function(context, node)
         except Refused as refused:
             fail(context, node, refused)
     for number, value in enumerate(graph.outputs):
         finish_output(context, value, number)
+    join_projections(context.result)
     if not context.problems and not any(row.kind == "layer" for row in context.result.rows):
         context.problems.append(Problem("model", graph.title, "op", "nothing is computed: no node becomes a layer"))
     return context.finish()
+
+
+HINTS = {"stft": "write the transform as a conv1d of constant bases, or give the model spectra",
+         "cumsum": "sums up to each step; give them to the model as an input",
+         "im2col": "windows that meet computed kernels",
+         "grid_sample": "values at computed places"}
+
+
+def hint_of(op: str) -> str:
+    """What to do about an operator without a layer."""
+    plain = op.removeprefix("aten.").split(".")[0].lower()
+    extra = f" ({HINTS[plain]})" if plain in HINTS else ""
+    return f"no layer computes this operator{extra}; cut the model in front of it, or write a zp::custom layer"
 
 
 def fail(context: Context, node: Node, refused: Refused) -> None:
@@ -433,6 +525,8 @@ def finish_output(context: Context, value: Value, number: int) -> None:
         val = context.place(val, tuple(range(max(0, rank - 2))), tuple(range(max(0, rank - 2), rank - 1)), (rank - 1,))
         port = port_of(value, val.layout)
     name = value.name if value.name else f"output_{number}"
-    context.result.outputs.append(replace(port, name=name))
+    if any(port.name == name for port in context.result.outputs):  # several of one node
+        name = f"{name}_{number}"
+    context.result.outputs.append(replace(port, name=name, is_integer=False))  # whole numbers come out as floats
     row = context.row(Layer("zp::output", (Name(name),)), [val.row], val.layout.shape, name, "output")
     row.value, row.layout = value, val.layout

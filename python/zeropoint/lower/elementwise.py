@@ -175,10 +175,23 @@ def with_constant(context: Context, a: Value, b: Value, rank: int, extents: tupl
     layout = with_rank(val.layout, rank)
     if layout.extents != extents:  # the constant has axes that the value repeats along
         val, layout = expanded(context, val, extents)
-    row = constant_row(context, known.name, known.data, layout, extents)
+    row = shared_constant(context, known, layout, extents)
     row.coding = known.coding
     val = context.arrange(Val(val.row, layout, val.flat), *layout.groups)
     return ([row, val.row] if known is a else [val.row, row]), layout
+
+
+def shared_constant(context: Context, known: Value, layout: Layout, extents: tuple[int, ...]) -> Row:
+    """A row of a constant; several who read it alike have one, which they find by name."""
+    place = {a: i for i, a in enumerate(layout.source)}
+    key = ("constant", known.name, known.data.shape, known.data.tobytes(), extents, layout.shape, tuple(place[a] for a in layout.memory))
+    if key in context.moved:
+        context.moved[key].title = context.moved[key].name
+        return context.moved[key]
+    row = constant_row(context, known.name, known.data, layout, extents)
+    if known.data is not None and known.data.size > 1 and known.coding is None:
+        context.moved[key] = row
+    return row
 
 
 def expanded(context: Context, val: Val, extents: tuple[int, ...]) -> tuple[Val, Layout]:

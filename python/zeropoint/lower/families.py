@@ -1,3 +1,3 @@
 """Imports all families of lowerings, which register themselves."""
 
-from zeropoint.lower import elementwise, filters, movement, norms, reductions, sequences  # noqa: F401
+from zeropoint.lower import attention, conditions, elementwise, filters, movement, norms, reductions, sequences  # noqa: F401

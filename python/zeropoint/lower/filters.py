@@ -114,7 +114,7 @@ def lower_linear(context: Context, node: Node) -> None:
     weight = context.data(node.inputs[1], "the weight of a linear layer")
     bias_value = node.inputs[2] if len(node.inputs) > 2 else None
     bias = None if bias_value is None else context.data(bias_value, "a bias")
-    name = context.name_for(node.inputs[1], bias=bias_value)
+    name = context.linear_name(node.inputs[1], bias_value)
     out = node.outputs[0].shape
     layout = val.layout
     last = layout.axes[-1]

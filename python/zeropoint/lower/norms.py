@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from zeropoint.ir import Node
-from zeropoint.layers import Layer, Name, Number, Options
-from zeropoint.lower.context import Context, Refused, lowers
+from zeropoint.layers import Layer, Name, Number, Options, ratio
+from zeropoint.lower.context import Context, Refused, Val, lowers
 
 
 def norm_options(epsilon: float, affine: bool, default_affine: bool = True) -> Options | None:
@@ -64,12 +64,7 @@ def lower_layer_norm(context: Context, node: Node) -> None:
         len(val.layout.groups[2]) == 1
     if not is_image:
         val = context.innermost(val, atoms)
-    epsilon = float(str(np.float32(node.attrs["epsilon"])))  # 1e-5, of ONNX's 9.999999747e-06
-    millionths = int(epsilon * 1e6 + 1e-9)
-    trillionths = round((epsilon - millionths * 1e-6) * 1e12)
-    if abs(millionths * 1e-6 + trillionths * 1e-12 - epsilon) > 1e-3 * epsilon:
-        raise Refused("attribute", f"an epsilon of {epsilon}, which is no whole number of trillionths")
-    fields: tuple = (("epsilon_millionths", millionths), ("epsilon_trillionths", trillionths),
+    fields: tuple = (*epsilon_fields(float(node.attrs["epsilon"])),
                      ("affine", weight is not None), ("bias", bias is not None or weight is None))
     defaults: tuple = (("epsilon_millionths", 10), ("epsilon_trillionths", 0), ("affine", True), ("bias", True))
     if is_image:
@@ -88,6 +83,44 @@ def lower_layer_norm(context: Context, node: Node) -> None:
     context.put(node, Layer("zp::layer_norm", args, "layer_norm.hpp"), [val.row], val.layout, name)
 
 
+def with_whole_epsilon(context: Context, val: Val, epsilon: float) -> tuple[Val, float]:
+    """A value and an epsilon of whole millionths that normalize to the same: s x and s^2 epsilon."""
+    millionths = max(1, round(epsilon * 1e6))
+    if abs(epsilon * 1e6 - millionths) <= 1e-3 or epsilon == 0:
+        return val, epsilon
+    scale = (millionths * 1e-6 / epsilon) ** 0.5
+    row = context.row(Layer("zp::mul_scalar", (ratio(scale),)), [val.row], val.layout.shape)
+    return Val(row, val.layout), millionths * 1e-6
+
+
+@lowers("rms_norm")
+def lower_rms_norm(context: Context, node: Node) -> None:
+    """rms_norm over the last axis."""
+    val = context.get(node.inputs[0])
+    val = context.innermost(val, val.layout.axes[-1])
+    weight = node.inputs[1] if len(node.inputs) > 1 else None
+    fields: tuple = (*epsilon_fields(float(node.attrs["epsilon"])), ("affine", weight is not None))
+    defaults: tuple = (("epsilon_millionths", 1), ("epsilon_trillionths", 0), ("affine", True))
+    name = context.name_for(weight) if weight is not None else ""
+    args: tuple = (Name(name),)
+    if fields != defaults:
+        args += (Options("zp::rms_norm_options", fields, defaults),)
+    if weight is not None:
+        context.tensor(name + ".weight", context.data(weight, "a weight").reshape(-1))
+    context.put(node, Layer("zp::rms_norm", args, "rms_norm.hpp"), [val.row], val.layout, name)
+
+
+def epsilon_fields(epsilon: float) -> tuple[tuple[str, int], tuple[str, int]]:
+    """In whole trillionths: what float32 made of 1e-5 is 10 millionths."""
+    trillionths = round(epsilon * 1e12)
+    if abs(trillionths * 1e-12 - epsilon) > 1e-3 * epsilon:
+        raise Refused("attribute", f"an epsilon of {epsilon}, which is no whole number of trillionths")
+    millionths = round(trillionths * 1e-6)
+    if abs(millionths * 1e-6 - epsilon) <= 1e-6 * epsilon:
+        return ("epsilon_millionths", millionths), ("epsilon_trillionths", 0)
+    return ("epsilon_millionths", trillionths // 10**6), ("epsilon_trillionths", trillionths % 10**6)
+
+
 @lowers("group_norm")
 def lower_group_norm(context: Context, node: Node) -> None:
     """group_norm and instance_norm: the second axis is the channels, all others are normalized together."""
@@ -98,7 +131,8 @@ def lower_group_norm(context: Context, node: Node) -> None:
     weight, bias = node.inputs[1], node.inputs[2]
     groups, channels = node.attrs["groups"], node.inputs[0].shape[1]
     is_instance = groups == channels
-    options = norm_options(float(node.attrs["epsilon"]), weight is not None, not is_instance)
+    val, epsilon = with_whole_epsilon(context, val, float(node.attrs["epsilon"]))
+    options = norm_options(epsilon, weight is not None, not is_instance)
     name = context.name_for(weight, bias=bias) if weight is not None else ""
     args: list = [Name(name)] if is_instance else [Name(name), Number(groups, "Groups")]
     if options is not None:

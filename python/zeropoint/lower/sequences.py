@@ -10,6 +10,10 @@ from zeropoint.layout import Layout
 from zeropoint.lower.context import Context, Refused, lowers
 
 
+STATE = ("a first state that comes in or is not zero: a layer here begins with zeros; zp::streaming keeps the state of a network "
+         "from step to step")
+
+
 @lowers("embedding")
 def lower_embedding(context: Context, node: Node) -> None:
     """Rows of a table by the integers that go into the model."""
@@ -44,40 +48,59 @@ def lower_rnn(context: Context, node: Node) -> None:
         context.unique_name(context.origin.name.removesuffix(f".{attrs['cell']}"))
     for key, array in attrs["parameters"].items():
         context.tensor(f"{name}.{key}", array)
-    has_bias = any("bias" in key for key in attrs["parameters"])
     directions = 2 if attrs["bidirectional"] else 1
-    base = (("layers", attrs["layers"]), ("bidirectional", attrs["bidirectional"]))
-    defaults: tuple = (("layers", 1), ("bidirectional", False), ("output", None), ("bias", True))
     if len(used) > 2 and used[2]:
         raise Refused("attribute", "the cell's last state is read, which no layer gives")
-    if used[0] and len(used) > 1 and used[1]:
-        raise Refused("attribute", "all steps and the last state are both read; read the last step instead")
+    reads_state = len(used) > 1 and used[1]
+    if reads_state and attrs["layers"] != 1 and not attrs.get("gives_last"):
+        raise Refused("attribute", "the last states of all layers are read, of which a layer gives the last one's: split the "
+                                   "layers")
     if used[0] or len(used) == 1:
-        fields = base + (("bias", has_bias),)
-        chosen = tuple(d for d in defaults if d[0] != "output")
-        options = Options("zp::recurrent_options", fields, chosen)
         out = node.outputs[0].shape
         layout = Layout.fresh(out, (), (steps,), (len(out) - 1,))
-        put(context, node, attrs, name, options, val, layout, 0)
+        put(context, node, attrs, name, "", val, layout, 0)
+        if reads_state:
+            last_of_steps(context, node, steps, directions)
         return
-    if attrs["layers"] * directions != node.outputs[1].shape[0]:
-        raise Refused("attribute", "a last state of unexpected extents")
-    if attrs["layers"] != 1:
-        raise Refused("attribute", "the last state of all layers; read that of the last one: split the layers")
-    fields = base + (("output", Code("zp::recurrent_output::final_state")), ("bias", has_bias))
-    options = Options("zp::recurrent_options", fields, defaults)
     out = node.outputs[1].shape  # directions x batch x hidden: side by side in the layer's output
-    fresh = Layout.fresh(out, (), (), (0, len(out) - 1))
-    put(context, node, attrs, name, options, val, fresh, 1)
+    put(context, node, attrs, name, "final_state", val, Layout.fresh(out, (), (), (0, len(out) - 1)), 1)
 
 
-def put(context: Context, node: Node, attrs: dict, name: str, options: Options, val: object, layout: Layout,
-        output: int) -> None:
+def last_of_steps(context: Context, node: Node, steps: int, directions: int) -> None:
+    """The last state, of all steps: the last one's, and of what goes backwards the first one's."""
+    val = context.get(node.outputs[0])
+    count, width = val.layout.extents[steps], val.layout.extents[-1] // directions
+    parts = []
+    for direction in range(directions):
+        row = val.row
+        if count != 1:
+            at = 0 if direction else count - 1
+            args = (Code("zp::axis::width"), Number(at, "Begin"), Number(at + 1, "End"))
+            row = context.row(Layer("zp::slice", args, "slice.hpp"), [row], (1, 1, width * directions))
+        if directions == 2:
+            row = context.row(Layer("zp::chunk", (Number(direction, "Part"), Number(2, "Parts")), "slice.hpp"), [row],
+                              (1, 1, width))
+        parts.append(row)
+    row = parts[0] if directions == 1 else context.row(Layer("zp::concat"), parts, (1, 1, 2 * width))
+    out = node.outputs[1].shape
+    context.set(node.outputs[1], type(val)(row, Layout.fresh(out, (), (), (0, len(out) - 1))))
+
+
+def put(context: Context, node: Node, attrs: dict, name: str, output: str, val: object, layout: Layout,
+        number: int) -> None:
     """The row."""
+    chosen = Code("zp::recurrent_output::" + (output or "all_steps"))
+    nonlinearity = Code("zp::rnn_nonlinearity::" + ("relu" if attrs.get("relu") else "tanh"))
+    fields: tuple = (("layers", attrs["layers"]), ("bidirectional", attrs["bidirectional"]),
+                     ("projection", attrs.get("projection", 0)), ("output", chosen),
+                     ("bias", any("bias" in key for key in attrs["parameters"])), ("nonlinearity", nonlinearity))
+    defaults: tuple = (("layers", 1), ("bidirectional", False), ("projection", 0),
+                       ("output", Code("zp::recurrent_output::all_steps")), ("bias", True),
+                       ("nonlinearity", Code("zp::rnn_nonlinearity::tanh")))
     args: tuple = (Name(name), Number(attrs["hidden"], "Hidden"))
-    if any(f[1] != d[1] for f, d in zip(options.fields, options.defaults)):
-        args += (options,)
-    context.put(node, Layer(f"zp::{attrs['cell']}", args, "lstm.hpp"), [val.row], layout, name, output)  # type: ignore
+    if fields != defaults:
+        args += (Options("zp::recurrent_options", fields, defaults),)
+    context.put(node, Layer(f"zp::{attrs['cell']}", args, "lstm.hpp"), [val.row], layout, name, number)  # type: ignore
 
 
 def torch_gates(array: np.ndarray, order: list[int]) -> np.ndarray:

@@ -159,8 +159,12 @@ TEST_CASE("conv2d: the choice of algorithm is constexpr, and so are sizes") {
                                         .groups = 16};
     constexpr conv2d_geometry multiplied{.in = {8, 8, 16}, .out = {8, 8, 48}, .groups = 16};
     using arch = zp::portable;
-    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(dense) == conv2d_algorithm::winograd_4x4);
-    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(depthwise) == conv2d_algorithm::depthwise);
+    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(dense) == conv2d_algorithm::implicit_gemm);
+    static_assert(zp::kernel::choose_conv2d_algorithm<arch>(depthwise) ==
+                  conv2d_algorithm::direct);  // which no vector architecture takes
+    if constexpr (zp::has_vectors<zp::default_architecture>)
+        static_assert(zp::kernel::choose_conv2d_algorithm<zp::default_architecture>(depthwise) ==
+                      conv2d_algorithm::depthwise);
     static_assert(zp::kernel::choose_conv2d_algorithm<arch>(multiplied) == conv2d_algorithm::depthwise);
     static_assert(zp::kernel::conv2d_packed_bytes<arch>(dense, conv2d_algorithm::automatic, false) % 64 == 0);
     static_assert(zp::kernel::conv2d_scratch_bytes<arch>(dense, conv2d_algorithm::automatic) % 64 == 0);

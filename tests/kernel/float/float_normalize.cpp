@@ -57,6 +57,32 @@ TEST_CASE("layer_norm of floats: a plain loop's, far from zero too, and the same
     }
 }
 
+TEST_CASE("rms_norm of floats: a plain loop's, and the same bits on all architectures") {
+    for (std::size_t channels = 1; channels <= 140; ++channels) {
+        const std::size_t rows = 1 + channels % 4;
+        const auto x = arrays::reals(rows * channels, channels, -3, 5);
+        const auto weight = arrays::reals(channels, 1);
+        const float* weights = channels % 5 == 0 ? nullptr : weight.data();
+        std::vector<double> expected(x.size());
+        for (std::size_t row = 0; row != rows; ++row) {
+            double mean = 0;
+            for (std::size_t c = 0; c != channels; ++c)
+                mean += std::pow(double{x[row * channels + c]}, 2) / static_cast<double>(channels);
+            for (std::size_t c = 0; c != channels; ++c)
+                expected[row * channels + c] = double{x[row * channels + c]} / std::sqrt(mean + 1e-5) *
+                                               (weights == nullptr ? 1.0 : double{weight[c]});
+        }
+        std::vector<float> plain(x.size());
+        kernel::rms_norm<zp::portable>(x.data(), rows, channels, 1e-5f, weights, plain.data());
+        check_close(plain, expected);
+        arrays::for_each_architecture([&]<class Arch>() {
+            std::vector<float> y = x;
+            kernel::rms_norm<Arch>(y.data(), rows, channels, 1e-5f, weights, y.data());
+            CHECK(arrays::same_bits(y, plain));
+        });
+    }
+}
+
 TEST_CASE("group_norm of floats: groups of one channel to all of them") {
     zp_test::generator next(5);
     for (int i = 0; i != 150; ++i) {

@@ -123,6 +123,33 @@ template <class X, class Y> void compare(const problem& p, const std::vector<X>&
     });
 }
 
+template <class X, class Y> void compare_rms_norm(const problem& p, const std::vector<X>& x) {
+    std::vector<Y> expected(x.size());
+    for (std::size_t row = 0; row != p.pixels; ++row)
+        kernel::reference::rms_normalize(x.data() + row * p.channels, p.channels, p.x.scale, p.x.zero_point, p.epsilon,
+                                         p.weights(), p.y.scale, p.y.zero_point, p.quant_min, p.quant_max,
+                                         expected.data() + row * p.channels);
+    std::vector<float> gains(p.channels), zeros(p.channels);
+    kernel::divide_by_scale(p.weights(), p.channels, 1, p.y.scale, gains.data());
+    const kernel::normalization n = kernel::make_normalization(p.channels, p.x.scale, p.epsilon);
+    arrays::for_each_architecture([&]<class Arch>() {
+        std::vector<Y> y(x.size());
+        kernel::rms_norm<Arch>(x.data(), p.pixels, n, p.x.zero_point, gains.data(), zeros.data(), p.codes(), y.data());
+        CHECK(y == expected);
+    });
+    for (std::size_t row = 0; row != p.pixels; ++row) {
+        double mean = 0;
+        const auto real = [&](std::size_t c) { return double{p.x.scale} * (x[row * p.channels + c] - p.x.zero_point); };
+        for (std::size_t c = 0; c != p.channels; ++c) mean += real(c) * real(c) / static_cast<double>(p.channels);
+        for (std::size_t c = 0; c != p.channels; ++c) {
+            const double unit = mean == 0 ? 0 : real(c) / std::sqrt(mean + double{p.epsilon});
+            const double product = unit * (p.weight.empty() ? 1.0 : double{p.weight[c]}) / p.y.scale;
+            const double wanted = std::clamp<double>(product + p.y.zero_point, p.quant_min, p.quant_max);
+            CHECK(std::abs(expected[row * p.channels + c] - wanted) <= 0.5 + 6 * std::abs(product) * 0x1p-24 + 1e-9);
+        }
+    }
+}
+
 template <class X, class Y> void compare_batch_norm(const problem& p, generator& next) {
     std::vector<float> mean(p.channels), variance(p.channels), gains(p.channels), offsets(p.channels);
     for (float& value : mean) value = next.real(-1.0f, 1.0f);
@@ -171,6 +198,18 @@ TEST_CASE("layer_norm: random rows, grids and parameters of all storages, as the
         if (i % 4 != 0) continue;
         const problem r = random_problem<std::int8_t, std::uint8_t>(next, false);
         compare<std::int8_t, std::uint8_t>(r, codes_of<std::int8_t>(r, next));
+    }
+}
+
+TEST_CASE("rms_norm: random rows, grids and parameters of all storages, as the reference and within the error") {
+    generator next(4);
+    for (int i = zp_test::fewer(300); i != 0; --i) {
+        const problem p = random_problem<std::uint8_t, std::uint8_t>(next, false);
+        compare_rms_norm<std::uint8_t, std::uint8_t>(p, codes_of<std::uint8_t>(p, next));
+        const problem q = random_problem<std::int8_t, std::int8_t>(next, false);
+        auto x = codes_of<std::int8_t>(q, next);
+        if (i % 5 == 0) std::fill(x.begin(), x.end(), static_cast<std::int8_t>(q.x.zero_point));  // all are 0
+        compare_rms_norm<std::int8_t, std::int8_t>(q, x);
     }
 }
 

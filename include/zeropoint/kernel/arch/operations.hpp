@@ -59,8 +59,6 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-using default_portable_operations = portable_operations<4, 8, 1>;
-
 /// The table, by overload on the tag: derived tags take the row of their nearest base. xsimd's avx and avx512f derive
 /// from nothing below them, so they have rows of their own; before avx512bw there are no 512-bit vectors of bytes.
 default_portable_operations operations_row(...);

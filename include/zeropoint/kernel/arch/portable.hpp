@@ -18,7 +18,7 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
     static constexpr int sums_in_flight = 2;
     static constexpr bool has_batches = false;
     static constexpr quad_products quads = quad_products::exact;
-    static constexpr double byte_products = 10, word_products = 20;
+    static constexpr double byte_products = 20, word_products = 5;
     static constexpr bool has_byte_lookup = false;
 
     template <class T, int Size> struct vector { T value[Size]; };
@@ -27,14 +27,18 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
     using int8 = vector<std::int8_t, 4 * Lanes>;
     using uint8 = vector<std::uint8_t, 4 * Lanes>;
 
-    template <class Vector, class T> static Vector load(const T* from) {
+    template <class Vector, class T> [[gnu::always_inline]] static Vector load(const T* from) {
         Vector loaded;
+        constexpr int size = sizeof(loaded.value) / sizeof(T);
         static_assert(sizeof(loaded.value[0]) == sizeof(T));
-        std::memcpy(&loaded, from, sizeof loaded);
+#pragma GCC unroll 64
+        for (int i = 0; i != size; ++i) loaded.value[i] = from[i];
         return loaded;
     }
-    static void store(std::int32_t* to, const int32& from) { std::memcpy(to, &from, sizeof from); }
-    static void store(std::int16_t* to, const int16& from) { std::memcpy(to, &from, sizeof from); }
+    template <class T, int Size> [[gnu::always_inline]] static void store(T* to, const vector<T, Size>& from) {
+#pragma GCC unroll 64
+        for (int i = 0; i != Size; ++i) to[i] = from.value[i];
+    }
 
     /// 2 * Lanes int8 weights as int16.
     static int16 load_widened(const std::int8_t* from) {
@@ -167,8 +171,41 @@ template <int Rows, int Lanes, int Vectors> struct portable_operations {
 
 protected:
     /// Modulo 2^32: with the zero point folded into the bias, partial sums may leave the range that the result is in.
-    static void add_wrapping(std::int32_t& sum, std::int32_t dot) {
+    [[gnu::always_inline]] static void add_wrapping(std::int32_t& sum, std::int32_t dot) {
         sum = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) + static_cast<std::uint32_t>(dot));
+    }
+};
+
+/// What zp::portable takes. A tile has eight sums, which the sixteen registers of a 32-bit Arm hold beside two rows, the panel
+/// and their operands: larger ones lie in memory there, at three times the instructions.
+struct default_portable_operations : portable_operations<2, 4, 1> {
+    /// No instruction: what is loaded later is not loaded now, and sums are not added up in another order. GCC would do both,
+    /// and have no registers left.
+    [[gnu::always_inline]] static void hold([[maybe_unused]] std::int32_t& sum) {
+#if defined(__GNUC__)
+        asm volatile("" : "+r"(sum) : : "memory");
+#endif
+    }
+    /// A quad of each row times a quad of weights, unrolled: the tile is in registers only if all its places are constants.
+    template <class Activation> static constexpr std::ptrdiff_t block_length = 4;
+    template <int Rows>
+    [[gnu::always_inline]] static void multiply_block(int32 (&tile)[Rows][1], const std::uint8_t* const (&rows)[Rows],
+                                                      std::ptrdiff_t k, const std::int8_t* panel) {
+#pragma GCC unroll 64
+        for (int i = 0; i != 4; ++i) {
+            std::int32_t a[Rows];
+#pragma GCC unroll 64
+            for (int row = 0; row != Rows; ++row) a[row] = rows[row][k + i];
+#pragma GCC unroll 64
+            for (int lane = 0; lane != lanes; ++lane) {
+                const std::int32_t weight = panel[4 * lane + i];
+#pragma GCC unroll 64
+                for (int row = 0; row != Rows; ++row) {
+                    add_wrapping(tile[row][0].value[lane], a[row] * weight);
+                    hold(tile[row][0].value[lane]);
+                }
+            }
+        }
     }
 };
 

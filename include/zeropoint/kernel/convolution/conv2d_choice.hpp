@@ -94,10 +94,17 @@ constexpr conv2d_cost cost_of_conv2d(const conv2d_geometry& g, conv2d_algorithm 
     return {std::max(pixels * channels * (layout.runs.depth() + 12) / rate, reading), layout.bytes};
 }
 
+/// Where plain loops are taken without a comparison: over depthwise codes of 8 bits, if there are no vectors. Cells are made
+/// for those: staging them takes a scalar machine longer than the products, and as much memory as the input.
+template <class Arch> constexpr bool prefers_direct(const conv2d_geometry& g) {
+    return !operations<Arch>::has_batches && is_depthwise(g);
+}
+
 /// The algorithm that `automatic` stands for. Groups of up to half a panel would leave the rest of it empty. Of what
 /// computes whole panels, the one with the least time, packed bytes being read from memory once a call.
 template <class Arch> constexpr conv2d_algorithm choose_conv2d_algorithm(const conv2d_geometry& g) {
     const bool narrow = g.groups > 1 && (g.group_in() == 1 || g.group_out() <= panel_width<Arch> / 2);
+    if (prefers_direct<Arch>(g)) return conv2d_algorithm::direct;
     if (narrow && supports(g, conv2d_algorithm::depthwise)) return conv2d_algorithm::depthwise;
     conv2d_algorithm best = conv2d_algorithm::implicit_gemm;
     double least = 0;

@@ -217,6 +217,15 @@ template <class Arch, class Out, class Epilogue>
     if constexpr (finishes_tiles<Arch, Out, Epilogue>) {
         epilogue.template finish_tile<Arch>(sums, rows, first_channel, channels, y, y_pitch);
     } else if constexpr (!ops::has_batches) {
+        if constexpr (requires { epilogue.scalar(); }) {
+            if (table_of(epilogue) == nullptr) {
+                const auto finish = epilogue.scalar();
+                for (int row = 0; row != rows; ++row, y += y_pitch)
+                    for (int c = 0; c != channels; ++c)
+                        y[c] = static_cast<Out>(finish(sums[row * width + c], first_channel + c));
+                return;
+            }
+        }
         for (int row = 0; row != rows; ++row, y += y_pitch) {
             for (int c = 0; c != channels; ++c)
                 y[c] = finish_one(epilogue, sums[row * width + c], first_channel + c, y + c);

@@ -12,6 +12,7 @@
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
+#include <zeropoint/kernel/vector/uncontracted.hpp>
 
 // Every epilogue is a small struct of run-time pointers and numbers with
 //   - a scalar operator()(sum, channel): the definition;
@@ -44,6 +45,27 @@ template <class Real> [[gnu::always_inline]] inline auto round_below(const Real&
     return round_to_nearest(xsimd::min(value, upper));
 }
 
+/// clamp(rne(x), min - z, max - z) + z by one addition: 1.5 * 2^23 and a number below 2^22 have no bits behind the point, and the
+/// nearest of them is what the addition gives. The bits of the sum count up with it as an integer's do, those of whatever
+/// is below -1.5 * 2^23 are negative, so that the clamp can come last. The rounding mode must be to nearest.
+class nearest_code {
+public:
+    explicit constexpr nearest_code(const output_codes& codes)
+        : lowest_(bits_of_zero + codes.min - codes.zero_point),
+          highest_(bits_of_zero + codes.max - codes.zero_point),
+          zero_point_(codes.zero_point - bits_of_zero) {}
+    /// x is no NaN, and rounded() where it is a product.
+    constexpr std::int32_t operator()(float x) const {
+        const auto bits = std::bit_cast<std::int32_t>(x + zero);
+        return (bits < lowest_ ? lowest_ : bits > highest_ ? highest_ : bits) + zero_point_;
+    }
+
+private:
+    static constexpr float zero = 12582912.0f;
+    static constexpr std::int32_t bits_of_zero = std::bit_cast<std::int32_t>(zero);
+    std::int32_t lowest_, highest_, zero_point_;
+};
+
 /// y = rne(clamp(float(sum) * multiplier[c], min - z, max - z)) + z
 struct nearest_even {
     const float* multiplier = nullptr;
@@ -52,6 +74,12 @@ struct nearest_even {
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
         const float real = static_cast<float>(sum) * multiplier[channel];
         return round_half_even(std::clamp(real, codes.lower(), codes.upper())) + codes.zero_point;
+    }
+    /// The same of many sums.
+    auto scalar() const {
+        return [nearest = nearest_code(codes), factor = multiplier](std::int32_t sum, int channel) {
+            return nearest(rounded(static_cast<float>(sum) * factor[channel]));
+        };
     }
     template <class Operations> [[gnu::always_inline]] auto vector(int channel, int count) const {
         using real = typename Operations::real;
@@ -121,7 +149,7 @@ struct fixed_point_double_rounding {
     output_codes codes{};
 
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
-        const int left = std::max(shift[channel], 0), right = std::max(-shift[channel], 0);
+        const int by = shift[channel], left = std::max(by, 0), right = std::max(-by, 0);
         const auto shifted = static_cast<std::int32_t>(static_cast<std::uint32_t>(sum) << left);
         const std::int32_t high = saturating_rounding_doubling_high_multiply(shifted, multiplier[channel]);
         const std::int32_t scaled = rounding_divide_by_power_of_two(high, right);
@@ -152,7 +180,7 @@ struct fixed_point_single_rounding {
     output_codes codes{};
 
     constexpr std::int32_t operator()(std::int32_t sum, int channel) const {
-        const int right = 31 - shift[channel];
+        const int right = static_cast<int>(31 - shift[channel]);
         const std::int64_t scaled =
             (std::int64_t{sum} * multiplier[channel] + (std::int64_t{1} << (right - 1))) >> right;
         const std::int64_t lower = codes.min - codes.zero_point, upper = codes.max - codes.zero_point;

@@ -65,6 +65,25 @@ void layer_norm(const float* x, std::size_t rows, std::size_t channels, float ep
     }
 }
 
+/// Root mean square normalization of each of `rows` rows of `channels` floats: y = x / sqrt(mean of x^2 + epsilon) *
+/// weight, which has `channels` numbers or is null. The squares are exact in double. y may be x.
+template <class Arch>
+void rms_norm(const float* x, std::size_t rows, std::size_t channels, float epsilon, const float* weight,
+              float* y) noexcept {
+    for (std::size_t row = 0; row != rows; ++row, x += channels, y += channels) {
+        const double squares =
+            sum_in_double<Arch>(channels, [x](std::size_t i) { return double{x[i]} * double{x[i]}; });
+        const float factor = factor_of<Arch>(squares, channels, epsilon);
+        normalize_floats<Arch>(
+            x, channels, weight, nullptr,
+            [=](std::size_t, auto number) __attribute__((always_inline)) {
+                using Number = decltype(number);
+                return std::pair<Number, Number>(Number(0.0f), Number(factor));
+            },
+            y);
+    }
+}
+
 /// Group normalization of one image of `pixels` x `channels` floats, of which the channels form `groups` groups of
 /// equal size: as layer_norm() over the pixels and channels of a group, weight and bias having a number for each
 /// channel, or being null. With as many groups as channels it is instance normalization. y may be x.

@@ -229,6 +229,12 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         }
         panel += ops::vectors * step;
     };
+    // Where a block is a step, nothing is left behind the blocks.
+    constexpr bool steps_are_blocks = [] {
+        if constexpr (has_blocks<ops, Format, Rows, Vectors>)
+            return ops::template block_length<typename Format::activation> == Format::depth;
+        else return false;
+    }();
     constexpr std::integral_constant<int, 0> first;
     constexpr std::integral_constant<int, sets - 1> last;
     for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
@@ -271,7 +277,8 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
                     });
                 }
             }
-            for (; k < end; k += Format::depth) multiply(k, first);
+            if constexpr (!steps_are_blocks)
+                for (; k < end; k += Format::depth) multiply(k, first);
             if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
         }
     }

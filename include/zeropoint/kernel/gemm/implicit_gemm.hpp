@@ -18,6 +18,9 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
+/// Whether quads find all that they multiply in the input: no padding, no run whose last quad reaches past its end.
+constexpr bool stays_in_place(const conv2d_geometry& g) { return !g.has_padding() && runs_of(g).length % 4 == 0; }
+
 /// What follows from a geometry alone: the layouts of bands, and what lies in scratch behind them.
 template <class Arch> struct implicit_gemm_plan {
     band_layout words, bytes, input;
@@ -28,23 +31,35 @@ template <class Arch> struct implicit_gemm_plan {
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
-        : implicit_gemm_plan(g, band_output_rows(g, staged_layout(g, sizeof(std::int16_t))),
+        : implicit_gemm_plan(g, band_output_rows(g, staged_layout(g, widest)),
                              band_output_rows(g, input_layout(g), sizeof(std::uint8_t))) {}
     /// With the scratch that this many output rows or fewer need.
     static constexpr implicit_gemm_plan of_most_rows(const conv2d_geometry& g) {
-        return {g, most_band_rows(g, staged_layout(g, sizeof(std::int16_t))),
+        return {g, most_band_rows(g, staged_layout(g, widest)),
                 most_band_rows(g, input_layout(g), sizeof(std::uint8_t))};
     }
 
 private:
+    /// Bytes of a staged code.
+    static constexpr int widest = has_only_quads<Arch> ? sizeof(std::uint8_t) : sizeof(std::int16_t);
+
+    /// Of bands: of magnitudes, and of whatever takes most.
+    static constexpr std::size_t bytes_of_flips(const conv2d_geometry& g, const band_layout& layout, int rows) {
+        const bool stages_nothing = has_only_unsigned_quads<Arch> && stays_in_place(g);
+        return stages_nothing ? 0 : band_scratch_bytes(g, layout, rows, sizeof(std::uint8_t));
+    }
+    constexpr std::size_t bytes_of_bands(const conv2d_geometry& g) const {
+        if (has_only_quads<Arch>) return flips_begin;
+        return std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * flips_begin);
+    }
     constexpr implicit_gemm_plan(const conv2d_geometry& g, int rows_of_band, int rows_of_input)
-        : words(staged_layout(g, sizeof(std::int16_t))),
+        : words(staged_layout(g, widest)),
           bytes(staged_layout(g, sizeof(std::uint8_t))),
           input(input_layout(g)),
           band_rows(rows_of_band),
           rows_in_place(rows_of_input),
-          flips_begin(band_scratch_bytes(g, bytes, band_rows, sizeof(std::uint8_t))),
-          offsets_begin(std::max(band_scratch_bytes(g, words, band_rows, sizeof(std::int16_t)), 2 * flips_begin)),
+          flips_begin(bytes_of_flips(g, bytes, band_rows)),
+          offsets_begin(bytes_of_bands(g)),
           scratch_bytes(offsets_begin + align_up(sums(g) * sizeof(std::int32_t))) {}
 
     /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
@@ -75,10 +90,9 @@ constexpr window_runs without_padding_pairs(const conv2d_geometry& g, window_run
     return runs;
 }
 
-/// Whether byte_quads can read the input where it is: as dot4 takes it, no padding, no run whose last quad reaches past
-/// its end.
+/// Whether byte_quads can read the input where it is, as dot4 takes it.
 template <class Arch> constexpr bool reads_in_place(const conv2d_geometry& g, activation_codes codes) {
-    return staged_shift<Arch>(codes) == 0 && !g.has_padding() && runs_of(g).length % 4 == 0;
+    return (has_only_unsigned_quads<Arch> || staged_shift<Arch>(codes) == 0) && stays_in_place(g);
 }
 
 /// The same for pairs of words, which are 16-bit codes as they are.
@@ -257,7 +271,7 @@ template <class Arch, class In, class Out, class Epilogue>
             convolve(std::integral_constant<kind, kind::unsigned_codes>{}, first);
             if constexpr (quads_saturate<Arch>) convolve(std::integral_constant<kind, kind::centered_codes>{}, first);
         }
-        convolve(std::integral_constant<kind, kind::differences>{}, first);
+        if constexpr (!has_only_quads<Arch>) convolve(std::integral_constant<kind, kind::differences>{}, first);
     }
 }
 

@@ -22,18 +22,21 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
+constexpr std::int32_t above_zero(std::int32_t x) { return x < 0 ? 0 : x; }
+
 /// Bounds on the positive and on the negative weights that a 16-bit sum may have together.
 struct pair_limits {
     std::int32_t positive, negative;
 
     constexpr bool fit(std::int32_t w0, std::int32_t w1) const {
-        return std::max(w0, 0) + std::max(w1, 0) <= positive && std::max(-w0, 0) + std::max(-w1, 0) <= negative;
+        return above_zero(w0) + above_zero(w1) <= positive && above_zero(-w0) + above_zero(-w1) <= negative;
     }
 };
 
 /// The limits for unsigned activations in [0, highest].
 constexpr pair_limits limits_for(std::int32_t highest) {
-    return {32767 / std::max(highest, 1), 32768 / std::max(highest, 1)};
+    const std::int32_t most = highest < 1 ? 1 : highest;
+    return {32767 / most, 32768 / most};
 }
 /// The highest of codes after zero_based_shift. Padding holds the zero point, which counts.
 constexpr std::int32_t highest_code(activation_codes codes) {
@@ -65,8 +68,8 @@ inline bool window_fits(const std::int8_t* quads, int runs, int run_quads, int w
             for (int quad = first; quad != std::min(first + window, run_quads); ++quad, quads += 4 * width) {
                 for (int lane = 0; lane != 2 * width; ++lane) {
                     const std::int32_t w0 = quads[2 * lane], w1 = quads[2 * lane + 1];
-                    positive[lane] += std::max(w0, 0) + std::max(w1, 0);
-                    negative[lane] += std::max(-w0, 0) + std::max(-w1, 0);
+                    positive[lane] += above_zero(w0) + above_zero(w1);
+                    negative[lane] += above_zero(-w0) + above_zero(-w1);
                 }
             }
             for (int lane = 0; lane != 2 * width; ++lane)

@@ -43,7 +43,7 @@ enum class conv2d_algorithm : std::uint8_t {
     automatic,      ///< what choose_conv2d_algorithm says
     implicit_gemm,  ///< panels of output channels over windows of a padded copy of the input; needs no im2col buffer
     depthwise,      ///< inputs for each lane: one channel a group, any number of outputs; other narrow groups
-    direct,         ///< plain loops for any geometry: never chosen, to compare with
+    direct,         ///< plain loops for any geometry, to compare with: chosen for depthwise ones without vectors
     winograd_4x4,   ///< 3x3 windows of stride 1 only: a quarter of the products
     winograd_2x2,   ///< the same with 4/9 of the products
 };

@@ -13,16 +13,8 @@
 #pragma GCC diagnostic pop
 #endif
 
-// On a target without vectors xsimd.hpp declares no functions at all. Kernels name them, though they call none there:
-// its emulated vectors bring the names. So this header, or any of the library's, comes before <xsimd/xsimd.hpp>.
-#include <xsimd/config/xsimd_config.hpp>
-#if defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
-#undef XSIMD_NO_SUPPORTED_ARCHITECTURE
-#define XSIMD_WITH_EMULATED 1
-#endif
-#include <xsimd/xsimd.hpp>
-
 #include <zeropoint/kernel/machine/own_tags.hpp>
+#include <zeropoint/kernel/machine/vectors.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -32,8 +24,17 @@ struct portable {
     static constexpr const char* name() { return "portable"; }
 };
 
+/// portable, of filters whose panels are all quads of bytes, over activations that are stored as Code: int8 weights without zero
+/// points. The layouts are portable's; what else panels may be is not compiled, and has no scratch.
+template <class Code> struct portable_quads : portable {};
+
 /// Whether xsimd has vectors for this architecture.
-template <class Arch> inline constexpr bool has_vectors = !std::is_same_v<Arch, portable>;
+template <class Arch> inline constexpr bool has_vectors = !std::is_base_of_v<portable, Arch>;
+/// Whether panels are known to be quads of bytes, and whether these are read as they are stored.
+template <class Arch> inline constexpr bool has_only_quads = false;
+template <class Code> inline constexpr bool has_only_quads<portable_quads<Code>> = true;
+template <class Arch>
+inline constexpr bool has_only_unsigned_quads = std::is_same_v<Arch, portable_quads<unsigned char>>;
 
 /// The name of an architecture: xsimd's, and the bits of its vectors where xsimd has one name for several.
 template <class Arch> struct architecture_name { static constexpr const char* value = Arch::name(); };

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include <xsimd/xsimd.hpp>
+#include <zeropoint/kernel/machine/vectors.hpp>
 
 namespace zp {
 inline namespace v0 {

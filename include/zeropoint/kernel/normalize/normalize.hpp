@@ -134,6 +134,28 @@ void layer_norm(const X* x, std::size_t rows, const normalization& n, const floa
     }
 }
 
+/// The same about x_zero_point in place of the mean: 1 / sqrt(count * (sum of squared distances from it) + epsilon).
+template <class Arch, code8 T>
+float reciprocal_root_mean_square(const code_sums& sums, std::int32_t x_zero_point, const normalization& n) noexcept {
+    const std::int64_t zero = std::int64_t{x_zero_point} - std::numeric_limits<T>::min();
+    const std::int64_t squares = sums.squares - 2 * zero * sums.sum + n.count * zero * zero;
+    if (squares == 0) return 0;
+    return static_cast<float>(1 / std::sqrt(static_cast<double>(n.count * squares) + rounded(n.epsilon)));
+}
+
+/// Root mean square normalization (Zhang 2019) of each of `rows` rows of n.count codes: y = x / sqrt(mean of x^2 + epsilon) *
+/// weight. It is layer_norm() with the code of zero where that has the mean: the same formula and error. `offsets` are zeros.
+template <class Arch, code8 X, code8 Y>
+void rms_norm(const X* x, std::size_t rows, const normalization& n, std::int32_t x_zero_point, const float* gains,
+              const float* offsets, const output_codes& codes, Y* y) noexcept {
+    const auto channels = static_cast<std::size_t>(n.count);
+    for (std::size_t row = 0; row != rows; ++row, x += channels, y += channels) {
+        const code_sums sums = sum_codes<Arch>(x, channels);
+        normalize_rows<Arch>(x, 1, 0, channels, n.count, n.count * x_zero_point,
+                             reciprocal_root_mean_square<Arch, X>(sums, x_zero_point, n), gains, offsets, codes, y);
+    }
+}
+
 /// Group normalization of one image of `pixels` x `channels` codes, of which the channels form `groups` groups of equal
 /// size; n.count = pixels * channels / groups. As layer_norm() over the pixels and channels of a group, `gains` and
 /// `offsets` having a number for each channel. With as many groups as channels it is instance normalization.

@@ -265,6 +265,16 @@ template <class Arch, class Ties = ties_to_even, class Window, std::integral T>
             return;
         }
     }
+    if constexpr (sizeof(T) == 1 && std::is_same_v<Ties, ties_to_even>) {
+        if (divisor < 1 << 22) {  // int32 holds the sum, which is at most 255 * divisor
+            for (std::size_t c = 0; c != channels; ++c) {
+                std::int32_t sum = 0;
+                window.for_each_position([&](const T* from) { sum += from[c] - zero_point; });
+                y[c] = static_cast<T>(divide_half_even(sum, divisor) + zero_point);
+            }
+            return;
+        }
+    }
     for (std::size_t c = 0; c != channels; ++c) {
         std::int64_t sum = 0;
         window.for_each_position([&](const T* from) { sum += from[c] - zero_point; });

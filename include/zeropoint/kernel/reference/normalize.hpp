@@ -58,6 +58,32 @@ void normalize(const X* x, std::size_t count, At at, ChannelOf channel_of, float
     }
 }
 
+/// Root mean square normalization of `count` codes: what normalize() computes, with count * x_zero_point in the sum's place and
+/// the squared distances from x_zero_point in the spread's:
+///     spread = count * (sum of (x - x_zero_point)^2)
+///     y[i] = clamp(rne(float(count * (x[i] - x_zero_point)) * (factor * gain)) + y_zero_point, quant_min, quant_max)
+template <class X, class Y>
+void rms_normalize(const X* x, std::size_t count, float x_scale, std::int32_t x_zero_point, float epsilon,
+                   const float* weight, float y_scale, std::int32_t y_zero_point, std::int32_t quant_min,
+                   std::int32_t quant_max, Y* y) {
+    const auto n = static_cast<std::int64_t>(count);
+    std::int64_t spread = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+        const std::int64_t distance = x[i] - x_zero_point;
+        spread += n * distance * distance;
+    }
+    const double steps = static_cast<double>(n) / x_scale;
+    volatile double smallest = steps * steps * epsilon;
+    const double root = std::sqrt(static_cast<double>(spread) + smallest);
+    const float factor = spread == 0 ? 0.0f : static_cast<float>(1 / root);
+    for (std::size_t i = 0; i != count; ++i) {
+        const auto gain = static_cast<float>((weight == nullptr ? 1.0 : double{weight[i]}) / y_scale);
+        const auto distance = static_cast<float>(n * (x[i] - x_zero_point));
+        y[i] = static_cast<Y>(
+            code_of(multiply_then_add(distance, factor * gain, 0.0f), y_zero_point, quant_min, quant_max));
+    }
+}
+
 /// y[pixel][c] = rne(float(x - x_zero_point) * float(f * x_scale / y_scale) + float((beta - mean * f) / y_scale)) + z,
 /// clamped, with f = gamma / sqrt(variance + epsilon) in double. gamma and beta may be null: 1 and 0.
 template <class X, class Y>

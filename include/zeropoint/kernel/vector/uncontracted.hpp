@@ -26,6 +26,11 @@ template <class Register> [[gnu::always_inline]] inline void hide_origin(Registe
         asm("" : ZEROPOINT_FLOAT_REGISTER(value));
         return;
     }
+#elif defined(__arm__) && defined(__ARM_FP) && __ARM_FP & 4
+    if constexpr (std::is_same_v<Register, float>) {
+        asm("" : "+t"(value));
+        return;
+    }
 #endif
     asm("" : "+m"(value));
 }

@@ -112,7 +112,7 @@ template <class Winograd> struct winograd_proof {
             for (int k = 0; k != 3; ++k) {
                 std::uint32_t g[3]{}, u[inputs]{}, m[inputs]{}, y[outputs]{};
                 g[k] = 1;
-                Winograd::transform_kernel(g, u, 6u);
+                Winograd::transform_kernel(g, u, std::uint32_t{6});
                 for (int i = 0; i != inputs; ++i) m[i] = v[i] * u[i];
                 Winograd::transform_output(m, y);
                 for (int i = 0; i != outputs; ++i) {
@@ -146,7 +146,7 @@ template <class Winograd> struct winograd_proof {
         return growth<inputs>([](const auto& d, auto& v) { Winograd::transform_input(d, v); });
     }
     static constexpr int kernel_growth() {
-        return growth<3>([](const auto& g, auto& u) { Winograd::transform_kernel(g, u, 6u); });
+        return growth<3>([](const auto& g, auto& u) { Winograd::transform_kernel(g, u, std::uint32_t{6}); });
     }
     /// 8-bit codes differ by at most 255 from their zero point. A product pair of int16 operands of these sizes stays
     /// within int32, so that dot2 wraps nowhere but in its sum.

@@ -99,5 +99,5 @@ def follows_channels(value: Value, x: Value) -> bool:
     return len(shape) == len(x.shape) and all(n == 1 for i, n in enumerate(shape) if i != 1)
 
 
-NORM_PATTERNS = [unit_length, group_norm]
-LATE_PATTERNS = [squares]
+PATTERNS = [unit_length, group_norm]
+LATE_PATTERNS = [squares]  # for what no pattern took

@@ -1,0 +1,110 @@
+"""An int8 network in a program without files: its packed image, and any file as C++ or assembler."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from zeropoint.compiler import compiled, without_comments
+from zeropoint.errors import ZeropointError
+from zeropoint.ports import ports_of
+
+PACKER = """#include "{header}"
+
+#include <cstdio>
+
+#include <zeropoint/deploy.hpp>
+#include <zeropoint/io/packed_image_writer.hpp>
+
+int main(int, char** argv) try {{
+    zp::save_packed_image(zp::load<zp::quantized<{name}, zp::{qconfig}, {architecture}>>(argv[1]), argv[2]);
+}} catch (const zp::error& error) {{
+    std::fputs(error.what(), stderr);
+    return 2;
+}}
+"""
+
+
+def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Path | None = None,
+         architecture: str = "zp::portable", out: str | Path | None = None) -> Path:
+    """The packed image of an int8 file, which `zp::in_place<zp::quantized<NAME, zp::QCONFIG, ARCHITECTURE>>` runs from.
+
+    int8: by default NAME.int8.safetensors beside the header, which `zeropoint quantize` wrote. Raises ZeropointError.
+    """
+    header = Path(header)
+    if not header.exists():
+        raise ZeropointError(f"{header}: there is no such file")
+    if not re.fullmatch(r"\w+", qconfig) or not re.fullmatch(r"[\w:<>]+", architecture):
+        raise ZeropointError(f"expected the name of a preset and a tag such as zp::portable, got {qconfig} and {architecture}")
+    source = PACKER.format(header=header.name, name=ports_of(header)[0], qconfig=qconfig, architecture=architecture)
+    program = compiled(source, {header.name: without_comments(header.read_text())})
+    target = Path(out) if out is not None else header.with_suffix(".image")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run([str(program), str(int8 or header.with_suffix(".int8.safetensors")), str(target)],
+                          capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ZeropointError(done.stderr.strip() or f"packing ended with status {done.returncode}")
+    return target
+
+
+HEADER = """// The bytes of {file}. Made by zeropoint embed.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+inline constexpr std::size_t {symbol}_bytes = {size};
+{data}
+
+/// At a 64-byte boundary.
+inline std::span<const std::byte, {symbol}_bytes> {symbol}() noexcept {{
+    return std::as_bytes(std::span({symbol}_data));
+}}
+"""
+ASSEMBLER = """/* The bytes of {file}. Made by zeropoint embed. */
+    .section {section}, "a", %progbits
+    .balign 64
+    .global {symbol}_data
+    .type {symbol}_data, %object
+{symbol}_data:
+    .incbin "{path}"
+    .size {symbol}_data, . - {symbol}_data
+    .section .note.GNU-stack, "", %progbits
+"""
+
+
+def embed(file: str | Path, out: str | Path, *, symbol: str = "", section: str = "") -> list[Path]:
+    """A header that holds the bytes of a file, or, where `out` ends in .S, an assembler file that has them and a header beside it.
+
+    `SYMBOL()` gives them as a std::span at a 64-byte boundary; the name is by default the file's. What was written comes
+    back. Raises ZeropointError.
+    """
+    file, out = Path(file), Path(out)
+    if not file.is_file() or file.stat().st_size == 0:
+        raise ZeropointError(f"{file}: expected a file that is not empty")
+    symbol = symbol or file.stem
+    if not re.fullmatch(r"[A-Za-z_]\w*", symbol, re.ASCII):
+        raise ZeropointError(f"{symbol} is no name of C++: give another by --symbol")
+    if out.suffix not in (".hpp", ".h", ".S"):
+        raise ZeropointError(f"{out}: expected a name that ends in .hpp, for a header with all bytes, or in .S, for the assembler")
+    facts = {"file": file.name, "symbol": symbol, "size": file.stat().st_size, "path": file.resolve(),
+             "section": section or f".rodata.{symbol}_data"}
+    texts = {}
+    if out.suffix == ".S":
+        data = "extern \"C\" const unsigned char {symbol}_data[{symbol}_bytes];".format(**facts)
+        texts[out] = ASSEMBLER.format(**facts)
+    else:
+        content = file.read_bytes()
+        lines = [", ".join(str(byte) for byte in content[i:i + 24]) for i in range(0, len(content), 24)]
+        attribute = f"[[gnu::section(\"{section}\")]] " if section else ""
+        data = (f"{attribute}alignas(64) inline constexpr unsigned char {symbol}_data[{symbol}_bytes] = {{\n    "
+                + ",\n    ".join(lines) + "};")
+    texts[out.with_suffix(".hpp") if out.suffix == ".S" else out] = HEADER.format(data=data, **facts)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for path, text in texts.items():
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    return list(texts)
