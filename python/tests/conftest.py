@@ -7,8 +7,17 @@ import sys
 import warnings
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 os.environ.setdefault("ZEROPOINT_CXXFLAGS", "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror")
 os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """How many random graphs are made, and which of ONNX's node tests are taken."""
+    parser.addoption("--graphs", type=int, default=20, help="random graphs to import, compile and compare")
+    parser.addoption("--all-nodes", action="store_true",
+                     help="also those node tests that are imported with their parameters as constants, or with a batch")

@@ -16,6 +16,7 @@ from torch import nn
 import zeropoint
 from zeropoint import verify
 from zeropoint.cli import main
+from zeropoint.ports import ports_of
 
 
 class Unusual(nn.Module):
@@ -88,6 +89,19 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
     with pytest.raises(zeropoint.ZeropointError, match="no file of torch.export.save"):
         zeropoint.from_onnx(tmp_path / "text.pt2", tmp_path)
     assert not (tmp_path / "opened").exists()
+
+
+def test_outputs_have_names_of_their_own(tmp_path: Path) -> None:
+    """Also where an output is an input, or goes out twice: no two ports share a name."""
+
+    class Same(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            y = torch.relu(x)
+            return x, y, y
+
+    zeropoint.from_torch(Same(), torch.randn(1, 7), tmp_path, verify=False)
+    ports = ports_of(tmp_path / "same.hpp")
+    assert [port.name for port in ports[1] + ports[2]] == ["x", "x_0", "relu", "relu_2"]
 
 
 def test_batches_are_refused(tmp_path: Path) -> None:

@@ -143,8 +143,8 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
     return Imported(header_path, weights_path, name, len(lowered.rows), result, notes)
 
 
-def lowered_of(graph: Graph) -> Lowered:
-    """The rows of a graph, after what simplifies it."""
+def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
+    """The rows of a graph, after what simplifies it. batches: zeropoint.lower.lower says what."""
     simplify(graph)
     counts = [f"{graph.fired[name]} {text}" for name, text in PATTERNS.items() if name in graph.fired]
     if counts:
@@ -152,7 +152,7 @@ def lowered_of(graph: Graph) -> Lowered:
     graph.fired = {}
     if not graph.outputs or not graph.inputs:
         raise ZeropointError("this model has no " + ("outputs" if not graph.outputs else "inputs that its outputs need"))
-    return lower(graph)
+    return lower(graph, batches)
 
 
 def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:

@@ -120,6 +120,12 @@ class Layout:
             return Layout(((),), ((), (), ()), {})
         return Layout(((atom,),), ((), (), (atom,)), {atom: total})
 
+    def renumbered(self) -> Layout:
+        """The same of atoms that no other value has."""
+        fresh = {atom: next(_numbers) for atom in self.sizes}
+        axes, groups = (tuple(tuple(fresh[a] for a in atoms) for atoms in of) for of in (self.axes, self.groups))
+        return Layout(axes, groups, {fresh[a]: n for a, n in self.sizes.items()})  # type: ignore[arg-type]
+
     def without(self, gone: set[int], axes: tuple[Atoms, ...]) -> Layout:
         """The atoms of a reduced value, under new axes."""
         groups = tuple(tuple(a for a in group if a not in gone) for group in self.groups)

@@ -36,10 +36,13 @@ def versions(part: Part) -> None:
     def read(name: str) -> str:
         return (REPOSITORY / name).read_text(encoding="utf-8")
 
+    def number(name: str, pattern: str) -> str:
+        return ".".join(re.findall(pattern, read(name), re.M))
+
     found = {
-        "include/zeropoint/version.hpp": ".".join(re.findall(r"define ZEROPOINT_VERSION_\w+ (\d+)", read("include/zeropoint/version.hpp"))),
-        "python/pyproject.toml": re.search(r'^version = "(.*)"', read("python/pyproject.toml"), re.M)[1],  # type: ignore[index]
-        "python/zeropoint/__init__.py": re.search(r'__version__ = "(.*)"', read("python/zeropoint/__init__.py"))[1],  # type: ignore[index]
+        "version.hpp": number("include/zeropoint/version.hpp", r"define ZEROPOINT_VERSION_\w+ (\d+)"),
+        "pyproject.toml": number("python/pyproject.toml", r'^version = "(.*)"'),
+        "__init__.py": number("python/zeropoint/__init__.py", r'^__version__ = "(.*)"'),
         "vcpkg.json": json.loads(read("packaging/vcpkg/ports/zeropoint/vcpkg.json"))["version"],
     }
     part.expect(len(set(found.values())) == 1, f"expected one version, got {found}")
@@ -93,7 +96,8 @@ def main() -> int:
     for part in parts.values():
         missing = [tool for tool in part.skipped if tool in options.require]
         is_good = is_good and not part.failure and not missing
-        print(f"{part.name:10} {part.seconds:4.0f} s  {'FAILED, after' if part.failure else 'passed'}: {'; '.join(part.passed) or 'nothing'}")
+        verdict = "FAILED, after" if part.failure else "passed"
+        print(f"{part.name:10} {part.seconds:4.0f} s  {verdict}: {'; '.join(part.passed) or 'nothing'}")
         for tool, why in part.skipped.items():
             print(f"{'':18}{'MISSING' if tool in missing else 'not run'}: {why}")
         if part.failure:

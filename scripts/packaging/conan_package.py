@@ -8,7 +8,8 @@ from pathlib import Path
 
 from common import REPOSITORY, Part, program, xsimd
 
-QUICK = ["-s", "compiler.cppstd=20", "-s", "build_type=Debug", "-c", 'tools.build:cxxflags=["-O0","-g0"]', "-c", "tools.build:jobs=2"]
+QUICK = ["-s", "compiler.cppstd=20", "-s", "build_type=Debug", "-c", 'tools.build:cxxflags=["-O0","-g0"]',
+         "-c", "tools.build:jobs=2"]
 AVX2 = "-mavx2 -mfma"
 
 

@@ -18,7 +18,8 @@ def network() -> tuple[torch.nn.Module, str]:
     register = torch.library.register_fake
 
     def without_operators(name, *args, **options):
-        # PyPI's torchvision is built for CUDA: beside a PyTorch for CPUs its own operators, which no network here needs, are missing
+        # PyPI's torchvision is built for CUDA: its own operators, which no network here needs, are missing beside a
+        # PyTorch for CPUs
         return (lambda function: function) if str(name).startswith("torchvision::") else register(name, *args, **options)
 
     torch.library.register_fake = without_operators

@@ -21,7 +21,8 @@ def install(part: Part, name: str, compiled: bool) -> Path:
     """Configures, builds and installs, then moves what was installed."""
     build, prefix, moved = (part.folder / f"{name}_{what}" for what in ("build", "prefix", "moved"))
     part.run("cmake", "-S", REPOSITORY, "-B", build, *library_only(), f"-DCMAKE_PREFIX_PATH={xsimd(part).include.parent}",
-             f"-DZEROPOINT_INSTALL_COMPILED={'ON' if compiled else 'OFF'}", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
+             f"-DZEROPOINT_INSTALL_COMPILED={'ON' if compiled else 'OFF'}", "-DCMAKE_BUILD_TYPE=Debug",
+             "-DCMAKE_CXX_FLAGS_DEBUG=-O0")
     part.run("cmake", "--build", build, "--parallel", "2")
     part.run("cmake", "--install", build, "--prefix", prefix)
     prefix.rename(moved)
@@ -65,10 +66,9 @@ def pkg_config(part: Part, prefix: Path, compiled: Path) -> None:
         path = [own, where / "share" / "pkgconfig", *sorted(where.glob("lib*/**/pkgconfig"))]
         return part.run("pkg-config", *options, name, env={"PKG_CONFIG_PATH": os.pathsep.join(map(str, path))}).split()
 
-    part.run(compiler(), "-std=c++20", "-O0", MAIN, *flags(prefix, "zeropoint", "--cflags", "--libs"), "-o", "plain")
-    part.run(part.folder / "plain")
-    part.run(compiler(), "-std=c++20", "-O0", DEPLOYED, *flags(compiled, "zeropoint-compiled", "--cflags", "--libs"), "-o", "deployed")
-    part.run(part.folder / "deployed")
+    for where, name, source in ((prefix, "zeropoint", MAIN), (compiled, "zeropoint-compiled", DEPLOYED)):
+        part.run(compiler(), "-std=c++20", "-O0", source, *flags(where, name, "--cflags", "--libs"), "-o", name)
+        part.run(part.folder / name)
     version = flags(prefix, "zeropoint", "--modversion")[0]
     part.expect(version == flags(compiled, "zeropoint-compiled", "--modversion")[0], "two versions in the files of pkg-config")
     part.passed.append("pkg-config, both")

@@ -13,7 +13,12 @@ from pathlib import Path
 from common import MAIN, REPOSITORY, Failed, Part, compiler, xsimd
 
 PINS = REPOSITORY / "bench" / "peers" / "requirements.txt"  # the versions that the other tests have
-FROM_TORCH = "import zeropoint\ntry:\n    zeropoint.from_torch(None, None)\nexcept zeropoint.ZeropointError as error:\n    print(error)\n"
+FROM_TORCH = """import zeropoint
+try:
+    zeropoint.from_torch(None, None)
+except zeropoint.ZeropointError as error:
+    print(error)
+"""
 
 
 def check(part: Part) -> None:
@@ -45,7 +50,8 @@ def use(part: Part, wheel: Path, python: Path, command: Path, folder: Path) -> N
 
     def says(sentence: str, *words: str | Path, expect: int = 2, **more: str) -> None:
         text = part.run(*words, cwd=folder, env={**env, **more}, expect=expect)
-        part.expect(sentence in text and "Traceback" not in text, f"{' '.join(map(str, words))}: expected '{sentence}', got\n{text}")
+        said = sentence in text and "Traceback" not in text
+        part.expect(said, f"{' '.join(map(str, words))}: expected '{sentence}', got\n{text}")
 
     pip(wheel)
     includes = part.run(command, "--includes", cwd=folder, env=env).split()

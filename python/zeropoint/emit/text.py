@@ -57,7 +57,7 @@ def pieces(part: Part) -> tuple[str, list[str | Part]]:
     if part.repeats:
         texts[-1] = f"std::make_integer_sequence<int, {texts[-1]}>"
     if part.template == "zp::residual":
-        return part.template, [*texts, *part.branches[0]]
+        return part.template, [*texts, *(part.branches[0] or ["zp::identity"])]
     for branch in part.branches:
         if not branch:
             texts.append("zp::identity")

@@ -40,11 +40,38 @@ def convert_conv(call: Call) -> None:
         pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
         call.give("conv", call.inputs, pads=pads, **common)
         return
-    if attrs.get("output_shape") or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID", ""):
-        raise NotSupported("a transposed convolution with output_shape or auto_pad")
-    pads = pads_of(call, list(x.shape[2:]), kernel, stride, dilation)
-    call.give("conv_transpose", call.inputs, pads=pads, output_padding=list(attrs.get("output_padding", [0] * count)),
-              **common)
+    begin, end = pads_of_transposed(call, list(x.shape[2:]), kernel, stride, dilation)
+    common["output_padding"] = list(attrs.get("output_padding", [0] * count))
+    both = [min(pads) for pads in zip(begin, end)]
+    if begin == end:
+        call.give("conv_transpose", call.inputs, pads=(begin, end), **common)
+        return
+    extents = list(call.outputs[0].shape)  # what one side has more of is cut off
+    larger = extents[:2] + [n + b + e - 2 * p for n, b, e, p in zip(extents[2:], begin, end, both)]
+    current = call.make("conv_transpose", call.inputs, tuple(larger), pads=(both, both), **common)
+    for axis, (first, pad) in enumerate(zip(begin, both), 2):
+        if larger[axis] != extents[axis]:
+            larger[axis] = extents[axis]
+            current = call.make("slice", [current], tuple(larger), axis=axis, begin=first - pad, step=1,
+                                end=first - pad + extents[axis])
+    call.give("identity", [current])
+
+
+def pads_of_transposed(call: Call, extents: list[int], kernel: list[int], stride: list[int], dilation: list[int]) -> \
+        tuple[list[int], list[int]]:
+    """The same of a transposed convolution, which may say how large its output is."""
+    attrs, count = call.attrs, len(kernel)
+    mode, wanted = attrs.get("auto_pad", "NOTSET"), attrs.get("output_shape")
+    if mode in ("NOTSET", "", "VALID") and not wanted:
+        return pads_of(call, extents, kernel, stride, dilation)
+    outputs = list(wanted)[-count:] if wanted else [n * s for n, s in zip(extents, stride)]
+    padding = attrs.get("output_padding", [0] * count)
+    totals = [s * (n - 1) + p + (k - 1) * d + 1 - out
+              for n, k, s, d, p, out in zip(extents, kernel, stride, dilation, padding, outputs)]
+    if min(totals) < 0:
+        raise NotSupported("a transposed convolution whose output is larger than its filters reach")
+    small, large = [n // 2 for n in totals], [n - n // 2 for n in totals]
+    return (small, large) if mode == "SAME_UPPER" else (large, small)
 
 
 @converts("MaxPool", "AveragePool", "LpPool")
@@ -187,10 +214,17 @@ def convert_resize(call: Call) -> None:
     out = call.outputs[0].shape
     if out[:2] != x.shape[:2]:
         raise NotSupported("a resize of the batch or the channels")
+    if attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise NotSupported(f"a resize that keeps the aspect ratio ({attrs['keep_aspect_ratio_policy']})")
     number = 2 if call.node.op_type == "Resize" and call.opset >= 11 else 1
-    scales = call.known(number, "scales")
-    if scales is not None and np.size(scales) and any(
-            abs(float(s) * n - m) > 1e-3 for s, n, m in zip(np.asarray(scales).reshape(-1), x.shape, out)):
+    given = call.known(number, "scales")
+    scales = [np.float32(m) / np.float32(n) for n, m in zip(x.shape, out)]
+    if given is not None and np.size(given):
+        axes = attrs.get("axes", range(len(x.shape)))
+        for axis, scale in zip(axes, np.asarray(given).reshape(-1)):
+            scales[axis] = np.float32(scale)
+    is_whole = not any(abs(float(s) * n - m) > 1e-3 for s, n, m in zip(scales, x.shape, out))
+    if not is_whole and kind != "nearest":
         raise NotSupported("scales that do not give whole extents")
     grows = all(m >= n for n, m in zip(x.shape, out))
     modes = {("linear", "half_pixel"): "bilinear", ("linear", "align_corners"): "bilinear_align_corners",
@@ -198,12 +232,13 @@ def convert_resize(call: Call) -> None:
     if kind == "nearest":
         rounding = attrs.get("nearest_mode", "round_prefer_floor" if call.opset >= 11 else "floor")
         whole = all(m % n == 0 for n, m in zip(x.shape, out))
-        if place == "asymmetric" and rounding == "floor":
+        if place == "asymmetric" and rounding == "floor" and is_whole:
             mode = "nearest"
         elif place == "half_pixel" and rounding.startswith("round_prefer") and whole and grows:
             mode = "nearest"  # of a whole factor all of these choose alike
         else:
-            raise NotSupported(f"nearest by {place} and {rounding}")
+            pick_nearest(call, scales, place, rounding)
+            return
     else:
         if attrs.get("antialias", 0) or (kind, place) not in modes:
             raise NotSupported(f"a {kind} resize by {place}")
@@ -211,3 +246,32 @@ def convert_resize(call: Call) -> None:
             raise NotSupported("pytorch_half_pixel to an extent of 1")
         mode = modes[(kind, place)]
     call.give("resize", [x], mode=mode)
+
+
+HALF = np.float32(0.5)
+PLACES = {  # coordinate_transformation_mode: from an index of the output, in floats of 32 bits
+    "half_pixel": lambda i, scale, before, after: (i + HALF) / scale - HALF,
+    "pytorch_half_pixel": lambda i, scale, before, after: (i + HALF) / scale - HALF if after > 1 else i * 0,
+    "asymmetric": lambda i, scale, before, after: i / scale,
+    "align_corners": lambda i, scale, before, after: i * (before - 1) / (after - 1) if after > 1 else i * 0,
+    "tf_half_pixel_for_nn": lambda i, scale, before, after: (i + HALF) / scale,
+}
+MOST_PICKED = 128  # indices in a header
+
+
+def pick_nearest(call: Call, scales: list[np.float32], place: str, rounding: str) -> None:
+    """Of other modes than PyTorch's: the rows and columns that ONNX Runtime takes, one by one."""
+    current, out = call.inputs[0], call.outputs[0].shape
+    axes = [i for i in range(2, len(out)) if scales[i] != 1 or out[i] != current.shape[i]]
+    if place not in PLACES or sum(out[i] for i in axes) > MOST_PICKED:
+        raise NotSupported(f"nearest by {place} and {rounding}")
+    for axis in axes:
+        before, after = current.shape[axis], out[axis]
+        at = PLACES[place](np.arange(after, dtype=np.float32), scales[axis], np.float32(before), np.float32(after))
+        down = np.floor(at)
+        nearest = np.floor(at + HALF)
+        taken = {"floor": down, "ceil": np.ceil(at), "round_prefer_floor": np.where(at == down + HALF, down, nearest),
+                 "round_prefer_ceil": nearest}[rounding]
+        shape = current.shape[:axis] + (after,) + current.shape[axis + 1:]
+        current = call.make("gather", [current], shape, axis=axis, indices=[int(i) for i in np.clip(taken, 0, before - 1)])
+    call.give("identity", [current])

@@ -131,10 +131,24 @@ def convert_activation(call: Call) -> None:
         else:
             call.give("unary", [x], kind="linear_clamp", scale=alpha, offset=beta)
     elif op == "Clip":
-        low, high = call.known(1, "min"), call.known(2, "max")
-        call.give("unary", [x], kind="clamp", min=bound(low), max=bound(high))
+        low, high = bound(call.known(1, "min")), bound(call.known(2, "max"))
+        if low is not None and high is not None and low > high:
+            raise NotSupported(f"a clip between {low:g} and {high:g}: the lower bound lies above the upper one")
+        call.give("unary", [x], kind="clamp", min=low, max=high)
     else:
-        call.give("prelu", [x, call.inputs[1]])
+        convert_prelu(call)
+
+
+def convert_prelu(call: Call) -> None:
+    """A slope or one a channel; slopes of other extents by arithmetic."""
+    x, slopes = call.inputs
+    wanted = (1,) * (len(x.shape) - len(slopes.shape)) + slopes.shape
+    if slopes.data is None or slopes.data.size == 1 or all(n == 1 for i, n in enumerate(wanted) if i != 1):
+        call.give("prelu", [x, slopes])
+        return
+    zero = constant("", np.float32(0))
+    below = call.make("binary", [call.make("binary", [x, zero], x.shape, kind="minimum"), slopes], x.shape, kind="mul")
+    call.give("binary", [call.make("unary", [x], x.shape, kind="relu"), below], kind="add")
 
 
 def bound(value: Any) -> float | None:
@@ -199,6 +213,25 @@ def convert_reduction(call: Call) -> None:
     x = call.inputs[0]
     axes = axes_of(call, 1, len(x.shape))
     call.give("reduce", [x], kind=REDUCTIONS[call.node.op_type], axes=axes, keepdim=bool(call.attrs.get("keepdims", 1)))
+
+
+@converts("ReduceL1", "ReduceLogSum", "ReduceLogSumExp")
+def convert_composed_reduction(call: Call) -> None:
+    """Sums of absolute values; logarithms of sums, of exponentials from their largest one on."""
+    op, x = call.node.op_type, call.inputs[0]
+    options = dict(axes=axes_of(call, 1, len(x.shape)), keepdim=bool(call.attrs.get("keepdims", 1)))
+    if op == "ReduceL1":
+        call.give("reduce", [call.make("unary", [x], x.shape, kind="abs")], kind="sum", **options)
+        return
+    out = call.outputs[0].shape
+    if op == "ReduceLogSum":
+        call.give("unary", [call.make("reduce", [x], out, kind="sum", **options)], kind="log")
+        return
+    kept = tuple(1 if i in options["axes"] else n for i, n in enumerate(x.shape))
+    largest = call.make("reduce", [x], kept, kind="max", axes=options["axes"], keepdim=True)
+    powers = call.make("unary", [call.make("binary", [x, largest], x.shape, kind="sub")], x.shape, kind="exp")
+    total = call.make("unary", [call.make("reduce", [powers], out, kind="sum", **options)], out, kind="log")
+    call.give("binary", [total, largest if out == kept else call.make("reshape", [largest], out)], kind="add")
 
 
 @converts("Identity", "Dropout", "Cast")
@@ -311,6 +344,8 @@ def convert_recurrent(call: Call) -> None:
     """From a state of zeros. Outputs are axes steps, directions, batch, hidden in ONNX."""
     op, attrs = call.node.op_type, call.attrs
     x, w, r = call.inputs[0], call.known(1), call.known(2)
+    if x.shape[1 - attrs.get("layout", 0)] != 1:
+        raise NotSupported("a batch of more than one: a call takes one sequence")
     bias = call.known(3)
     for number, what in ((4, "lengths of sequences"), (7, "peepholes")):
         if call.input(number) is not None:

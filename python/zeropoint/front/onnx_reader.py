@@ -69,15 +69,30 @@ class OnnxReader:
         """With nodes of constants computed and shapes inferred, in turns, as each may depend on the other."""
         for tensor in model.graph.initializer:
             self.add_constant(tensor.name, self.onnx.numpy_helper.to_array(tensor))
+        told: list[Any] = []
         while True:
             del model.graph.value_info[:]
+            model.graph.value_info.extend(told)
             inferred = self.onnx.shape_inference.infer_shapes(model, strict_mode=False, data_prop=True)
             self.shapes = shapes_of(inferred)
+            news = self.extents_of_norms(model)
+            told += news
             left = [node for node in model.graph.node if not self.fold(node, model)]
-            if len(left) == len(model.graph.node):
+            if not news and len(left) == len(model.graph.node):
                 return inferred
             del model.graph.node[:]
             model.graph.node.extend(left)
+
+    def extents_of_norms(self, model: Any) -> list[Any]:
+        """Of the outputs of group norms, which ONNX's own inference does not know."""
+        found = []
+        for node in model.graph.node:
+            if node.op_type != "GroupNormalization":
+                continue
+            before, after = (self.shapes.get(name, (None, False))[0] for name in (node.input[0], node.output[0]))
+            if before is not None and after is None:
+                found.append(self.onnx.helper.make_tensor_value_info(node.output[0], 1, before))
+        return found
 
     def read(self) -> Graph:
         """The graph."""
@@ -90,9 +105,16 @@ class OnnxReader:
                 self.graph.inputs.append(value)
         for number, node in enumerate(graph.node):
             self.read_node(node, number)
-        self.graph.outputs = [self.values[out.name] for out in graph.output]
+        self.graph.outputs = [self.output(out.name) for out in graph.output]
         self.graph.drop_dead_nodes()
         return self.graph
+
+    def output(self, name: str) -> Value:
+        """Under its own name, where it is the same as another value."""
+        value = self.values[name]
+        if value.name == name or value.data is not None:
+            return value
+        return self.graph.add("identity", [value], value.shape, Origin(name), is_integer=value.is_integer, name=name)
 
     def add_constant(self, name: str, data: np.ndarray) -> None:
         """A value that is known."""
@@ -202,7 +224,8 @@ def shapes_of(model: Any) -> dict[str, tuple[tuple[int, ...] | None, bool]]:
         kind = info.type.tensor_type
         dims = [d.dim_value if d.HasField("dim_value") else -1 for d in kind.shape.dim]
         shape = None if -1 in dims or not kind.HasField("shape") else tuple(dims)
-        found[info.name] = (shape, kind.elem_type not in (1, 10, 11, 16))
+        if shape is not None or info.name not in found:
+            found[info.name] = (shape, kind.elem_type not in (1, 10, 11, 16))
     return found
 
 

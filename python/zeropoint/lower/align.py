@@ -41,6 +41,7 @@ def common_atoms(a: Layout, b: Layout, besides: int = -1) -> tuple[Layout, Layou
         return extents_of_atoms(like if both else of, i) or [1]
 
     axes = range(len(a.axes))
+    b = b.renumbered()  # two views of one value may have its atoms on different axes
     b1 = refined(b, [wanted(b, a, i) for i in axes])
     a1 = refined(a, [wanted(a, b1, i) for i in axes]) if b1 is not None else None
     if a1 is None or b1 is None:

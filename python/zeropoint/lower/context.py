@@ -383,11 +383,13 @@ def windows_of(extents: list[int], order: list[int], before: tuple[int, int, int
     return None
 
 
-def input_layouts(value: Value) -> list[Layout]:
+def input_layouts(value: Value, batches: bool = False) -> list[Layout]:
     """Those that an input may have, the likeliest first."""
     rank, extents = len(value.shape), value.shape
     places = {4: [((2,), (3,), (1,)), ((1,), (2,), (3,))], 3: [((), (1,), (2,)), ((), (2,), (1,))],
               2: [((), (), (1,)), ((), (0,), (1,))], 1: [((), (), (0,))]}
+    if batches:
+        places |= {3: [*places[3], ((0,), (1,), (2,))], 4: [*places[4], ((0, 1), (2,), (3,))], 5: [((0, 1, 2), (3,), (4,))]}
     if value.is_integer:
         places = {1: [((), (0,), ())], 2: [((), (0, 1), ())]}
     layouts = []
@@ -412,17 +414,19 @@ def port_of(value: Value, layout: Layout) -> Port:
     return Port(value.name, value.shape, layout.shape, tuple(order), value.is_integer)
 
 
-def lower(graph: Graph) -> Lowered:
+def lower(graph: Graph, batches: bool = False) -> Lowered:
     """The rows of a graph; of the orders that its inputs may have, those that need the fewest moves.
 
+    batches: whether an input may have a first axis of more than 1, which most operators take as any other.
     Raises ImportRefused with all problems.
     """
     import zeropoint.lower.families  # noqa: F401  (registers all lowerings)
 
-    refuse_batches(graph)
+    if not batches:
+        refuse_batches(graph)
     best: Lowered | None = None
     refused: ImportRefused | None = None
-    for layouts in list(product(*(input_layouts(value) for value in graph.inputs)))[:8]:
+    for layouts in list(product(*(input_layouts(value, batches) for value in graph.inputs)))[:8]:
         try:
             lowered = lower_with(graph, list(layouts))
         except ImportRefused as problems:
@@ -439,7 +443,7 @@ def lower(graph: Graph) -> Lowered:
         return best
     raise refused or ImportRefused([
         Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes")
-        for value in graph.inputs if not input_layouts(value)])
+        for value in graph.inputs if not input_layouts(value, batches)])
 
 
 def refuse_batches(graph: Graph) -> None:
@@ -468,6 +472,8 @@ def lower_with(graph: Graph, layouts: list[Layout]) -> Lowered:
         try:
             if node.why is not None:
                 raise Refused(*node.why)
+            if any(0 in value.shape for value in (*node.inputs, *node.outputs) if value is not None):
+                raise Refused("value", "a value without elements: one of its extents is 0")
             function = LOWERINGS.get(node.op)
             if function is None:
                 raise Refused("op", hint_of(node.op))
@@ -524,9 +530,8 @@ def finish_output(context: Context, value: Value, number: int) -> None:
         rank = len(value.shape)
         val = context.place(val, tuple(range(max(0, rank - 2))), tuple(range(max(0, rank - 2), rank - 1)), (rank - 1,))
         port = port_of(value, val.layout)
-    name = value.name if value.name else f"output_{number}"
-    if any(port.name == name for port in context.result.outputs):  # several of one node
-        name = f"{name}_{number}"
+    taken = {other.name for other in (*context.result.inputs, *context.result.outputs)}
+    name = value.name if value.name and value.name not in taken else f"{value.name or 'output'}_{number}"
     context.result.outputs.append(replace(port, name=name, is_integer=False))  # whole numbers come out as floats
     row = context.row(Layer("zp::output", (Name(name),)), [val.row], val.layout.shape, name, "output")
     row.value, row.layout = value, val.layout

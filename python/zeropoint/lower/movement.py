@@ -65,6 +65,21 @@ def as_group(context: Context, val: Val, axis: int) -> tuple[Val, int]:
     return val, 2
 
 
+def as_groups(context: Context, val: Val, axes: list[int]) -> Val:
+    """The value with all atoms of each of some axes as one of height, width, channels."""
+    wanted = [val.layout.axes[axis] for axis in axes]
+    if len(axes) == 1 or not all(wanted):
+        return as_group(context, val, next((a for a in axes if not val.layout.axes[a]), axes[0]))[0]
+    for groups in (val.layout.groups, *cuts_of(val.layout.memory)):
+        if all(atoms in groups for atoms in wanted):
+            return context.arrange(val, *groups)
+    rest = tuple(a for a in val.layout.memory if not any(a in atoms for atoms in wanted))
+    places = [rest, *wanted] if rest or len(wanted) < 3 else wanted
+    if len(places) > 3:
+        raise Refused("axis", f"{len(wanted)} axes change beside others, where three are all there are")
+    return context.arrange(val, *places)
+
+
 def outer_group(layout: Layout, atoms: Atoms) -> int | None:
     """The group that begins with these atoms, so that a range of them is a range of the group."""
     return next((i for i in (2, 1, 0) if layout.groups[i][:len(atoms)] == atoms and atoms), None)
@@ -236,15 +251,14 @@ def lower_pad(context: Context, node: Node) -> None:
     if rank in (3, 4) and axes and min(axes) >= 2 and val.layout.extents[0] == 1:
         val, _ = spatial(context, node)
     sides = {0: (0, 0), 1: (0, 0), 2: (0, 0)}
+    if any(n < 0 for n in (*begin, *end)):
+        raise Refused("attribute", "a padding below 0")
+    if axes:
+        val = as_groups(context, val, axes)
     layout = val.layout
     for axis in axes:
-        if begin[axis] < 0 or end[axis] < 0:
-            raise Refused("attribute", "a padding below 0")
-        val, group = as_group(context, Val(val.row, layout), axis)
-        layout = val.layout
-        sides[group] = (begin[axis], end[axis])
-    for axis in axes:
         group = layout.groups.index(layout.axes[axis])
+        sides[group] = (begin[axis], end[axis])
         layout = resized(layout, axis, group, layout.extents[axis] + begin[axis] + end[axis], len(layout.axes[axis]))
     (top, bottom), (left, right), (front, back) = sides[0], sides[1], sides[2]
     numbers = [left, right, top, bottom] + ([front, back] if front or back else [])
