@@ -80,7 +80,7 @@ def set_weights(module: nn.Module) -> None:
 
 
 @torch.no_grad()
-def set_statistics(module: nn.Module, example: Example, count: int = 8) -> None:
+def set_statistics(module: nn.Module, example: Example, count: int = 16) -> None:
     """Batch norms get the statistics of their inputs over a few random inputs, one layer after the other."""
     norms = [m for m in module.modules() if isinstance(m, nn.modules.batchnorm._BatchNorm) and m.track_running_stats]
     if not norms:
@@ -95,6 +95,8 @@ def set_statistics(module: nn.Module, example: Example, count: int = 8) -> None:
         for norm in norms:
             norm.running_mean.normal_(0, 0.2)  # type: ignore[union-attr, operator]
             norm.running_var.uniform_(0.5, 1.5)  # type: ignore[union-attr, operator]
+    for norm in norms:  # channels that were all but dead would be enlarged a hundred times by other inputs
+        norm.running_var.clamp_(min=0.1 * float(norm.running_var.mean()))  # type: ignore[union-attr, operator]
     module.eval()
 
 

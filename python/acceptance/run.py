@@ -24,7 +24,6 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path[0] = str(HERE.parent)
-os.environ.setdefault("ZEROPOINT_CXXFLAGS", "-O1")
 os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")
 
@@ -128,6 +127,10 @@ def main() -> int:
     if options.write:
         page.PAGE.write_text(page.page(list(orders.items())))
         return 0
+    if not options.static and not options.list:
+        from acceptance.once import prepare
+
+        prepare(BUILD)
     wrong = 0
     for family, network in chosen:
         before = page.read(family).get(network.name, {})
@@ -143,7 +146,12 @@ def main() -> int:
             wrong += page.verdict(before) not in ("passes", "refused")
             continue
         start = time.perf_counter()
-        record = run_one(family, network, {} if options.again else before, options.static, not options.no_int8)
+        try:
+            record = run_one(family, network, {} if options.again else before, options.static, not options.no_int8)
+        except Exception as error:  # the constructor's
+            print(f"{network.name}: {type(error).__name__}: {error}")
+            wrong += 1
+            continue
         record["sources"] = sources
         page.keep(family, record, orders[family])
         say(network, record, time.perf_counter() - start)

@@ -149,7 +149,25 @@ def gelu(r: Rewriter, node: Node) -> bool:
     return False
 
 
-PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu]
+def grow_concat(r: Rewriter, node: Node) -> bool:
+    """cat(a, b, c), where cat(a, b) is there already, goes on from that: dense blocks are written so."""
+    if node.op != "concat" or len(node.inputs) < 3:
+        return False
+    place = {id(n): i for i, n in enumerate(r.graph.nodes)}
+    best: Node | None = None
+    for other in r.readers.get(id(node.inputs[0]), []):
+        count = len(other.inputs)
+        if other.op == "concat" and other is not node and other.attrs == node.attrs and 2 <= count < len(node.inputs) and \
+                all(a is b for a, b in zip(other.inputs, node.inputs)) and place[id(other)] < place[id(node)] and \
+                (best is None or count > len(best.inputs)):
+            best = other
+    if best is None:
+        return False
+    node.inputs = [best.outputs[0], *node.inputs[len(best.inputs):]]
+    return True
+
+
+PATTERNS: list[Pattern] = [join_bias, hard_gate, gates, gelu, grow_concat]
 
 
 def drop_identities(graph: Graph) -> None:
@@ -162,17 +180,26 @@ def drop_identities(graph: Graph) -> None:
 
 
 def simplify(graph: Graph) -> None:
-    """Applies all patterns until none fires, and drops what they left over. In integers a function is what the source has."""
-    from zeropoint import attention_pattern, batch_pattern, norm_pattern, recurrent_pattern
+    """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
+    function is what the source has."""
+    from zeropoint import attention_pattern, batch_pattern, image_pattern, norm_pattern, recurrent_pattern
 
-    patterns = [*PATTERNS, *norm_pattern.PATTERNS, *attention_pattern.PATTERNS, *recurrent_pattern.PATTERNS,
-                *batch_pattern.PATTERNS]
-    if graph.is_coded:
-        patterns = [join_bias]
+    patterns = [*PATTERNS, *norm_pattern.PATTERNS, *image_pattern.PATTERNS, *attention_pattern.PATTERNS,
+                *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS]
     for value in graph.inputs:
         example = graph.examples.get(value.name)
         value.is_mask = value.is_integer and not graph.is_coded and not graph.tables(value) and \
             (example is None or bool(np.isin(example, (0, 1)).all()))
+    if graph.is_coded:
+        apply(graph, [join_bias])
+        return
+    apply(graph, patterns)
+    apply(graph, image_pattern.LATE_PATTERNS)
+    merge_conditions(graph)
+
+
+def apply(graph: Graph, patterns: list[Pattern]) -> None:
+    """Until none fires."""
     fired = True
     while fired:
         fired = False
@@ -187,8 +214,6 @@ def simplify(graph: Graph) -> None:
                 fired = True
                 graph.fired[pattern.__name__] = graph.fired.get(pattern.__name__, 0) + 1
         graph.drop_dead_nodes()
-    if not graph.is_coded:
-        merge_conditions(graph)
 
 
 def merge_conditions(graph: Graph) -> None:

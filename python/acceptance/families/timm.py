@@ -22,7 +22,7 @@ def of(name: str, size: int = 64, expect: str = "imports", why: str = "", **opti
 
 
 NETWORKS = [
-    of("ghostnet_100"), of("mobilenetv4_conv_small"), of("tf_efficientnet_b0"), of("repvgg_a0"), of("mobileone_s0"),
+    of("ghostnet_100", 128), of("mobilenetv4_conv_small", 128), of("tf_efficientnet_b0", 128), of("repvgg_a0"), of("mobileone_s0"),
     of("edgenext_xx_small"), of("mobilevit_s"), of("xcit_nano_12_p16_224", img_size=64), of("levit_128", img_size=64),
     of("deit_tiny_patch16_224", img_size=64), of("mixer_b16_224", img_size=64), of("poolformer_s12"), of("resnest14d"),
     of("eca_resnet33ts"), of("hrnet_w18_small"), of("nfnet_f0"),

@@ -67,11 +67,14 @@ def detection(name: str, why: str) -> Network:
 
 
 NETWORKS = [
-    of("squeezenet1_1"), of("mobilenet_v2"), of("mnasnet1_0"), of("shufflenet_v2_x1_0"), of("mobilenet_v3_small"),
-    of("mobilenet_v3_large"), of("efficientnet_b0"), of("regnet_y_400mf"), of("googlenet", aux_logits=False, init_weights=False),
+    of("squeezenet1_1"), of("mobilenet_v2", 128), of("mnasnet1_0", 128), of("shufflenet_v2_x1_0", 128),
+    of("mobilenet_v3_small", 128), of("mobilenet_v3_large", 128), of("efficientnet_b0", 128), of("regnet_y_400mf", 128),
+    of("googlenet", aux_logits=False, init_weights=False),
     of("densenet121"), of("resnet18"), of("resnet50"), of("resnext50_32x4d"), of("wide_resnet50_2"),
     of("inception_v3", 80, aux_logits=False, init_weights=False), of("efficientnet_v2_s"), of("convnext_tiny"),
-    of("swin_t"), of("maxvit_t", input_size=(64, 64), partition_size=2), of("vit_b_16", image_size=64), of("alexnet"),
+    of("swin_t"), Network("maxvit_t", lambda: load().maxvit.MaxVit(  # type: ignore[attr-defined]
+        (64, 64), 64, 2, [64, 128, 256, 512], [2, 2, 5, 2], 32, 0.2), images(64)),  # maxvit_t's, of windows of 2 for 7
+    of("vit_b_16", image_size=64), of("alexnet"),
     of("vgg11_bn"),
     segmentation("lraspp_mobilenet_v3_large"), segmentation("deeplabv3_mobilenet_v3_large"), segmentation("fcn_resnet50"),
     Network("raft_small", lambda: load().optical_flow.raft_small(weights=None),  # type: ignore[attr-defined]

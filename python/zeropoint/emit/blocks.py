@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Iterator
 
 from zeropoint.emit.types import Block, Part, Type, count_types
 from zeropoint.layers import Argument, Code, Name, Number, Options
 
+Hole = tuple[int, str, str]  # a number, its role, the name of its layer in its block
+Member = tuple[Block, list[Hole]]
+PREFIXES, OPPOSITES = {"depthwise", "plain"}, {"depthwise": "plain"}
+ACTIVATIONS = {f"zp::{name}" for name in ("relu", "relu6", "silu", "gelu", "hardswish", "leaky_relu", "elu", "sigmoid")}
+WEAK = {"conv", "block", "weight", "layers"}  # words of names that say nothing of a number
 CONTAINERS = {"Sequential", "ModuleList", "ModuleDict", ""}
 ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "padding": "Padding", "groups": "Groups",
          "dilation": "Dilation", "epsilon_millionths": "EpsilonMillionths", "layers": "Layers"}
 # Words of class names that no capital parts.
-WHOLE = {"ReLU": "Relu", "ConvNeXt": "Convnext", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
+WHOLE = {"ReLU": "Relu", "NeXt": "Next", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
          "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm",
          "Wav2Vec2": "Wav2vec2", "Conv1D": "Conv1d"}
 RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
@@ -30,7 +36,7 @@ class Template:
     parts: list[Part]                         # with Code where a parameter stands, names relative to Name
     repeats_of: "Template | None" = None
     comment: str = ""
-    order: list[int] = field(default_factory=list)
+    separator: str = "."  # of repeats: what stands between their name and a number
 
 
 def snake_case(title: str) -> str:
@@ -48,15 +54,24 @@ class Blocks:
         self.templates: list[Template] = []
         self.taken: set[str] = set(RESERVED)
         self.repeats: dict[str, Template] = {}
-        self.seen: dict[str, list[list[str]]] = defaultdict(list)  # by class, the modules inside of each block
+        self.seen: dict[str, int] = defaultdict(int)  # by class, how many blocks there were
+        self.first_form: dict[str, list[str]] = {}    # by class, the traits of the one that has its plain name
+        self.pieces = Counter(block.path for block in blocks_in(parts))
         self.parts = self.resolve(parts)
 
     def resolve(self, parts: list[Part]) -> list[Part]:
         """Blocks become uses of templates, or their parts, from the innermost outwards."""
+        is_whole = False
         while True:
             innermost = self.innermost(parts)
             if not innermost:
+                whole = Block("", "", parts)
+                if not is_whole and self.wrap(whole):
+                    parts, is_whole = whole.parts, True
+                    continue
                 return self.with_repeats(parts)
+            if any(self.wrap(block) for block in innermost):
+                continue
             for block in innermost:
                 block.parts = self.with_repeats(block.parts)
             replaced = self.replacements(innermost)
@@ -93,40 +108,47 @@ class Blocks:
 
     def replacements(self, blocks: list[Block]) -> dict[int, list[Part]]:
         """A template for blocks alike, the parts themselves for all others."""
-        alike: dict[tuple[str, Any], list[tuple[Block, list[tuple[int, str]]]]] = defaultdict(list)
+        alike: dict[tuple[str, Any], list[Member]] = defaultdict(list)
         made: dict[int, list[Part]] = {}
         for block in blocks:
             made[id(block)] = block.parts
+            if self.pieces[block.path] > 1:  # the module's layers do not stand together: a part of it is not the module
+                continue
             try:
-                holes: list[tuple[int, str]] = []
+                holes: list[Hole] = []
                 key = tuple(skeleton(part, block.path, holes) for part in block.parts)
             except ValueError:
                 continue
             alike[(block.cls, key)].append((block, holes))
         for (cls, _), members in alike.items():
-            self.seen[cls] += [children(block) for block, _ in members]
-        for (cls, _), members in alike.items():
-            size = count_types(members[0][0].parts)
-            if cls in CONTAINERS:
-                is_worth = len(members) >= 3 and size >= 2 and not any(
-                    self.is_own(part) for part in members[0][0].parts)
-            else:
-                is_worth = size >= 2 and (len(members) >= 2 or len(self.seen[cls]) >= 2 and size >= 4)
-            if is_worth:
-                self.make(cls, members, made)
+            self.seen[cls] += len(members)
+        worth = [(cls, members) for (cls, _), members in alike.items() if self.is_worth(cls, members)]
+        names: dict[int, str] = {}
+        for cls, members in sorted(worth, key=lambda form: -len(form[1])):
+            names[id(members)] = self.unique(self.name_of(cls, members[0][0]))
+        for cls, members in worth:
+            self.make(cls, names[id(members)], members, made)
         return made
+
+    def is_worth(self, cls: str, members: list[Member]) -> bool:
+        """Whether a template says more than its layers would."""
+        first = members[0][0]
+        size = count_types(first.parts)
+        if first.is_wrapped:
+            return len(members) >= 3
+        if cls in CONTAINERS:
+            return len(members) >= 3 and size >= 2 and not any(self.is_own(part) for part in first.parts)
+        return size >= 2 and (len(members) >= 2 or self.seen[cls] >= 2 and size >= 4)
 
     def is_own(self, part: Part) -> bool:
         """Whether a part uses a template made here."""
         return isinstance(part, Type) and not part.template.startswith("zp::")
 
-    def make(self, cls: str, members: list[tuple[Block, list[tuple[int, str]]]], made: dict[int, list[Part]]) -> None:
+    def make(self, cls: str, name: str, members: list[Member], made: dict[int, list[Part]]) -> None:
         """One template and its uses."""
-        vectors = list(zip(*([value for value, _ in holes] for _, holes in members)))
-        roles = [role for _, role in members[0][1]]
-        texts, chosen = parameters_of(vectors, roles)
+        vectors = list(zip(*([hole[0] for hole in holes] for _, holes in members)))
+        texts, chosen = parameters_of(vectors, members[0][1])
         first = members[0][0]
-        name = self.unique(self.name_of(cls, first))
         parameters = [(parameter, default) for parameter, _, default in chosen]
         parts = [with_parameters(part, first.path, iter_of := iter(texts)) if number == 0 else
                  with_parameters(part, first.path, iter_of) for number, part in enumerate(first.parts)]
@@ -139,21 +161,25 @@ class Blocks:
             made[id(block)] = [Type(name, tuple(args), path=path)]
 
     def name_of(self, cls: str, block: Block) -> str:
-        """Of the class, and where it has several forms, of a part that others have not."""
+        """Of the class; of forms that are used less often, with what they have and the first one has not."""
+        if block.is_wrapped:
+            return wrapped_name(block)
         if cls in CONTAINERS:
             return layers_name(block)
         plain = snake_case(cls)
-        mine = children(block)
-        rest = [other for other in self.seen[cls] if other != mine]
-        if rest and not any(plain == t.name for t in self.templates) and all(len(mine) <= len(r) for r in rest):
+        mine = traits(block)
+        if cls not in self.first_form:
+            self.first_form[cls] = mine
             return plain
-        extra = [name for name in mine if all(name not in r for r in rest)]
-        if rest and extra:
-            return f"{plain}_with_{re.sub(chr(92) + 'W', '_', extra[0])}"
-        return next((f"{word}_{plain}" for word, fits in (
-            ("depthwise", lambda: any(is_depthwise(part) for part in block.parts)),
-            ("residual", lambda: any(isinstance(p, Type) and p.template == "zp::residual" for p in block.parts)),
-            ("plain", lambda: True)) if plain in self.taken and f"{word}_{plain}" not in self.taken and fits()), plain)
+        words = [word for word in mine if word not in self.first_form[cls]]
+        words += [OPPOSITES.get(word, word.replace("with_", "without_")) for word in self.first_form[cls] if word not in mine]
+        for count in (1, 2):
+            for chosen in combinations(words, count):
+                before = [word for word in chosen if word in PREFIXES]
+                name = "_".join([*before, plain, *(word for word in chosen if word not in before)])
+                if name not in self.taken:
+                    return name
+        return plain
 
     def unique(self, name: str) -> str:
         """One that no template has."""
@@ -164,6 +190,30 @@ class Blocks:
             made = f"{name}_{number}"
         self.taken.add(made)
         return made
+
+    def wrap(self, block: Block) -> bool:
+        """Makes blocks of three and more joins of numbered modules, such as the layers of a dense block."""
+        if block.is_wrapped or block.was_searched:
+            return False
+        block.was_searched = True
+        stems = [stem_of_join(part) for part in block.parts]
+        made: list[Part] = []
+        i, has_wrapped = 0, False
+        while i < len(stems):
+            stem = stems[i]
+            end = i + 1
+            while stem is not None and end < len(stems) and stems[end] == (stem[0], stem[1] + end - i):
+                end += 1
+            if stem is None or end - i < 3:
+                made.append(block.parts[i])
+                i += 1
+                continue
+            for place in range(i, end):
+                part = block.parts[place]
+                made.append(Block(f"{stem[0]}{stem[1] + place - i}", "", [part], is_wrapped=True))
+            i, has_wrapped = end, True
+        block.parts = made
+        return has_wrapped
 
     def with_repeats(self, parts: list[Part]) -> list[Part]:
         """Three and more uses of a template that differ in their number alone as one."""
@@ -184,25 +234,39 @@ class Blocks:
                 made.append(part)
                 i += 1
                 continue
-            made.append(self.repeat(part, stem, end - i))  # type: ignore[arg-type]
+            repeated = self.repeat(part, stem, end - i)  # type: ignore[arg-type]
+            repeated.alias = parts[end - 1].alias  # its result is that of the last
+            made.append(repeated)
             i = end
         return made
 
     def repeat(self, part: Type, stem: tuple[str, int], count: int) -> Type:
         """`basic_blocks<"layer1", 64, 1, std::make_integer_sequence<int, 5>>`"""
         of = next(t for t in self.templates if t.name == part.template)
-        if of.name not in self.repeats:
-            self.repeats[of.name] = Template(self.unique(of.name + "s"), of.parameters, [], repeats_of=of)
-            self.templates.append(self.repeats[of.name])
-        args = (Name(stem[0]), *part.args[1:], Number(stem[1], "First"), Number(count, "Count"))
-        return Type(self.repeats[of.name].name, args, path=part.path, repeats=True)
+        separator = "." if stem[0].endswith(".") else ""
+        key = of.name + separator
+        if key not in self.repeats:
+            self.repeats[key] = Template(self.unique(plural(of.name)), of.parameters, [], repeats_of=of, separator=separator)
+            self.templates.append(self.repeats[key])
+        args = (Name(stem[0].removesuffix(".")), *part.args[1:], Number(stem[1], "First"), Number(count, "Count"))
+        return Type(self.repeats[key].name, args, path=part.path, repeats=True)
 
 
-def is_depthwise(part: Part) -> bool:
-    """A convolution of one filter a channel."""
-    return isinstance(part, Type) and any(
-        isinstance(arg, Options) and any(key == "groups" and isinstance(value, Code) for key, value in arg.fields)
-        for arg in part.args)
+def plural(name: str) -> str:
+    """Of a template; the number of its form stays behind."""
+    stem, number = re.fullmatch(r"(.*?)((?:_\d+)?)", name).groups()  # type: ignore[union-attr]
+    return f"{stem}s{number}"
+
+
+def blocks_in(parts: list[Part]) -> Iterator[Block]:
+    """All, nested ones too."""
+    for part in parts:
+        if isinstance(part, Block):
+            yield part
+            yield from blocks_in(part.parts)
+        else:
+            for branch in part.branches:
+                yield from blocks_in(branch)
 
 
 def numbered(part: Part) -> tuple[str, int] | None:
@@ -210,8 +274,69 @@ def numbered(part: Part) -> tuple[str, int] | None:
     if not isinstance(part, Type) or part.template.startswith("zp::") or part.repeats or part.branches:
         return None
     name = part.args[0]
-    match = re.fullmatch(r"(.+)\.(\d+)", name.text) if isinstance(name, Name) else None
+    return stem_of(name.text) if isinstance(name, Name) else None
+
+
+def stem_of(path: str) -> tuple[str, int] | None:
+    """A path that ends in a number: what is in front of it, and the number."""
+    match = re.fullmatch(r"(.*?\D)(0|[1-9]\d*)", path)
     return (match.group(1), int(match.group(2))) if match else None
+
+
+def stem_of_join(part: Part) -> tuple[str, int] | None:
+    """Of a layer of several branches all of whose names are in one numbered module."""
+    if not isinstance(part, Type) or not part.branches or part.alias is not None or not part.template.startswith("zp::"):
+        return None
+    names = names_in(part)
+    parts = [name.split(".") for name in names]
+    common: list[str] = []
+    for words in zip(*parts):
+        if any(word != words[0] for word in words):
+            break
+        common.append(words[0])
+    return stem_of(".".join(common)) if common else None
+
+
+def names_in(part: Part) -> list[str]:
+    """Of all parameters."""
+    found = [arg.text for arg in part.args if isinstance(arg, Name)] if isinstance(part, Type) else []
+    inside = part.parts if isinstance(part, Block) else [inner for branch in part.branches for inner in branch]
+    return found + [name for inner in inside for name in names_in(inner)]
+
+
+def wrapped_name(block: Block) -> str:
+    """concat_dense_layer."""
+    part = block.parts[0]
+    assert isinstance(part, Type)
+    inner = next((p.template for branch in part.branches for p in branch
+                  if isinstance(p, Type) and not p.template.startswith("zp::")), "branches")
+    return f"{part.template.removeprefix('zp::')}_{inner}"
+
+
+def traits(block: Block) -> list[str]:
+    """What tells forms of one class apart, as words of a name."""
+    found: list[str] = []
+
+    def visit(part: Part) -> None:
+        assert isinstance(part, Type)
+        for arg in part.args:
+            fields = dict(arg.fields) if isinstance(arg, Options) else {}
+            if isinstance(fields.get("groups"), Code):
+                found.append("depthwise")
+            if isinstance(fields.get("kernel"), tuple):
+                found.append("x".join(map(str, fields["kernel"])))  # type: ignore[arg-type]
+        if part.template in ("zp::residual", "zp::add", "zp::add_relu"):
+            found.append("with_sum")
+        elif part.template in ACTIVATIONS:
+            found.append("with_" + part.template.removeprefix("zp::"))
+        for branch in part.branches:
+            for inner in branch:
+                visit(inner)
+
+    for part in block.parts:
+        visit(part)
+    found += ["with_" + re.sub(r"\W", "_", name) for name in children(block)]
+    return list(dict.fromkeys(found))
 
 
 def children(block: Block) -> list[str]:
@@ -255,22 +380,23 @@ def relative(name: str, path: str) -> Code:
     return Code(f'Name + "{name[len(path):]}"')
 
 
-def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
+def skeleton(part: Part, path: str, holes: list[Hole]) -> Any:
     """A layer without its numbers, which go into holes, for comparing blocks."""
     if isinstance(part, Block):
         raise ValueError("a block inside")
     args: list[Any] = []
+    where = next((arg.text[len(path):] for arg in part.args if isinstance(arg, Name) and arg.text.startswith(path)), "")
     for arg in part.args:
         if isinstance(arg, Name):
             args.append(relative(arg.text, path).text)
         elif isinstance(arg, Number):
-            holes.append((arg.value, arg.role))
+            holes.append((arg.value, arg.role, where))
             args.append(None)
         elif isinstance(arg, Options):
             fields = []
             for key, value in arg.fields:
                 if isinstance(value, int) and not isinstance(value, bool):
-                    holes.append((value, key))
+                    holes.append((value, key, where))
                     fields.append((key, None))
                 else:
                     fields.append((key, value))
@@ -282,39 +408,57 @@ def skeleton(part: Part, path: str, holes: list[tuple[int, str]]) -> Any:
     return part.template, tuple(args), branches, part.repeats, alias
 
 
-def parameters_of(vectors: list[tuple[int, ...]], roles: list[str]) -> \
+def parameters_of(vectors: list[tuple[int, ...]], holes: list[Hole]) -> \
         tuple[list[int | str], list[tuple[str, tuple[int, ...], int | None]]]:
     """For each hole a number or an expression of parameters; and the parameters with their values and defaults."""
-    plain: list[tuple[str, tuple[int, ...], int | None]] = []
+    own: list[tuple[tuple[int, ...], Hole]] = []  # those that are no function of another
+    for vector, hole in zip(vectors, holes):
+        if len(set(vector)) != 1 and not any(expression(vector, v, role_name(h)) for v, h in own):
+            own.append((vector, hole))
+    names = parameter_names([hole for _, hole in own])
+    plain = [(name, vector, 1 if hole[1] in ("stride", "Stride", "dilation", "groups", "Groups") and 1 in vector else None)
+             for name, (vector, hole) in zip(names, own)]
+    kernels = {name for name, (_, hole) in zip(names, own) if role_name(hole) == "Kernel"}
     texts: list[int | str] = []
-    for vector, role in zip(vectors, roles):
-        if len(set(vector)) == 1:
-            texts.append(vector[0])
-            continue
-        found = next((expression(vector, v, p) for p, v, _ in plain if expression(vector, v, p)), None)
-        if found is None:
-            name = ROLES.get(role, role if role[0].isupper() else role.title().replace("_", ""))
-            used = [p for p, _, _ in plain]
-            unique, number = name, 1
-            while unique in used:
-                number += 1
-                unique = f"{name}{number}"
-            default = 1 if role in ("stride", "Stride", "dilation", "groups", "Groups") and 1 in vector else None
-            plain.append((unique, vector, default))
-            found = unique
-        texts.append(found)
+    for vector in vectors:
+        texts.append(vector[0] if len(set(vector)) == 1 else
+                     next(found for name, v, _ in plain if (found := expression(vector, v, name, name in kernels))))
     plain.sort(key=lambda parameter: parameter[2] is not None)
     return texts, plain
 
 
-def expression(vector: tuple[int, ...], known: tuple[int, ...], name: str) -> str | None:
+def role_name(hole: Hole) -> str:
+    """Channels, of out_channels."""
+    role = hole[1]
+    return ROLES.get(role, role if role[0].isupper() else role.title().replace("_", ""))
+
+
+def parameter_names(holes: list[Hole]) -> list[str]:
+    """Of the role, and where several have the same one, of the modules that they belong to: Branch1, Branch2_0."""
+    roles = [role_name(hole) for hole in holes]
+    names: list[str] = []
+    for hole, role in zip(holes, roles):
+        words = [word for word in re.split(r"\W+", hole[2]) if word]
+        strong = [word for word in words if word not in WEAK]
+        words = strong if strong and strong[0][0].isalpha() else words
+        where = "_".join(word[0].upper() + word[1:] for word in words)
+        name = role if roles.count(role) == 1 or not where[:1].isalpha() else where if role == "Channels" else where + role
+        unique, number = name, 1
+        while unique in names:
+            number += 1
+            unique = f"{name}{number}"
+        names.append(unique)
+    return names
+
+
+def expression(vector: tuple[int, ...], known: tuple[int, ...], name: str, is_kernel: bool = False) -> str | None:
     """A vector of numbers as a simple function of a parameter's."""
     if vector == known:
         return name
     for factor in (2, 3, 4):
         if vector == tuple(factor * n for n in known):
             return f"{factor} * {name}"
-    if name.startswith("Kernel") and vector == tuple(n // 2 for n in known):
+    if (is_kernel or name == "Kernel") and vector == tuple(n // 2 for n in known):
         return f"{name} / 2"
     return None
 

@@ -83,6 +83,12 @@ def spans_others(item: Item) -> int:
     return inner + (is_concat and any(is_skip(branch) for branch in item.branches))
 
 
+def is_relu_of_sum(row: Row) -> bool:
+    """A ReLU of an add."""
+    return row.layer is not None and row.layer.template == "zp::relu" and row.inputs[0].layer is not None and \
+        row.inputs[0].layer.template == "zp::add"
+
+
 class Structure:
     """A network as a list of items, and the rows that are found by name."""
 
@@ -114,7 +120,10 @@ class Structure:
                     seen.add(row)
                     stack.append((row, True))
                     stack.extend((x, False) for x in (*row.inputs, *row.sides)[::-1])
-        place = {row: i for i, row in enumerate(self.lowered.rows)}
+        place = {row: float(i) for i, row in enumerate(self.lowered.rows)}
+        for row in order:
+            if is_relu_of_sum(row):  # stands behind it, so that both are zp::add_relu
+                place[row] = place[row.inputs[0]] + 0.5
         first = self.first_of(order)
         return sorted(order, key=lambda row: (row not in first, place[row]))
 
@@ -180,10 +189,12 @@ class Structure:
                 return
             made = Edge(source, [Join(row, branches)])
             readers[source] -= sum(edge.src is not None for edge in edges) - 1
-            if readers[source] == 1 and len(slots.get(source, [])) == 1:  # nothing else reads it: it comes in front
+            ends_sum = is_relu_of_sum(source) and slots[source][0].src is source.inputs[0]
+            if readers[source] == 1 and len(slots.get(source, [])) == 1 and not ends_sum:  # it comes in front: nothing else reads it
                 front = slots.pop(source)[0]
                 made = Edge(front.src, [*front.items, *made.items])
-        if readers[row] == 1:
+        ends_sum = is_relu_of_sum(row) and source is row.inputs[0] and len(edges) == 1
+        if readers[row] == 1 and not ends_sum:
             tail[row] = made
             del slots[row]
         else:

@@ -119,6 +119,16 @@ def definition(head: str, base: str, items: list[str | Part]) -> str:
     return "\n".join([head, begin, *lines])
 
 
+def wrapped(begin: str, text: str) -> str:
+    """A list of parameters in lines that are full."""
+    lines, indent = [begin], " " * len(begin)
+    for word in text.split(", "):
+        if len(lines[-1]) + len(word) + 2 > COLUMNS:
+            lines.append(indent)
+        lines[-1] += ("" if lines[-1] in (begin, indent) else ", ") + word
+    return ",\n".join(lines)
+
+
 def template_text(template: Template) -> str:
     """A class template; of repeats the two that an index sequence needs."""
     names = ", ".join(f"int {name}" + (f" = {default}" if default is not None else "")
@@ -126,12 +136,19 @@ def template_text(template: Template) -> str:
     begin = "zp::fixed_string Name" + (", " + names if names else "")
     if template.repeats_of is not None:
         plain = "".join(f", int {name}" for name, _ in template.parameters)
+        dot = '"." + ' if template.separator == "." else ""
         passed = "".join(f", {name}" for name, _ in template.parameters)
-        return (f"template <zp::fixed_string Name{plain}, int First, class Places> struct {template.name};\n"
-                f"template <zp::fixed_string Name{plain}, int First, int... I>\n"
+        declared = f"template <zp::fixed_string Name{plain}, int First, class Places> struct {template.name};"
+        if len(declared) > COLUMNS:
+            declared = wrapped("template <", f"zp::fixed_string Name{plain}, int First, class Places>") + \
+                f"\nstruct {template.name};"
+        return (f"{declared}\n"
+                f"{wrapped('template <', f'zp::fixed_string Name{plain}, int First, int... I>')}\n"
                 f"struct {template.name}<Name{passed}, First, std::integer_sequence<int, I...>>\n"
-                f"    : zp::sequential<{template.repeats_of.name}<Name + \".\" + zp::numeral<First + I>{passed}>...> {{}};")
+                f"    : zp::sequential<{template.repeats_of.name}<Name + {dot}zp::numeral<First + I>{passed}>...> {{}};")
     head = f"template <{begin}> struct {template.name}"
+    if len(head) > COLUMNS:
+        head = f"{wrapped('template <', begin)}>\nstruct {template.name}"
     items: list[str | Part] = list(template.parts)
     if len(items) == 1 and isinstance(items[0], Type):
         base, inner = pieces(items[0])

@@ -31,6 +31,8 @@ class Block:
     cls: str
     parts: list["Part"]
     alias: Argument | None = None
+    is_wrapped: bool = False    # no module, but one of several joins that are alike
+    was_searched: bool = False  # for such joins
 
 
 Part = Union[Type, Block]
@@ -47,7 +49,8 @@ def list_of(items: list[Item], structure: Structure, names: dict) -> list[Type]:
     for number, item in enumerate(items):
         type_ = type_of(item, structure, names)
         if isinstance(item, From) and number + 1 < len(items):
-            type_.path = path_of(items[number + 1])
+            follows = path_of(items[number + 1])  # of it what the row is inside of as well: a block begins behind the zp::from
+            type_.path = tuple(a for a, b in zip(follows, item.row.path) if a == b)
         if type_.template == "zp::relu" and made and made[-1].template == "zp::add" and made[-1].alias is None:
             before = made[-1]
             shared = tuple(a for a, b in zip(before.path, type_.path) if a == b)
@@ -68,7 +71,8 @@ def type_of(item: Item, structure: Structure, names: dict) -> Type:
         made.branches = [list_of(branch, structure, names) for branch in item.branches]
         if made.template == "zp::add" and [] in made.branches:
             inner = made.branches[1] if made.branches[0] == [] else made.branches[0]
-            made = Type("zp::residual", (), [inner], made.path)
+            if inner and inner[0].template != "zp::from":  # which goes on from elsewhere: no residual
+                made = Type("zp::residual", (), [inner], made.path)
     made.branches += [[Type("zp::from", (by_name(side, names),))] for side in row.sides]
     if row.title and row.title != row.name or row in structure.by_name and not row.name:
         made.alias = Name(names[row])

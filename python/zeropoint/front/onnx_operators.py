@@ -203,7 +203,8 @@ def axes_of(call: Call, number: int, rank: int) -> list[int]:
     return [int(a) % rank for a in np.asarray(axes).reshape(-1)]
 
 
-REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod"}
+REDUCTIONS = {"ReduceMean": "mean", "ReduceSum": "sum", "ReduceMax": "max", "ReduceMin": "min", "ReduceProd": "prod",
+              "ReduceL2": "l2", "ReduceSumSquare": "sum_square"}
 
 
 @converts(*REDUCTIONS)
@@ -324,10 +325,12 @@ def convert_gather(call: Call) -> None:
         shape = data.shape[:axis] + (1,) + data.shape[axis + 1:]
         part = call.make("slice", [data], shape, axis=axis, begin=index, end=index + 1, step=1)
         call.give("reshape", [part], picks=True)
-    elif chosen.ndim == 1:
-        call.give("gather", [data], axis=axis, indices=[int(i) for i in chosen])
     else:
-        raise NotSupported("indices of more than one axis")
+        indices = [int(i) for i in chosen.reshape(-1)]
+        shape = data.shape[:axis] + (len(indices),) + data.shape[axis + 1:]
+        part = data if indices == list(range(data.shape[axis])) else \
+            call.make("gather", [data], shape, axis=axis, indices=indices)
+        call.give("reshape" if chosen.ndim > 1 else "identity", [part])
 
 
 @converts("Expand")

@@ -187,6 +187,18 @@ def convert_reduce(call: Call) -> None:
     call.give("reduce", [call.x], **attrs)
 
 
+@converts("linalg_vector_norm", "norm")
+def convert_vector_norm(call: Call) -> None:
+    """The root of a sum of squares: a part of normalize()."""
+    order = call["ord"] if "ord" in call.args else call["p"]
+    if order not in (2, 2.0, None):
+        raise NotSupported(f"a norm of order {order}")
+    rank = len(call.x.shape)
+    dims = [call["dim"]] if isinstance(call["dim"], int) else call["dim"]
+    axes = [d % rank for d in dims] if dims else list(range(rank))
+    call.give("reduce", [call.x], kind="l2", axes=axes, keepdim=bool(call["keepdim"]))
+
+
 @converts("max.dim", "min.dim")
 def convert_extremum(call: Call) -> None:
     """Its values; its indices have no layer."""
@@ -221,6 +233,18 @@ def convert_cast(call: Call) -> None:
 def convert_reshape(call: Call) -> None:
     """Other axes of the same values."""
     call.give("reshape", [call.x])
+
+
+@converts("as_strided")
+def convert_as_strided(call: Call) -> None:
+    """Another view; exports have it behind a pool, whose memory it says."""
+    x, shape = call.x, call.shape
+    wanted = [int(np.prod(shape[i + 1:])) for i in range(len(shape))]
+    strides = [s for s, n in zip(call["stride"], shape) if n != 1]
+    if int(np.prod(shape)) != int(np.prod(x.shape)) or call["storage_offset"] or \
+            strides != [s for s, n in zip(wanted, shape) if n != 1] or sum(n != 1 for n in x.shape) > 1:
+        raise NotSupported("strides of its own")
+    call.give("reshape", [x])
 
 
 @converts("permute", "transpose", "t", "movedim", "swapaxes", "numpy_T", "mT")

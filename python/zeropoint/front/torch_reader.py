@@ -15,6 +15,11 @@ from zeropoint.front.modules import inside
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 
+# Operators that make a tensor of one number; None where an argument says which.
+FILLS: dict[str, float | None] = {"new_zeros": 0, "new_ones": 1, "new_full": None, "new_empty": 0, "zeros_like": 0,
+                                  "ones_like": 1, "full_like": None, "empty_like": 0}
+
+
 class TorchReader:
     """State of reading one exported program."""
 
@@ -111,8 +116,24 @@ class TorchReader:
         if node not in self.values:
             self.values[node] = outputs if isinstance(example, (list, tuple)) else outputs[0]
 
+    def fill(self, node: Any) -> bool:
+        """new_zeros, ones_like and their kind: an operand says no more than an extent."""
+        name = str(node.target).removeprefix("aten.").split(".")[0]
+        example = node.meta.get("val")
+        if name not in FILLS or not isinstance(example, self.torch.Tensor):
+            return False
+        value = FILLS[name]
+        if value is None:
+            value = node.args[2 if name == "new_full" else 1]
+        if not isinstance(value, (int, float, bool)):
+            return False
+        self.know(node, self.torch.full(tuple(int(n) for n in example.shape), value, dtype=example.dtype), node.name)
+        return True
+
     def fold(self, node: Any) -> bool:
         """Computes a node of known tensors."""
+        if self.fill(node):
+            return True
         tensors = [n for n in node.all_input_nodes]
         if any(n not in self.tensors for n in tensors) or "rand" in str(node.target):
             return False

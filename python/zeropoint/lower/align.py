@@ -8,7 +8,7 @@ import numpy as np
 
 from zeropoint.layers import Layer, Name, Number, Row
 from zeropoint.layout import Atoms, Layout
-from zeropoint.lower.context import Context, Refused, Val
+from zeropoint.lower.context import Context, Refused, Val, is_made_up, runs_of
 
 
 def with_rank(layout: Layout, rank: int) -> Layout:
@@ -104,7 +104,7 @@ def constant_row(context: Context, name: str, data: np.ndarray, layout: Layout, 
 
 def unique_tensor(context: Context, name: str) -> str:
     """A name that no tensor has."""
-    stem = name if name and not name.startswith(("onnx::", "val_", "/", "_")) else context.origin.name + ".constant"
+    stem = context.origin.name + ".constant" if is_made_up(name) else name
     unique, number = stem, 1
     taken = context.result.tensors.keys() | {name for row in context.result.rows for name in (row.title, row.name)}
     while unique in taken:
@@ -113,10 +113,20 @@ def unique_tensor(context: Context, name: str) -> str:
     return unique
 
 
+def is_windows_in_order(a: Layout, b: Layout) -> bool:
+    """Whether the same windows lie one behind the other in a, as the source has them, and spread over an image in b."""
+    if a.groups[2] != b.groups[2] or sorted(a.memory) != sorted(b.memory):
+        return False
+    outer = [tuple(x for x in layout.memory if x not in layout.groups[2]) for layout in (a, b)]
+    source = tuple(x for x in a.source if x not in a.groups[2])
+    runs = [len(runs_of(memory, source)) for memory in outer]
+    return runs[0] < runs[1] and runs[1] >= 4
+
+
 def align_two(context: Context, a: Val, b: Val, rank: int) -> tuple[Val, Val, Layout]:
     """Two operands that broadcast, each in the places of the other's axes, and the layout of what comes of them."""
     la, lb = common_atoms(with_rank(a.layout, rank), with_rank(b.layout, rank))
-    swapped = len(lb.memory) > len(la.memory)
+    swapped = len(lb.memory) > len(la.memory) or is_windows_in_order(lb, la)
     main, other = (lb, la) if swapped else (la, lb)
     extra = [x for x in other.memory if x not in main.sizes]
     sizes = main.sizes | other.sizes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import permutations, product
 from typing import Callable
 
 import numpy as np
@@ -179,16 +180,18 @@ class Context:
             raise Refused("computed_operand", f"{what} is computed; it must be a constant")
         return value.data
 
-    def name_for(self, value: Value | None, suffix: str = ".weight") -> str:
-        """The name of a layer whose parameter this is, unique among all layers."""
+    def name_for(self, value: Value | None, suffix: str = ".weight", bias: Value | None = None) -> str:
+        """The name of a layer whose parameter this is, unique among all layers; of its bias where that alone has one."""
         name = value.name if value is not None else ""
         if value is not None and value.data is not None and self.op != "batch_norm":
             if id(value) in self.weights:
                 self.result.shared += value.data.size
             self.weights.add(id(value))
+        if is_made_up(name) and bias is not None and bias.name.endswith(".bias"):
+            name, suffix = bias.name, ".bias"
         stem = name[: -len(suffix)] if suffix and name.endswith(suffix) else ""
         if not stem:
-            stem = name.replace("_weight", "").replace(".weight", "") if is_given(name) else self.origin.name
+            stem = self.layer_path() if is_made_up(name) else name.replace("_weight", "").replace(".weight", "")
         return self.unique_name(stem)
 
     def linear_name(self, weight: Value | None, bias: Value | None) -> str:
@@ -201,6 +204,11 @@ class Context:
         if bias is not None and is_given(bias.name) and bias.name.endswith("bias") and len(bias.name) > 5:
             return self.unique_name(bias.name[:-5])
         return self.unique_name(self.origin.name)
+
+    def layer_path(self) -> str:
+        """Of the module that the node at hand is, or its own name where it is a part of one."""
+        path, _, _ = self.origin.name.rpartition(".")
+        return path if path and path not in {held for held, _ in self.origin.modules} else self.origin.name
 
     def unique_name(self, stem: str) -> str:
         """A name that no layer has."""
@@ -233,8 +241,12 @@ class Context:
         key = (id(val.row), tuple(before.sizes[a] for a in before.memory), tuple(place[a] for a in before.memory),
                after.shape)
         if key not in self.moved:  # several may want it so
-            self.moved[key] = self.row(movement(before, after), [val.row], after.shape)
-            self.result.moves += 1
+            row = val.row
+            for step in steps_of(before, after):
+                row = self.row(movement(before, step), [row], step.shape)
+                before = step
+                self.result.moves += 1
+            self.moved[key] = row
         return Val(self.moved[key], after)
 
     def place(self, val: Val, height: tuple[int, ...] = (), width: tuple[int, ...] = (),
@@ -267,16 +279,28 @@ class Context:
         return self.result
 
 
+# What PyTorch's exporters call tensors that have no name in a state dict.
+MADE_UP = re.compile(r"(onnx::|val_|/|_).*|(view|reshape|permute|transpose|t|mT|unsqueeze|squeeze|expand|mul|add|sub|div|rsub|cat|"
+                     r"stack|slice|select|index|getitem|clone|to|arange|full|zeros|ones|where|pow|sqrt|rsqrt|sigmoid|exp|neg|"
+                     r"softmax|as_strided|detach|lift_fresh_copy|copy|flatten|batch_norm|constant|repeat|roll|sum|mean)(_\d+)?")
+
+
+def is_made_up(name: str) -> bool:
+    """Whether a name says nothing of the source."""
+    return not name or MADE_UP.fullmatch(name) is not None
+
+
 def is_given(name: str) -> bool:
-    """Whether a name is the source's, and no number that an exporter made."""
-    return bool(name) and not name.startswith(("onnx::", "val_", "/", "_"))
+    """Whether a name is the source's."""
+    return not is_made_up(name)
 
 
 def movement(before: Layout, after: Layout) -> Layer:
     """The layer that takes one order of memory to another."""
     height, width, channels = after.shape
     if before.groups[2] + before.groups[0] + before.groups[1] == after.groups[2] + after.groups[0] + after.groups[1]:
-        return Layer("zp::reshape", (Number(height), Number(width), Number(channels)), "reshape.hpp")
+        extents = (Number(height, "Height"), Number(width, "Width"), Number(channels, "Channels"))
+        return Layer("zp::reshape", extents, "reshape.hpp")
     if before.groups[:2] == after.groups[:2] and len(before.groups[2]) == 2:
         return Layer("zp::channel_shuffle", (Number(before.sizes[before.groups[2][0]]),), "shuffle.hpp")
     places = ["zp::axis::height", "zp::axis::width", "zp::axis::channels"]
@@ -293,23 +317,70 @@ def movement(before: Layout, after: Layout) -> Layer:
     return rearrangement(before, after)
 
 
-def rearrangement(before: Layout, after: Layout) -> Layer:
-    """zp::rearrange, over as few axes as there are."""
+def runs_of(before: Atoms, after: Atoms) -> list[list[int]]:
+    """Atoms that stay one behind the other, in the order of `before`."""
     runs: list[list[int]] = []
-    place = {atom: i for i, atom in enumerate(after.memory)}
-    for atom in before.memory:
+    place = {atom: i for i, atom in enumerate(after)}
+    for atom in before:
         if runs and place[atom] == place[runs[-1][-1]] + 1:
             runs[-1].append(atom)
         else:
             runs.append([atom])
+    return runs
+
+
+MOST_AXES = 5  # of zp::rearrange
+
+
+def steps_of(before: Layout, after: Layout) -> list[Layout]:
+    """`after` alone, or with a layout in front of it where more axes move apart than one row can move."""
+    runs = runs_of(before.memory, after.memory)
+    if len(runs) <= MOST_AXES:
+        return [after]
+    if len(runs) > 8:
+        raise Refused("axis", f"{len(runs)} axes move apart from each other")
+    best: tuple[int, Atoms] | None = None
+    for order in permutations(runs):
+        between = tuple(atom for run in order for atom in run)
+        counts = len(runs_of(before.memory, between)), len(runs_of(between, after.memory))
+        if max(counts) <= MOST_AXES and (best is None or sum(counts) < best[0]):
+            best = sum(counts), between
+    if best is None:
+        raise Refused("axis", f"{len(runs)} axes move apart from each other")
+    return [before.with_groups((), (), best[1]), after]
+
+
+def rearrangement(before: Layout, after: Layout) -> Layer:
+    """zp::rearrange, over as few axes as there are."""
+    runs = runs_of(before.memory, after.memory)
+    place = {atom: i for i, atom in enumerate(after.memory)}
     extents = [before.size(tuple(run)) for run in runs]
     order = sorted(range(len(runs)), key=lambda i: place[runs[i][0]])
-    if len(runs) > 5:
-        raise Refused("axis", "more than five axes move apart from each other")
+    windows = windows_of(extents, order, before.shape, after.shape)
+    if windows is not None:
+        return windows
+    if len(runs) == 1:  # another shape of the same memory
+        extents = [n for n in before.shape if n != 1]
+        order = list(range(len(extents)))
     text = ", ".join(str(n) for n in after.shape)
     return Layer("zp::rearrange", (Code(f"zp::extents<{', '.join(map(str, extents))}>"),
                                    Code(f"zp::order<{', '.join(map(str, order))}>"), Code(f"zp::shape{{{text}}}")),
                  "rearrange.hpp")
+
+
+def windows_of(extents: list[int], order: list[int], before: tuple[int, int, int],
+               after: tuple[int, int, int]) -> Layer | None:
+    """zp::window_partition or zp::window_reverse, where that is what a rearrangement does."""
+    channels = before[2]
+    if len(extents) != 4 or order != [0, 2, 1, 3] or extents[3] % channels or after[2] != channels:
+        return None
+    a, b, c, d = *extents[:3], extents[3] // channels
+    if b == d and before == (a * b, c * d, channels) and after == (a * c, b * d, channels):
+        return Layer("zp::window_partition", (Number(b, "Window"),), "rearrange.hpp")
+    if c == d and before == (a * b, c * d, channels) and after == (a * c, b * d, channels):
+        return Layer("zp::window_reverse", (Number(c, "Window"), Number(a * c, "Height"), Number(b * d, "Width")),
+                     "rearrange.hpp")
+    return None
 
 
 def input_layouts(value: Value, batches: bool = False) -> list[Layout]:
@@ -455,8 +526,9 @@ def finish_output(context: Context, value: Value, number: int) -> None:
     val = context.values[id(value)]
     try:
         port = port_of(value, val.layout)
-    except Refused:
-        val = context.row_major(val)
+    except Refused:  # as the source has it in memory
+        rank = len(value.shape)
+        val = context.place(val, tuple(range(max(0, rank - 2))), tuple(range(max(0, rank - 2), rank - 1)), (rank - 1,))
         port = port_of(value, val.layout)
     taken = {other.name for other in (*context.result.inputs, *context.result.outputs)}
     name = value.name if value.name and value.name not in taken else f"{value.name or 'output'}_{number}"

@@ -7,7 +7,7 @@ import numpy as np
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Name, Number, Options, conv_options, square
 from zeropoint.layout import Layout
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Refused, Val, lowers, runs_of
 
 
 def spatial(context: Context, node: Node) -> tuple[Val, int]:
@@ -74,7 +74,7 @@ def lower_conv(context: Context, node: Node) -> None:
         raise Refused("axis", f"a weight of {weight.ndim} axes over an input of {along + 2}")
     val, padding = padded(context, val, node, along)
     groups, channels = node.attrs["groups"], node.inputs[0].shape[1]
-    name = context.name_for(node.inputs[1])
+    name = context.name_for(node.inputs[1], bias=bias)
     kernel = pair(weight.shape[2:], along, 1)
     is_depthwise = groups == channels and groups != 1
     out = -1 if is_depthwise and weight.shape[0] == channels else weight.shape[0]
@@ -122,7 +122,7 @@ def lower_linear(context: Context, node: Node) -> None:
             last == layout.groups[2] + layout.groups[0] + layout.groups[1]:
         row = context.row(Layer("zp::flatten"), [val.row], (1, 1, layout.size(last)))
         return finish_linear(context, node, Val(row, layout.with_groups((), (), last)), name, weight, bias)
-    val = context.innermost(val, last)
+    val = windows_in_order(context, context.innermost(val, last))
     if node.attrs.get("of_rows") and val.layout.groups[0]:  # a fully connected layer stays one
         val = context.arrange(val, (), val.layout.groups[0] + val.layout.groups[1], last)
     if val.layout.groups[0]:
@@ -133,6 +133,14 @@ def lower_linear(context: Context, node: Node) -> None:
         context.put(node, Layer("zp::conv2d", (Name(name), options)), [val.row], made, name)
         return None
     return finish_linear(context, node, val, name, weight, bias)
+
+
+def windows_in_order(context: Context, val: Val) -> Val:
+    """Of a value whose windows the source has one behind the other: moved here, once, as what comes will want them so."""
+    axes, outer = val.layout.axes, val.layout.groups[0] + val.layout.groups[1]
+    if len(axes) < 3 or len(runs_of(outer, tuple(a for a in val.layout.source if a in outer))) < 4:
+        return val
+    return context.arrange(val, tuple(a for axis in axes[:-2] for a in axis), axes[-2], axes[-1])
 
 
 def outputs_of(before: Layout, extents: tuple[int, ...], height: tuple[int, ...], width: tuple[int, ...]) -> Layout:

@@ -52,6 +52,15 @@ def as_group(context: Context, val: Val, axis: int) -> tuple[Val, int]:
     for groups in cuts_of(val.layout.memory):
         if atoms in groups:
             return context.arrange(val, *groups), groups.index(atoms)
+    channels = val.layout.groups[2]
+    if channels in val.layout.axes and channels != atoms:  # they stay innermost, the others as the source has them
+        others = [a for a in val.layout.source if a not in channels and a not in atoms]
+        first = val.layout.source.index(atoms[0])
+        before = tuple(a for a in others if val.layout.source.index(a) < first)
+        after = tuple(a for a in others if a not in before)
+        if not before:
+            return context.arrange(val, atoms, after, channels), 0
+        return context.arrange(val, before, atoms, after + channels), 1
     val = context.innermost(val, atoms)
     return val, 2
 

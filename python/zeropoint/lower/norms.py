@@ -71,7 +71,7 @@ def lower_layer_norm(context: Context, node: Node) -> None:
         from zeropoint.layers import Code
         fields = (("over", Code("zp::normalized::image")),) + fields
         defaults = (("over", None),) + defaults
-    name = context.name_for(weight) if weight is not None else ""
+    name = context.name_for(weight, bias=bias) if weight is not None else ""
     args: tuple = (Name(name),)
     if any(f[1] != d[1] for f, d in zip(fields, defaults)):
         args = (Name(name), Options("zp::layer_norm_options", fields, defaults))
@@ -133,7 +133,7 @@ def lower_group_norm(context: Context, node: Node) -> None:
     is_instance = groups == channels
     val, epsilon = with_whole_epsilon(context, val, float(node.attrs["epsilon"]))
     options = norm_options(epsilon, weight is not None, not is_instance)
-    name = context.name_for(weight) if weight is not None else ""
+    name = context.name_for(weight, bias=bias) if weight is not None else ""
     args: list = [Name(name)] if is_instance else [Name(name), Number(groups, "Groups")]
     if options is not None:
         args.append(options)
@@ -152,3 +152,11 @@ def lower_softmax(context: Context, node: Node) -> None:
     val = context.get(node.inputs[0])
     val = context.innermost(val, val.layout.axes[node.attrs["axis"]])
     context.put(node, Layer(f"zp::{node.op}", (), "softmax.hpp"), [val.row], val.layout)
+
+
+@lowers("l2_normalize")
+def lower_l2_normalize(context: Context, node: Node) -> None:
+    """Vectors of length 1 along one axis, which becomes the channels."""
+    val = context.get(node.inputs[0])
+    val = context.innermost(val, val.layout.axes[node.attrs["axis"]])
+    context.put(node, Layer("zp::l2_normalization", (), "l2_normalization.hpp"), [val.row], val.layout)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Number
 from zeropoint.lower.align import whole_groups
-from zeropoint.lower.context import Context, Refused, lowers
+from zeropoint.lower.context import Context, Refused, Val, lowers
 
 TEMPLATES = {"mean": ("zp::mean", "sum.hpp"), "sum": ("zp::sum", "sum.hpp"), "max": ("zp::reduce_max", "reduce.hpp"),
              "min": ("zp::reduce_min", "reduce.hpp"), "prod": ("zp::reduce_prod", "reduce.hpp"),
              "var": ("zp::variance", "variance.hpp"), "std": ("zp::standard_deviation", "variance.hpp")}
+
+
+def lower_image_mean(context: Context, node: Node, val: Val) -> None:
+    """The mean of an image, N x C x H x W: adaptive_avg_pool2d<1>, which exporters write so."""
+    channels = val.layout.axes[1]
+    keepdim = node.attrs["keepdim"]
+    layout = val.layout.without(set(val.layout.memory) - set(channels), ((), channels, (), ()) if keepdim else ((), channels))
+    row = context.row(Layer("zp::adaptive_avg_pool2d", (Number(1, "Size"),)), [val.row], layout.shape)
+    context.set(node.outputs[0], Val(row, layout, not keepdim))
 
 
 @lowers("reduce")
@@ -18,12 +27,16 @@ def lower_reduce(context: Context, node: Node) -> None:
     val = context.get(node.inputs[0])
     over, keepdim = set(node.attrs["axes"]), node.attrs["keepdim"]
     layout = val.layout
+    if not context.graph.is_coded and node.attrs["kind"] == "mean" and over == {2, 3} and len(layout.axes) == 4 and \
+            layout.groups == (layout.axes[2], layout.axes[3], layout.axes[1]) and layout.axes[2]:
+        lower_image_mean(context, node, val)
+        return
     gone = {a for axis in over for a in layout.axes[axis]}
     axes = tuple(() if i in over else axis for i, axis in enumerate(layout.axes) if keepdim or i not in over)
     if not gone:
         if node.attrs["kind"] in ("var", "std"):
             raise Refused("axis", "a variance along axes of extent 1")
-        context.set(node.outputs[0], type(val)(val.row, layout.without(gone, axes)))
+        context.set(node.outputs[0], Val(val.row, layout.without(gone, axes)))
         return
     groups = whole_groups(layout, gone)
     if groups is None:
