@@ -17,6 +17,8 @@ ELSEWHERE = {
     "bench/peers/call_onnx.c": "bench/peers/compare.py",
     "bench/peers/mask_cpuid.c": "bench/peers/instruction_set.py",
     "examples/web_digits/digits_web.cpp": "examples/web_digits/CMakeLists.txt",  # which scripts/architectures/web_page.py builds
+    "examples/05_keyword_spotting/board/startup.cpp": "scripts/architectures/microcontrollers.py",
+    "python/tests/export/make_int8.cpp": "python/tests/exported.py",
     "scripts/architectures/micro_kernels.cpp": "scripts/architectures/audit.py",
     "scripts/architectures/bochs_guest/init.c": "scripts/architectures/bochs.py",
     "scripts/architectures/bochs_guest/run_each.c": "scripts/architectures/dispatch.py",
