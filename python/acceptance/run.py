@@ -4,6 +4,7 @@
     python python/acceptance/run.py --static               all but compiling and running: seconds for a network
     python python/acceptance/run.py --only resnet18 swin_t --no-int8
     python python/acceptance/run.py --write                the page, from what is kept
+    python python/acceptance/run.py --check --in-turn      a few networks, the next ones in the next run, must give what is kept
 
 What is made lies in build/acceptance: headers, weights, ONNX files. Programs are compiled with -O1 and kept by their content,
 so that networks that both front ends write alike are compiled once. The exit code is 1 where a network is not what it is
@@ -27,11 +28,15 @@ sys.path[0] = str(HERE.parent)
 os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")
 
+sys.path.append(str(HERE.parents[1] / "scripts"))
+import changes  # noqa: E402
 from acceptance import page  # noqa: E402
 from acceptance.families import NAMES  # noqa: E402
 from acceptance.networks import Network, families, made  # noqa: E402
 
 BUILD = HERE.parents[1] / "build" / "acceptance"
+TURNS = 25  # runs of --in-turn that take all networks
+SAME_SNR = 1.0  # dB: calibration is of floats, which machines add up in different orders
 
 
 def digest_of(*folders: Path) -> str:
@@ -83,6 +88,47 @@ def run_one(family: str, network: Network, before: dict[str, Any], static: bool,
     return record
 
 
+def deviations(kept: dict[str, Any], record: dict[str, Any]) -> list[str]:
+    """What of a record is not as it was kept, but for seconds and the digits of differences."""
+    found = []
+    for front in ("torch", "onnx"):
+        old, new = kept.get(front, {}), record.get(front, {})
+        for key in ("imported", "nodes", "rows", "moves", "lines", "table", "reasons"):
+            if old.get(key) != new.get(key):
+                found.append(f"{front}: {key} was {old.get(key)}, and is {new.get(key)}")
+    if "int8" in record and "int8" in kept and abs(record["int8"]["snr"] - kept["int8"]["snr"]) > SAME_SNR:
+        found.append(f"int8: snr was {kept['int8']['snr']} dB, and is {record['int8']['snr']} dB")
+    return found
+
+
+def checked(chosen: list[tuple[str, Network]], options: argparse.Namespace) -> int:
+    """The exit code of --check: networks as they are expected to be and as they were kept, and the page made of what is kept."""
+    if options.in_turn:
+        now = changes.find(options)
+        chosen = chosen[now.turn % TURNS::TURNS]
+        print(f"{len(chosen)} networks: {now.basis}")
+    wrong = []
+    for family, network in chosen:
+        start = time.perf_counter()
+        record = run_one(family, network, {}, options.static, not options.no_int8)
+        say(network, record, time.perf_counter() - start)
+        found = deviations(page.read(family).get(network.name, {}), record)
+        if page.verdict(record) not in ("passes", "refused"):
+            found.insert(0, page.verdict(record))
+        wrong += [f"{network.name}: {text}" for text in found]
+    if page.PAGE.read_text() != page.page(orders()):
+        wrong.append(f"{page.PAGE.name} is not what --write makes of the kept results")
+    print(*wrong, sep="\n")
+    print(f"{len(chosen)} networks, {len(wrong)} deviations"
+          + (": where they are right, run.py --only <networks>, then --write" if wrong else ""))
+    return 1 if wrong else 0
+
+
+def orders() -> list[tuple[str, list[str]]]:
+    """The names of each family."""
+    return [(name, [n.name for f, n in families() if f == name]) for name in NAMES]
+
+
 def say(network: Network, record: dict[str, Any], seconds: float) -> None:
     """One network on the terminal."""
     parts = []
@@ -118,19 +164,24 @@ def main() -> int:
     parser.add_argument("--again", action="store_true", help="also what has not changed")
     parser.add_argument("--list", action="store_true", help="names, and what is kept of them")
     parser.add_argument("--write", action="store_true", help="write docs/importing.md from what is kept, and run nothing")
+    parser.add_argument("--check", action="store_true", help="keep nothing: fail where a result is not as it was kept")
+    parser.add_argument("--in-turn", action="store_true", help="of --check: every 25th network, the next ones in the next run")
+    changes.add_options(parser)
     options = parser.parse_args()
     chosen = [(family, network) for family, network in families(options.family)
               if not options.only or network.name in options.only]
     if not chosen:
         parser.error("no network has such a name; see --list")
-    orders = {family: [n.name for f, n in families() if f == family] for family in NAMES}
     if options.write:
-        page.PAGE.write_text(page.page(list(orders.items())))
+        page.PAGE.write_text(page.page(orders()))
         return 0
     if not options.static and not options.list:
         from acceptance.once import prepare
 
         prepare(BUILD)
+    if options.check:
+        return checked(chosen, options)
+    names = dict(orders())
     wrong = 0
     for family, network in chosen:
         before = page.read(family).get(network.name, {})
@@ -153,7 +204,7 @@ def main() -> int:
             wrong += 1
             continue
         record["sources"] = sources
-        page.keep(family, record, orders[family])
+        page.keep(family, record, names[family])
         say(network, record, time.perf_counter() - start)
         wrong += page.verdict(record) not in ("passes", "refused")
     if not options.list:

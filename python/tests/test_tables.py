@@ -7,7 +7,6 @@ import io
 import logging
 import subprocess
 from pathlib import Path
-from typing import Callable
 
 import pytest
 import torch

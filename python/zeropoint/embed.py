@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
 from zeropoint.ports import ports_of
+from zeropoint.replacing import replacing
 
 PACKER = """#include "{header}"
 
@@ -102,9 +102,7 @@ def embed(file: str | Path, out: str | Path, *, symbol: str = "", section: str =
         data = (f"{attribute}alignas(64) inline constexpr unsigned char {symbol}_data[{symbol}_bytes] = {{\n    "
                 + ",\n    ".join(lines) + "};")
     texts[out.with_suffix(".hpp") if out.suffix == ".S" else out] = HEADER.format(data=data, **facts)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
+    with replacing(*texts) as folder:
+        for path, text in texts.items():
+            (folder / path.name).write_text(text, encoding="utf-8")
     return list(texts)

@@ -30,6 +30,21 @@ class Problem:
     source: str = ""
 
 
+class Refused(Exception):
+    """Raised while one operator is converted: it cannot be, for this reason (see Problem) and as this text says."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        self.reason, self.text = reason, text
+        super().__init__(text)
+
+
+class NotSupported(Refused):
+    """The same in a reader: mostly an attribute without a form here."""
+
+    def __init__(self, text: str, reason: str = "attribute") -> None:
+        super().__init__(reason, text)
+
+
 class ImportRefused(ZeropointError):
     """A model that cannot become layers, with every reason at once."""
 

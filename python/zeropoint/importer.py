@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping
+from typing import Any, Callable, Mapping
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from zeropoint.errors import CheckFailed, ZeropointError
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
+from zeropoint.replacing import replacing
 
 # What the head comment says of patterns that became one layer.
 PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "gelu": "GELU", "gelu_tanh": "GELU (tanh)",
@@ -116,10 +114,8 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
     say(f"read {graph.source}: {len(graph.nodes)} nodes")
     lowered = lowered_of(graph)
     structure = Structure(lowered)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    header_path, weights_path = out / f"{name}.hpp", out / f"{name}.safetensors"
-    with temporary_folder(out) as folder:
+    header_path, weights_path = Path(out) / f"{name}.hpp", Path(out) / f"{name}.safetensors"
+    with replacing(weights_path, header_path) as folder:
         weights = folder / f"{name}.safetensors"
         save_tensors(weights, lowered.tensors)
         header = folder / f"{name}.hpp"
@@ -137,8 +133,6 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
         else:
             notes.append("Not checked beside its source.")
         header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
-        os.replace(weights, weights_path)
-        os.replace(header, header_path)
     say(f"wrote {header_path} and {weights_path}")
     return Imported(header_path, weights_path, name, len(lowered.rows), result, notes)
 
@@ -161,13 +155,6 @@ def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 
     save_file({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, str(path),
               metadata={"format": "pt"})
-
-
-@contextmanager
-def temporary_folder(beside: Path) -> Iterator[Path]:
-    """A folder on the same file system, gone when this ends, however it ends."""
-    with tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=beside) as folder:
-        yield Path(folder)
 
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -11,6 +10,7 @@ import numpy as np
 
 from zeropoint.errors import ZeropointError
 from zeropoint.native import build
+from zeropoint.replacing import replacing
 
 
 @dataclass
@@ -63,7 +63,6 @@ def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfi
         net.calibrate(one)
     net.convert()
     target = Path(out) if out is not None else header.with_suffix(".int8.safetensors")
-    target.parent.mkdir(parents=True, exist_ok=True)
     say(f"compare {int(apart.sum())} inputs")
     reals, codes = [], []
     for one in inputs[apart]:
@@ -71,12 +70,8 @@ def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfi
             y = run(one)
             results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
     snr, cosine, agreement = nearness(reals, codes)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        net.save(beside)
-        os.replace(beside, target)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(target) as folder:
+        net.save(folder / target.name)
     return Quantized(target, snr, cosine, agreement, len(reals), bytes_before, net.parameter_bytes,
                      (before, net.microseconds(inputs[:1])), net.report().rstrip())
 

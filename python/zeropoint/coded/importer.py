@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Callable
 
@@ -15,9 +14,10 @@ from zeropoint.coded.stage import describe_stage
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
 from zeropoint.errors import CheckFailed
-from zeropoint.importer import Imported, lowered_of, temporary_folder
+from zeropoint.importer import Imported, lowered_of
 from zeropoint.ir import Graph
 from zeropoint.lower.context import Lowered
+from zeropoint.replacing import replacing
 
 
 def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: bool, force: bool,
@@ -32,9 +32,7 @@ def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: 
     structure = Structure(lowered)
     describe_ports(graph, lowered, source)
     appendix = appendix_of(graph, name, dtype, source.policy, source.takes_codes, source.gives_codes)
-    out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
-    header_path, weights_path = out / f"{name}.hpp", out / f"{name}.int8.safetensors"
+    header_path, weights_path = Path(out) / f"{name}.hpp", Path(out) / f"{name}.int8.safetensors"
     notes = list(graph.notes)
 
     def text() -> str:
@@ -42,7 +40,7 @@ def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: 
 
     say(f"describe {header_path.name}")
     stage = describe_stage(header_path.name, text(), name, lowered, structure)
-    with temporary_folder(out) as folder:
+    with replacing(weights_path, header_path) as folder:
         weights, header = folder / weights_path.name, folder / header_path.name
         save_int8(weights, tensors_of(stage, graph, lowered, source), stage.described["signature"])
         header.write_text(text())
@@ -56,8 +54,6 @@ def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: 
         else:
             notes.append("Not checked beside its source.")
         header.write_text(text())
-        os.replace(weights, weights_path)
-        os.replace(header, header_path)
     say(f"wrote {header_path} and {weights_path}")
     return Imported(header_path, weights_path, name, len(lowered.rows), result, notes)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Union
 
 from zeropoint.emit.encoders import with_encoders
-from zeropoint.emit.structure import From, Item, Join, Leaf, Path, Structure, path_of
+from zeropoint.emit.structure import From, Item, Join, Path, Structure, path_of
 from zeropoint.layers import Argument, Code, Name, Row
 
 

@@ -7,35 +7,19 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from zeropoint.errors import ExportRefused, Problem, need
+from zeropoint.errors import ExportRefused, Problem, Refused, need
 from zeropoint.export.formulas import bounds_of
 from zeropoint.export.graph import OPSET, Graph, Value, moved_axes, shape_in
 from zeropoint.export.int8_model import Int8Model, Node, Range
 from zeropoint.lower.context import Port
 from zeropoint.ports import to_memory
+from zeropoint.registry import registers
 
 TYPES = {"float32": np.float32, "uint8": np.uint8, "int8": np.int8, "int32": np.int32}
 Emission = Callable[["Emitter", Node], Any]
 INTEGER: dict[str, Emission] = {}
-
-
-def emits(*kinds: str) -> Callable[[Emission], Emission]:
-    """Registers a function for operators; it gives the row's Value, or the name of a tensor in the layout of its first input."""
-
-    def register(function: Emission) -> Emission:
-        for kind in kinds:
-            INTEGER[kind] = function
-        return function
-
-    return register
-
-
-class Refused(Exception):
-    """Raised inside an emission: this row cannot be exported."""
-
-    def __init__(self, reason: str, text: str) -> None:
-        self.reason, self.text = reason, text
-        super().__init__(text)
+# Of functions that give the row's Value, or the name of a tensor in the layout of its first input.
+emits = registers(INTEGER)
 
 
 class Emitter:

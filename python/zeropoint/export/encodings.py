@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zeropoint.export.emitter import Refused
+from zeropoint.errors import Refused
 from zeropoint.export.float_operators import FLOAT, FloatEmitter
 from zeropoint.export.formulas import F32
 from zeropoint.export.graph import Value

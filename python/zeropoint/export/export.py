@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable
@@ -17,6 +16,7 @@ from zeropoint.export.int8_library import Int8Library
 from zeropoint.export.int8_model import Int8Model, read_model
 from zeropoint.export.integer import emit_integer
 from zeropoint.export.qdq import emit_qdq
+from zeropoint.replacing import replacing
 
 MODES = ("integer", "qdq")
 
@@ -124,13 +124,8 @@ def export_onnx(header: str | Path, int8: str | Path, out: str | Path, *, mode: 
 
 def write(path: Path, data: bytes) -> None:
     """All of it, or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(data)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as folder:
+        (folder / path.name).write_bytes(data)
 
 
 def export_encodings(header: str | Path, int8: str | Path, out: str | Path, *, versions: tuple[str, ...] = VERSIONS,

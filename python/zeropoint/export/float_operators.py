@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from zeropoint.export.emitter import INTEGER, Emission, Emitter, Refused
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import INTEGER, Emission, Emitter
 from zeropoint.export.formulas import F32
 from zeropoint.export.graph import Value, shape_in
 from zeropoint.export.int8_model import Node

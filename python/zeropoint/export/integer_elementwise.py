@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from zeropoint.export.emitter import Emitter, Refused, emits
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import Emitter, emits
 from zeropoint.export.formulas import F32, F64, aligned_scales, bounds_of, fixed_point, grid_table
 from zeropoint.export.graph import Value
 from zeropoint.export.int8_model import Node

@@ -6,7 +6,8 @@ from typing import Callable
 
 import numpy as np
 
-from zeropoint.export.emitter import Emitter, Refused, emits
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import Emitter, emits
 from zeropoint.export.formulas import F32, F64, bounds_of, fixed_point, multipliers, residual_ratios
 from zeropoint.export.graph import Graph, Value
 from zeropoint.export.int8_model import Node

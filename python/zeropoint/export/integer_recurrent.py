@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeropoint.export.emitter import Emitter, Refused, emits
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import Emitter, emits
 from zeropoint.export.formulas import F32, argument_factors, gate_tables, quantized
 from zeropoint.export.graph import Graph, Value, shape_in
 from zeropoint.export.int8_model import Node, Range

@@ -6,7 +6,8 @@ from math import gcd
 
 import numpy as np
 
-from zeropoint.export.emitter import Emitter, Refused, emits
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import Emitter, emits
 from zeropoint.export.formulas import F32, F64, fixed_point
 from zeropoint.export.graph import Value, shape_in
 from zeropoint.export.int8_model import Node, Range

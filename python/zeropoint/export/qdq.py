@@ -7,7 +7,8 @@ from typing import Sequence
 
 import numpy as np
 
-from zeropoint.export.emitter import Emitter, Refused
+from zeropoint.errors import Refused
+from zeropoint.export.emitter import Emitter
 from zeropoint.export.float_operators import FLOAT, MOVES, FloatEmitter
 from zeropoint.export.formulas import F32, F64, multipliers
 from zeropoint.export.graph import Value

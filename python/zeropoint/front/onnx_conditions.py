@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeropoint.front.onnx_operators import Call, NotSupported, converts
+from zeropoint.errors import NotSupported
+from zeropoint.front.onnx_operators import Call, converts
 from zeropoint.front.places import take
 
 COMPARE = {"Equal": "eq", "Less": "lt", "LessOrEqual": "le", "Greater": "gt", "GreaterOrEqual": "ge"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeropoint.front.onnx_operators import Call, NotSupported, bound, converts
+from zeropoint.errors import NotSupported
+from zeropoint.front.onnx_operators import Call, bound, converts
 from zeropoint.ir import constant
 
 

@@ -6,11 +6,14 @@ from typing import Any, Callable
 
 import numpy as np
 
+from zeropoint.errors import NotSupported
 from zeropoint.ir import Origin, Value, constant
 from zeropoint.lower.sequences import STATE, torch_gates
+from zeropoint.registry import registers
 
 Converter = Callable[["Call"], None]
 CONVERTERS: dict[str, Converter] = {}
+converts = registers(CONVERTERS)
 
 
 class Call:
@@ -32,7 +35,7 @@ class Call:
         if value is None:
             return self.attrs.get(attribute, default)
         if value.data is None:
-            raise NotConstant(f"{attribute or 'an operand'} is computed")
+            raise NotSupported(f"{attribute or 'an operand'} is computed", "computed_operand")
         return value.data
 
     def make(self, op: str, inputs: list[Value | None], shape: tuple[int, ...], **attrs: Any) -> Value:
@@ -55,25 +58,6 @@ class Call:
         self.reader.values[self.node.output[number]] = self.inputs[0]
 
 
-class NotConstant(Exception):
-    """A parameter that is computed in the graph."""
-
-
-class NotSupported(Exception):
-    """An attribute without a form here."""
-
-
-def converts(*names: str) -> Callable[[Converter], Converter]:
-    """Registers a converter."""
-
-    def register(function: Converter) -> Converter:
-        for name in names:
-            CONVERTERS[name] = function
-        return function
-
-    return register
-
-
 def convert(reader: Any, node: Any, inputs: list[Value | None], outputs: list[Value], origin: Origin) -> bool:
     """Adds what a node becomes; False where no converter knows it."""
     import zeropoint.front.onnx_conditions  # noqa: F401  (these register their converters)
@@ -86,10 +70,9 @@ def convert(reader: Any, node: Any, inputs: list[Value | None], outputs: list[Va
     before = len(reader.graph.nodes)
     try:
         converter(call)
-    except (NotConstant, NotSupported) as error:
+    except NotSupported as error:
         del reader.graph.nodes[before:]
-        reason = "computed_operand" if isinstance(error, NotConstant) else "attribute"
-        reader.unsupported(node, inputs, outputs, origin, (reason, str(error)))
+        reader.unsupported(node, inputs, outputs, origin, (error.reason, error.text))
     return True
 
 

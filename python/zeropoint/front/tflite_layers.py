@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from zeropoint.front.tflite_operators import Call, NotSupported, converts, reordered
+from zeropoint.errors import NotSupported
+from zeropoint.front.tflite_operators import Call, converts, reordered
 from zeropoint.ir import Value
 
 

@@ -7,32 +7,16 @@ from typing import Any, Callable
 
 import numpy as np
 
+from zeropoint.errors import NotSupported
 from zeropoint.front.tflite_reader import TO_NCHW, TO_NHWC, TfliteReader, layer_name, names_of, nchw
 from zeropoint.ir import Origin, Value, constant
+from zeropoint.registry import registers
 
 Converter = Callable[["Call"], None]
 CONVERTERS: dict[str, Converter] = {}
+converts = registers(CONVERTERS)
 ACTIVATIONS: dict[str, dict[str, Any]] = {
     "RELU": {"kind": "relu"}, "RELU6": {"kind": "relu6"}, "RELU_N1_TO_1": {"kind": "clamp", "min": -1.0, "max": 1.0}}
-
-
-class NotSupported(Exception):
-    """An operator, or an attribute of one, without a form here."""
-
-    def __init__(self, text: str, reason: str = "attribute") -> None:
-        self.reason, self.text = reason, text
-        super().__init__(text)
-
-
-def converts(*names: str) -> Callable[[Converter], Converter]:
-    """Registers a converter."""
-
-    def register(function: Converter) -> Converter:
-        for name in names:
-            CONVERTERS[name] = function
-        return function
-
-    return register
 
 
 class Call:

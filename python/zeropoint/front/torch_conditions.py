@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from zeropoint.errors import NotSupported
 from zeropoint.front.places import take
-from zeropoint.front.torch_operators import Call, NotSupported, converts
+from zeropoint.front.torch_operators import Call, converts
 from zeropoint.ir import Value, constant
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from zeropoint.front.torch_operators import Call, NotSupported, converts
+from zeropoint.errors import NotSupported
+from zeropoint.front.torch_operators import Call, converts
 from zeropoint.ir import Node, Value, constant
 from zeropoint.lower.sequences import STATE
 

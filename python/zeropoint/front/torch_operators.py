@@ -6,15 +6,9 @@ from typing import Any, Callable
 
 import numpy as np
 
+from zeropoint.errors import NotSupported
 from zeropoint.ir import Node, Origin, Value, constant
-
-
-class NotSupported(Exception):
-    """An argument without a form here: a reason and a text."""
-
-    def __init__(self, text: str, reason: str = "attribute") -> None:
-        self.reason = reason
-        super().__init__(text)
+from zeropoint.registry import registers
 
 
 class Call:
@@ -68,17 +62,8 @@ class Call:
 
 
 CONVERTERS: dict[str, Callable[[Call], None]] = {}
-
-
-def converts(*names: str) -> Callable[[Callable[[Call], None]], Callable[[Call], None]]:
-    """Registers a converter of operators by their names, without `aten.` and overloads where all are alike."""
-
-    def register(function: Callable[[Call], None]) -> Callable[[Call], None]:
-        for name in names:
-            CONVERTERS[name] = function
-        return function
-
-    return register
+# By names without `aten.`, and without overloads where all are alike.
+converts = registers(CONVERTERS)
 
 
 def convert(reader: Any, node: Any, outputs: list[Value], origin: Origin) -> None:
@@ -97,7 +82,7 @@ def convert(reader: Any, node: Any, outputs: list[Value], origin: Origin) -> Non
             return
         except NotSupported as error:
             del reader.graph.nodes[before:]
-            why = (error.reason, str(error))
+            why = (error.reason, error.text)
     inputs = [reader.values[n] for n in node.all_input_nodes if isinstance(reader.values.get(n), Value)]
     reader.graph.nodes.append(Node(name, inputs, [out for out in outputs if out is not None], {}, origin, why))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from zeropoint.errors import ZeropointError, need
 from zeropoint.front.modules import inside
-from zeropoint.ir import Graph, Node, Origin, Value, constant
+from zeropoint.ir import Graph, Origin, Value, constant
 
 
 # Operators that make a tensor of one number; None where an argument says which.

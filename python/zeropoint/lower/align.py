@@ -6,9 +6,10 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.layers import Layer, Name, Number, Row
 from zeropoint.layout import Atoms, Layout
-from zeropoint.lower.context import Context, Refused, Val, is_made_up, runs_of
+from zeropoint.lower.context import Context, Val, is_made_up, runs_of
 
 
 def with_rank(layout: Layout, rank: int) -> Layout:

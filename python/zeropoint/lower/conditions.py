@@ -6,11 +6,12 @@ import operator
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node, Value
 from zeropoint.layers import Layer, Name, Number, Row, ratio
 from zeropoint.layout import Layout
 from zeropoint.lower.align import align_two, constant_row, with_rank
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Val, lowers
 from zeropoint.lower.elementwise import put_same, with_constant
 
 NAMES = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}

@@ -9,33 +9,16 @@ from typing import Callable
 
 import numpy as np
 
-from zeropoint.errors import ImportRefused, Problem
+from zeropoint.errors import ImportRefused, Problem, Refused
 from zeropoint.ir import Graph, Node, Origin, Value
 from zeropoint.layers import Code, Layer, Name, Number, Row
 from zeropoint.layout import Atoms, Layout
+from zeropoint.registry import registers
 
 Lowering = Callable[["Context", Node], None]
 LOWERINGS: dict[str, Lowering] = {}
+lowers = registers(LOWERINGS)
 TAKE_INDICES = {"embedding", "reshape", "permute", "identity"}
-
-
-def lowers(*ops: str) -> Callable[[Lowering], Lowering]:
-    """Registers a function for operators of the graph."""
-
-    def register(function: Lowering) -> Lowering:
-        for op in ops:
-            LOWERINGS[op] = function
-        return function
-
-    return register
-
-
-class Refused(Exception):
-    """Raised inside a lowering: this node cannot become a layer."""
-
-    def __init__(self, reason: str, text: str) -> None:
-        self.reason, self.text = reason, text
-        super().__init__(text)
 
 
 @dataclass(eq=False)

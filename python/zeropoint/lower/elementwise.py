@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node, Value
 from zeropoint.layers import Layer, Number, Row, ratio
 from zeropoint.layout import Layout
 from zeropoint.lower.align import align_two, constant_row, with_rank
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Val, lowers
 
 PLAIN = {"relu", "relu6", "sigmoid", "tanh", "hardswish", "hard_sigmoid", "silu", "gelu", "gelu_tanh", "mish", "selu",
          "softsign", "exp", "log", "sqrt", "rsqrt", "abs", "neg", "square"}

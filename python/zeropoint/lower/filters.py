@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Name, Number, Options, conv_options, square
 from zeropoint.layout import Layout
-from zeropoint.lower.context import Context, Refused, Val, lowers, runs_of
+from zeropoint.lower.context import Context, Val, lowers, runs_of
 
 
 def spatial(context: Context, node: Node) -> tuple[Val, int]:

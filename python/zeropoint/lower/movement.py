@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Number, Options, Row, square
 from zeropoint.layout import Atoms, Layout
 from zeropoint.lower.align import common_atoms, constant_row, cuts_of
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Val, lowers
 from zeropoint.lower.filters import image_layout, spatial
 
 PLACES = ("height", "width", "channels")

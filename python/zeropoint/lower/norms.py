@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node
 from zeropoint.layers import Layer, Name, Number, Options, ratio
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Val, lowers
 
 
 def norm_options(epsilon: float, affine: bool, default_affine: bool = True) -> Options | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Number
 from zeropoint.lower.align import whole_groups
-from zeropoint.lower.context import Context, Refused, Val, lowers
+from zeropoint.lower.context import Context, Val, lowers
 
 TEMPLATES = {"mean": ("zp::mean", "sum.hpp"), "sum": ("zp::sum", "sum.hpp"), "max": ("zp::reduce_max", "reduce.hpp"),
              "min": ("zp::reduce_min", "reduce.hpp"), "prod": ("zp::reduce_prod", "reduce.hpp"),

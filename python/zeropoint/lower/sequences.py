@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Node
 from zeropoint.layers import Code, Layer, Name, Number, Options
 from zeropoint.layout import Layout
-from zeropoint.lower.context import Context, Refused, lowers
+from zeropoint.lower.context import Context, lowers
 
 
 STATE = ("a first state that comes in or is not zero: a layer here begins with zeros; zp::streaming keeps the state of a network "

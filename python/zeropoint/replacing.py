@@ -1,0 +1,26 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Iterator
+
+
+@contextmanager
+def replacing(*targets: Path) -> Iterator[Path]:
+    """A folder on the file system of the targets, which lie in one folder.
+
+    What was written there under their names takes their places when the block ends well; else nothing has changed. Targets
+    that were not written stay as they are. The folder is gone afterwards.
+    """
+    home = targets[0].parent
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=home) as folder:
+        yield Path(folder)
+        for target in targets:
+            made = Path(folder) / target.name
+            if made.exists():
+                os.replace(made, target)
