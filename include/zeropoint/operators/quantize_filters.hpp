@@ -11,6 +11,7 @@
 #include <zeropoint/graph/quantized_weights.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/bias.hpp>
+#include <zeropoint/scheme/checked_qparams.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
 namespace zp {
@@ -41,22 +42,39 @@ double mean_error(std::span<const float> weights, const Storage* codes, const qp
     return error;
 }
 
+/// Scales and zero points that were given for weights: one for all, or one for each of `count` channels or groups. Raises
+/// value_error with the layer's name where there are others, or where codes of DType cannot have them.
+template <class DType, bool IsSymmetric>
+std::vector<qparams> checked_weight_qparams(const std::vector<qparams>& given, std::size_t count,
+                                            std::string_view where) {
+    if (given.size() != 1 && given.size() != count)
+        raise<value_error>(std::string(where) + ": expected one scale or " + std::to_string(count) + ", but " +
+                           std::to_string(given.size()) + " were given");
+    for (const qparams& one : given) static_cast<void>(checked_qparams<DType, IsSymmetric>(one, where));
+    return given;
+}
+
 /// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel, x_scale the scale of
 /// the layer's input. Quantizer has `dtype`, `qscheme`, `rule` and `observer_type`. A channel whose bias would not fit gets
 /// a larger weight scale, and the layer a line in `raised`. With `int16_activations` biases are int64. With `means`,
-/// what the quantized weights add to each channel's mean output is taken off its bias.
+/// what the quantized weights add to each channel's mean output is taken off its bias. With `given`, scales and zero points are
+/// those, and nothing is observed.
 template <class Quantizer, class Arch>
 quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale,
                                    bool keep_float_bias, std::string_view where, std::vector<std::string>& raised,
-                                   bool int16_activations = false, const mean_inputs* means = nullptr) {
+                                   bool int16_activations = false, const mean_inputs* means = nullptr,
+                                   const std::vector<qparams>* given = nullptr) {
     using dtype = typename Quantizer::dtype;
     using storage = typename dtype::storage;
     using scheme = typename Quantizer::qscheme;
     const std::size_t channels = bias.size(), depth = weights.size() / channels;
-    typename Quantizer::observer_type observer{};
     const std::string name = std::string(where) + ".weight";
-    observe_with<Arch>(observer, observation{weights, static_cast<int>(channels), static_cast<int>(depth), name});
-    std::vector<qparams> ranges = observer.template calculate_qparams<dtype, scheme, typename Quantizer::rule>(name);
+    std::vector<qparams> ranges = [&] {
+        if (given != nullptr) return checked_weight_qparams<dtype, scheme::is_symmetric>(*given, channels, name);
+        typename Quantizer::observer_type observer{};
+        observe_with<Arch>(observer, observation{weights, static_cast<int>(channels), static_cast<int>(depth), name});
+        return observer.template calculate_qparams<dtype, scheme, typename Quantizer::rule>(name);
+    }();
     if (ranges.size() == 1) ranges.resize(channels, ranges.front());
     quantized_weights result;
     result.codes.resize(weights.size());

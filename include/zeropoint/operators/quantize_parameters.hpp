@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <zeropoint/graph/given_qparams.hpp>
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
 #include <zeropoint/operators/quantize_groups.hpp>
@@ -30,21 +31,28 @@ struct filter_quantization {
     float x_scale = 1;
     bool keeps_float_bias = true;
     bool int16_inputs = false;
-    const mean_inputs* means = nullptr;  // with them, biases are corrected
+    const mean_inputs* means = nullptr;    // with them, biases are corrected
+    const given_qparams* given = nullptr;  // what somebody chose for the weights of prepared rows,
+    int row = -1;                          // of which this is the node's
+
+    const std::vector<qparams>* given_of(int array) const {
+        return given == nullptr ? nullptr : given->weights_of(row, array);
+    }
 };
 
 /// An array of role matrix, whose floats are columns x rows: its codes and scales. Raises calibration_error where a weight is
 /// not finite.
 template <class Quantizer, class Arch>
-quantized_weights quantize_matrix(const parameter_array& array, const float* floats, std::string_view where) {
+quantized_weights quantize_matrix(const parameter_array& array, const float* floats, std::string_view where,
+                                  const std::vector<qparams>* given = nullptr) {
     std::vector<float> ordered(static_cast<std::size_t>(array.size()));
     array_to_file(array, floats, ordered.data());
     const std::vector<float> none(static_cast<std::size_t>(array.extents[0]));
     std::vector<std::string> raised;  // stays empty: only an integer bias can ask for it
     const std::string name = std::string(where) + "." + array.name;
     quantized_weights result;
-    if constexpr (quantizes_groups<Quantizer>) result = quantize_groups<Quantizer>(ordered, none, name);
-    else result = quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, name, raised);
+    if constexpr (quantizes_groups<Quantizer>) result = quantize_groups<Quantizer>(ordered, none, name, given);
+    else result = quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, name, raised, false, nullptr, given);
     result.float_bias.clear();
     return result;
 }
@@ -67,18 +75,20 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
             const std::span<const float> bias(floats + list.offset_of(i + 1),
                                               static_cast<std::size_t>(list.arrays[i + 1].size()));
             if constexpr (quantizes_groups<Quantizer>)
-                result.matrices.push_back(quantize_groups<Quantizer>(values, bias, where));
+                result.matrices.push_back(quantize_groups<Quantizer>(values, bias, where, how.given_of(i)));
             else
-                result.matrices.push_back(quantize_filters<Quantizer, Arch>(
-                    values, bias, how.x_scale, how.keeps_float_bias, where, raised, how.int16_inputs, how.means));
+                result.matrices.push_back(
+                    quantize_filters<Quantizer, Arch>(values, bias, how.x_scale, how.keeps_float_bias, where, raised,
+                                                      how.int16_inputs, how.means, how.given_of(i)));
             ++i;
         } else if (is_coded && array.role == parameter_role::matrix) {
             if constexpr (!std::is_same_v<Quantizer, own_weight_quantizer>)
                 if (!v.n.is_float()) {
-                    result.matrices.push_back(quantize_matrix<own_weight_quantizer, Arch>(array, values.data(), where));
+                    result.matrices.push_back(
+                        quantize_matrix<own_weight_quantizer, Arch>(array, values.data(), where, how.given_of(i)));
                     continue;
                 }
-            result.matrices.push_back(quantize_matrix<Quantizer, Arch>(array, values.data(), where));
+            result.matrices.push_back(quantize_matrix<Quantizer, Arch>(array, values.data(), where, how.given_of(i)));
         } else if (is_coded) {
             result.matrices.push_back(quantize_table_of(array, values));
         } else {

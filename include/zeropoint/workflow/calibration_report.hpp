@@ -76,7 +76,8 @@ template <class Calibrated> void add_coarse(const Calibrated& source, int i, int
         using quantizer = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
         const shared_grid names{display_name(source.rows(), i), display_name(source.rows(), chooser), seen.min,
                                 seen.max};
-        const qparams shared = choose_activation_qparams<quantizer>(watched.observer, of_range, names.grid),
+        const qparams shared = choose_activation_qparams<quantizer>(watched.observer, of_range, names.grid,
+                                                                    source.given().range_of(of_range.out.qparams_id)),
                       own = choose_observed_qparams<typename quantizer::dtype, typename quantizer::qscheme,
                                                     typename quantizer::rule>(seen.min, seen.max, names.name);
         const double bits = std::log2(double{shared.scale} / double{own.scale});
@@ -124,7 +125,8 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             using dtype = typename quantizer_type::dtype;
             activation_report seen;
             seen.name = display_name(source.rows(), i);
-            seen.range = choose_activation_qparams<quantizer_type>(watched.observer, n, seen.name);
+            seen.range = choose_activation_qparams<quantizer_type>(watched.observer, n, seen.name,
+                                                                   source.given().range_of(n.out.qparams_id));
             seen.samples = watched.statistics.samples();
             seen.count = watched.statistics.count();
             seen.min = watched.statistics.min();

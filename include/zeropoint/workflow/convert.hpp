@@ -51,10 +51,13 @@ constexpr qparams known_qparams(const operator_info& op, std::int32_t quant_min,
     return {static_cast<float>(width / codes), zero_point < quant_max ? zero_point : quant_max};
 }
 
-/// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw.
+/// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw. One that was given
+/// goes before both.
 template <class Quantizer, class Observer>
-qparams choose_activation_qparams(const Observer& observer, const node& n, std::string_view where) {
+qparams choose_activation_qparams(const Observer& observer, const node& n, std::string_view where,
+                                  const qparams* given = nullptr) {
     using dtype = typename Quantizer::dtype;
+    if (given != nullptr) return checked_qparams<dtype, Quantizer::qscheme::is_symmetric>(*given, where);
     if (has_known_range(n)) return known_qparams(*n.op, dtype::quant_min, dtype::quant_max);
     return observer.template calculate_qparams<dtype, typename Quantizer::qscheme, typename Quantizer::rule>(where)
         .front();
@@ -91,7 +94,8 @@ private:
     void choose_range(int i) {
         const node& n = source_stage::loose.nodes[i];
         if (std::exchange(chosen_[static_cast<std::size_t>(n.out.qparams_id)], true)) return;
-        if (derives_qparams(n) && !n.flags.observed) {
+        const qparams* given = source_.given().range_of(n.out.qparams_id);
+        if (given == nullptr && derives_qparams(n) && !n.flags.observed) {
             choose_range(n.inputs[0]);
             const node_view v = source_stage::loose.view(i);
             target_.ranges()[n.out.qparams_id] = n.rules->derive(v, range(v.x_type().qparams_id));
@@ -100,7 +104,8 @@ private:
         const std::string where = display_name(Calibrated::rows(), i);
         source_.observers().visit(n.out.qparams_id, [&](const auto& slot) {
             using quantizer_type = typename std::remove_cvref_t<decltype(slot)>::quantizer_type;
-            target_.ranges()[n.out.qparams_id] = choose_activation_qparams<quantizer_type>(slot.observer, n, where);
+            target_.ranges()[n.out.qparams_id] =
+                choose_activation_qparams<quantizer_type>(slot.observer, n, where, given);
         });
     }
 
@@ -129,6 +134,8 @@ private:
         const auto* floats = reinterpret_cast<const float*>(source_.parameters() + from.n.at.parameter_offset);
         const std::string where = name_of(n);
         filter_quantization how;
+        how.given = &source_.given();
+        how.row = n.from.self;
         if (n.op->multiplies && n.out.is_codes()) {
             how.x_scale = range(v.x_type().qparams_id).scale;
             how.keeps_float_bias = target_stage::requantization::has_float_bias;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include <zeropoint/graph/given_qparams.hpp>
 #include <zeropoint/observe/range_statistics.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 #include <zeropoint/workflow/input_sums.hpp>
@@ -106,8 +107,14 @@ public:
     /// Smallest and largest value of a node, whose scale may be another node's; those of nothing are infinite.
     observed_range range_of_values(int i) const { return ranges_[static_cast<std::size_t>(i)]; }
 
+    /// Scales and zero points that go before those of observers.
+    const given_qparams& given() const { return given_; }
+    given_qparams& given() { return given_; }
+
     /// Adds what another copy of this network has observed: calibrate copies in several threads or processes, then merge.
+    /// Raises value_error where both were given different scales of the same values.
     void merge(const prepared& other) {
+        given_.merge(other.given_);
         for (int id = 0; id != base::stage::table.qparams_count; ++id)
             observers_.visit(id, [&](auto& mine) {
                 other.observers_.visit(id, [&](const auto& theirs) {
@@ -159,6 +166,7 @@ private:
     [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
     std::array<observed_range, static_cast<std::size_t>(base::stage::table.size)> ranges_{};
     aligned_buffer memory_;  // the arena, then the outputs
+    given_qparams given_;
     std::uint64_t samples_ = 0;
 };
 

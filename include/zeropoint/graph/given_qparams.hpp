@@ -1,0 +1,85 @@
+// Scales and zero points that somebody chose: convert takes them in place of what observers say.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/scheme/qparams.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Ranges of activations by qparams_id, and those of weights by row of the prepared network and array of the row's parameters (0, the
+/// filters, for convolutions and linear layers). A method that chooses codes as well stores `scale * (code - zero_point)` as the
+/// weights of the network beside them: convert gives back exactly those codes. Nothing is given at first, which costs nothing.
+class given_qparams {
+public:
+    /// What codes of the activations of a qparams_id mean.
+    void give_range(int qparams_id, const qparams& range) { set(ranges_, {qparams_id, 0}, {range}); }
+    /// What codes of weights mean: one for all, or one an output channel (of a matrix: a row; of weight-only layers with groups:
+    /// a group, all groups of an output behind each other).
+    void give_weights(int row, int array, std::vector<qparams> channels) {
+        set(weights_, {row, array}, std::move(channels));
+    }
+    /// Observers decide again.
+    void take_back() {
+        ranges_.clear();
+        weights_.clear();
+    }
+    bool empty() const { return ranges_.empty() && weights_.empty(); }
+
+    /// Null where none is given.
+    const qparams* range_of(int qparams_id) const {
+        const entry* found = find(ranges_, {qparams_id, 0});
+        return found == nullptr ? nullptr : &found->values.front();
+    }
+    const std::vector<qparams>* weights_of(int row, int array) const {
+        const entry* found = find(weights_, {row, array});
+        return found == nullptr ? nullptr : &found->values;
+    }
+
+    /// Takes over what `other` has beside this. Raises value_error where both have the same of different values.
+    void merge(const given_qparams& other) {
+        merge(ranges_, other.ranges_, "activations");
+        merge(weights_, other.weights_, "weights");
+    }
+
+private:
+    using key = std::pair<int, int>;
+    struct entry {
+        key of;
+        std::vector<qparams> values;
+    };
+    using entries = std::vector<entry>;  // by key
+
+    static auto place(auto& all, key of) {
+        return std::lower_bound(all.begin(), all.end(), of, [](const entry& e, key k) { return e.of < k; });
+    }
+    static const entry* find(const entries& all, key of) {
+        const auto at = place(all, of);
+        return at == all.end() || at->of != of ? nullptr : &*at;
+    }
+    static void set(entries& all, key of, std::vector<qparams> values) {
+        const auto at = place(all, of);
+        if (at == all.end() || at->of != of) all.insert(at, entry{of, std::move(values)});
+        else at->values = std::move(values);
+    }
+    static void merge(entries& mine, const entries& others, const char* what) {
+        for (const entry& other : others) {
+            const entry* own = find(mine, other.of);
+            if (own == nullptr) set(mine, other.of, other.values);
+            else if (own->values != other.values)
+                raise<value_error>(
+                    std::string("merge: two copies of a network were given different scales of the same ") + what +
+                    ": give them after merging");
+        }
+    }
+
+    entries ranges_, weights_;
+};
+
+}  // namespace v0
+}  // namespace zp
