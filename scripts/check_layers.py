@@ -31,7 +31,7 @@ MAY_SEE = {
 }
 # The rooms of the kernels, lowest first: each sees those before it.
 KERNEL_ROOMS = ("machine", "vector", "arch", "geometry", "epilogue", "elementwise", "movement", "gemm", "winograd", "depthwise",
-                "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "reference")
+                "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "gradient", "reference")
 ARCHITECTURES = "kernel/arch/operations.hpp"  # the one door to the files of architectures
 EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executors"}, "omp.h": {"executors"}}  # library: the rooms that may include it
 OUTSIDE_ROOMS = {"deploy.hpp", "embedded.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
