@@ -38,6 +38,10 @@ public:
         const bool is_finite = number - number == 0;
         raw(is_finite ? number_text(number) : "null");
     }
+    [[gnu::cold]] void value(double number) {
+        const bool is_finite = number - number == 0;
+        raw(is_finite ? number_text(number) : "null");
+    }
     [[gnu::cold]] void null() { raw("null"); }
     template <class Value> void member(std::string_view name, const Value& what) {
         key(name);

@@ -1,0 +1,167 @@
+// The simulated network beside the integers that it stands for, its switches, and what it refuses.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/analysis/simulated.hpp>
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/presets.hpp>
+
+#include "../support/errors.hpp"
+#include "../support/made_up.hpp"
+
+namespace {
+namespace simulation_test {
+
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"one", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::batch_norm2d<"bn">, zp::relu,
+                       zp::residual<zp::conv2d<"two", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>>,
+                       zp::conv2d<"three", zp::conv{.out_channels = 8}>, zp::silu, zp::named<"pool", zp::max_pool2d<2>>,
+                       zp::concat<zp::conv2d<"a", zp::conv{.out_channels = 4}>,
+                                  zp::conv2d<"b", zp::conv{.out_channels = 4}>, zp::identity>,
+                       zp::flatten, zp::linear<"fc", 6>> {};
+struct with_float : zp::qconfig<zp::default_qconfig::activation, zp::default_qconfig::weight, zp::keep_float<"two">> {};
+
+/// How many codes of all rows differ from those that the simulated values stand for, and the largest difference.
+struct difference {
+    std::uint64_t values = 0, differing = 0;
+    int largest = 0;
+};
+template <class Int8, class Simulated>
+difference compare_codes(const Int8& int8, const Simulated& simulated, const std::vector<std::vector<float>>& inputs) {
+    difference found;
+    const auto memory = std::make_unique<typename Int8::workspace>();
+    typename Simulated::workspace own;
+    std::vector<float> y(static_cast<std::size_t>(Int8::output_shape.size()));
+    for (const std::vector<float>& x : inputs) {
+        std::vector<std::vector<int>> codes(Int8::rows().size());
+        const void* const xs[] = {x.data()};
+        void* const ys[] = {y.data()};
+        int8.run(xs, ys, memory->bytes, [&](int row, const void* values) {
+            const zp::node& n = Int8::rows()[static_cast<std::size_t>(row)];
+            if (!n.out.is_codes()) return;
+            for (int k = 0; k != n.out.extents.size(); ++k)
+                codes[static_cast<std::size_t>(row)].push_back(n.out.storage == zp::scalar_type::uint8
+                                                                   ? static_cast<const std::uint8_t*>(values)[k]
+                                                                   : static_cast<const std::int8_t*>(values)[k]);
+        });
+        simulated.run(xs, ys, own, [&](int row, const float* values) {
+            const zp::node& n = Int8::rows()[static_cast<std::size_t>(row)];
+            if (!n.out.is_codes()) return;
+            const zp::qparams& range = int8.ranges()[n.out.qparams_id];
+            for (int k = 0; k != n.out.extents.size(); ++k) {
+                const int code = static_cast<int>(std::lround(values[k] / range.scale)) + range.zero_point;
+                const int apart = std::abs(code - codes[static_cast<std::size_t>(row)][static_cast<std::size_t>(k)]);
+                ++found.values;
+                found.differing += apart != 0;
+                found.largest = std::max(found.largest, apart);
+            }
+        });
+    }
+    return found;
+}
+
+template <class QConfig> auto calibrated_net() {
+    return zp::calibrate(zp::prepare<QConfig>(made_up::network<net>(1)), made_up::inputs<net>(8));
+}
+
+}  // namespace simulation_test
+}  // namespace
+
+TEST_CASE("simulated: codes are those of the int8 network, but for single steps near ties") {
+    using namespace simulation_test;
+    const auto inputs = made_up::inputs<net>(16, 5);
+    const auto check = [&](const auto& calibrated) {
+        const difference found = compare_codes(zp::convert(calibrated), zp::simulate(calibrated), inputs);
+        MESSAGE(found.differing << " of " << found.values << " codes differ, by at most " << found.largest);
+        CHECK(found.values > 10000);
+        CHECK(found.differing * 2000 < found.values);  // 1 in 2000
+        CHECK(found.largest <= 1);
+    };
+    check(calibrated_net<zp::default_qconfig>());
+    check(calibrated_net<with_float>());
+}
+
+TEST_CASE("simulated: with everything switched off it is the float network, bit for bit") {
+    using namespace simulation_test;
+    const auto calibrated = calibrated_net<zp::default_qconfig>();
+    auto simulated = zp::simulate(calibrated);
+    const auto fused = zp::fuse(made_up::network<net>(1));
+    simulated.disable_all();
+    for (const auto& x : made_up::inputs<net>(3, 7)) CHECK(simulated(x) == fused(x));
+    simulated.enable_all();
+    const auto x = made_up::inputs<net>(1, 7)[0];
+    CHECK(simulated(x) != fused(x));
+    CHECK(simulated(x) == zp::simulate(calibrated)(x));
+    auto also = zp::simulate(fused, zp::convert(calibrated));
+    CHECK(also(x) == simulated(x));
+}
+
+TEST_CASE("simulated: single rows by name") {
+    using namespace simulation_test;
+    const auto calibrated = calibrated_net<zp::default_qconfig>();
+    auto simulated = zp::simulate(calibrated);
+    std::string names;
+    for (const zp::simulated_row& one : simulated.switches())
+        names += one.name + (one.has_weights ? "*" : "") + (one.has_values ? " " : "- ");
+    // The max_pool2d and the flatten follow, and the concat brings what it reads to its own grid.
+    CHECK(names == "input one* add_3* silu_5* a* b* concat_9 fc* ");
+
+    const auto x = made_up::inputs<net>(1, 9)[0];
+    const auto before = simulated(x);
+    const auto real = zp::fuse(made_up::network<net>(1))(x);
+    const auto error = [&](const auto& y) {
+        double sum = 0;
+        for (std::size_t k = 0; k != y.size(); ++k) sum += std::pow(double{y[k]} - double{real[k]}, 2);
+        return std::sqrt(sum);
+    };
+    simulated.disable("fc");  // also its output: what is left comes from the rows in front of it
+    CHECK(simulated(x) != before);
+    simulated.enable("fc");
+    CHECK(simulated(x) == before);
+    simulated.disable("two");  // the convolution of the merged add
+    CHECK(simulated.values_of(simulated.switches()[2]) == zp::precision::float32);
+    simulated.enable("add_3");
+    CHECK(simulated(x) == before);
+    for (const zp::simulated_row& one : simulated.switches()) simulated.set(one, zp::precision::int16, false);
+    CHECK(error(simulated(x)) < 0.01 * error(before));
+    CHECK(error(simulated(x)) > 0);
+
+    CHECK(zp_test::error_of<zp::value_error>([&] { simulated.disable("pool"); }) ==
+          "simulated network: no row that rounds is called \"pool\": switches() lists them");
+}
+
+TEST_CASE("simulated: a row that picks values rounds where all of its inputs do") {
+    using namespace simulation_test;
+    const auto calibrated = calibrated_net<zp::default_qconfig>();
+    auto simulated = zp::simulate(calibrated);
+    simulated.disable_all();
+    const auto x = made_up::inputs<net>(1, 9)[0];
+    typename decltype(simulated)::workspace memory;
+    std::vector<float> y(6);
+    const auto pooled = [&] {
+        std::vector<float> values;
+        const void* const xs[] = {x.data()};
+        void* const ys[] = {y.data()};
+        simulated.run(xs, ys, memory, [&](int row, const float* from) {
+            const zp::node& n = decltype(simulated)::rows()[static_cast<std::size_t>(row)];
+            if (std::string(n.name) == "pool") values.assign(from, from + n.out.extents.size());
+        });
+        return values;
+    };
+    const auto real = pooled();
+    simulated.enable("silu_5");
+    const auto rounded = pooled();
+    REQUIRE(real.size() == 128);
+    CHECK(real != rounded);
+    const zp::qparams range = simulated.range_of(simulated.switches()[3].row);
+    for (std::size_t k = 0; k != real.size(); ++k)
+        CHECK(std::abs(std::remainder(rounded[k], range.scale)) < 1e-4f * range.scale);
+}
