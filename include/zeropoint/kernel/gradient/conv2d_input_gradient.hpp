@@ -1,0 +1,84 @@
+// The gradient of a convolution's input, and of a linear layer's: the transposed convolution of the output's gradient.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+
+#include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
+#include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
+#include <zeropoint/kernel/gradient/batch.hpp>
+#include <zeropoint/kernel/gradient/conv2d_batch.hpp>
+#include <zeropoint/kernel/gradient/window_product.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The transposed convolution that goes from the outputs of a convolution to its inputs.
+constexpr conv_transpose2d_geometry transposed_of(const conv2d_geometry& g) {
+    conv_transpose2d_geometry t = as_transposed(g);
+    t.in = g.out;
+    t.out = g.in;
+    return t;
+}
+
+/// Calls visit(phase, its product_window) for the phases that have outputs.
+template <class Visit> constexpr void for_each_phase_window(const conv_transpose2d_geometry& g, Visit&& visit) {
+    for_each_phase(g, [&](const transposed_phase& phase) {
+        if (!phase.has_outputs()) return;
+        const std::ptrdiff_t pixel = g.out.channels, row = pixel * g.out.width;
+        visit(phase, product_window(phase.window, phase.row * row + phase.column * pixel, g.stride_height * row,
+                                    g.stride_width * pixel));
+    });
+}
+
+/// Calls visit(convolution, what packs its panels) for each phase of the gradient. The depth of a phase is [tap][output
+/// channel of the group], and a row of its panel lies side by side in `weights`. A phase without taps multiplies with zeros.
+template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometry& g, const float* weights) {
+    return [&g, weights](auto&& visit) {
+        const conv_transpose2d_geometry t = transposed_of(g);
+        for_each_phase_window(t, [&](const transposed_phase& phase, const product_window& window) {
+            visit(window, [&g, &t, &phase, weights](int channel, int channels, float* panel) {
+                constexpr int tile = product_tile<Arch>::channels;
+                const int group = channel / g.group_in(), first = channel % g.group_in();
+                for (int tap = 0; tap != phase.window.taps(); ++tap) {
+                    for (int o = 0; o != g.group_out(); ++o, panel += tile) {
+                        std::fill_n(panel, tile, 0.0f);
+                        if (!phase.has_taps()) continue;
+                        const std::ptrdiff_t filter = std::ptrdiff_t{group} * g.group_out() + o;
+                        std::copy_n(weights + (filter * g.taps() + phase.tap(t, tap)) * g.group_in() + first, channels,
+                                    panel);
+                    }
+                }
+            });
+        });
+    };
+}
+
+/// How many floats of scratch conv2d_input_gradient() needs.
+template <class Arch> constexpr std::size_t conv2d_input_gradient_scratch(const conv2d_geometry& g) {
+    if (is_depthwise(g)) return conv_transpose2d_float_scratch<Arch>(transposed_of(g));
+    return multiply_windows_scratch<Arch>(g.out, input_gradient_windows<Arch>(g, nullptr));
+}
+
+/// dx[sample][row][column][i] = sum of dy * w over the outputs whose windows hold that input: of conv2d_batch() without bounds.
+/// dx has the extents of g.in, dy of g.out. `scratch` has conv2d_input_gradient_scratch<Arch>(g) floats; nothing overlaps.
+/// A sum runs over taps and then output channels, so its bits do not depend on the samples beside it.
+template <class Arch>
+void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_batch dy, const float* weights,
+                           float_batch dx, float* scratch) noexcept {
+    constexpr float infinite = std::numeric_limits<float>::infinity();
+    if (is_depthwise(g)) {
+        for (int i = 0; i != samples; ++i)
+            conv_transpose2d_float<Arch>(transposed_of(g), dy[i], weights, nullptr, -infinite, infinite, dx[i],
+                                         scratch);
+        return;
+    }
+    multiply_windows<Arch>(g.out, samples, dy, {nullptr, -infinite, infinite}, dx, scratch,
+                           input_gradient_windows<Arch>(g, weights));
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
