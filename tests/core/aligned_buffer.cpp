@@ -1,5 +1,6 @@
 // Buffers: aligned, zeroed, values.
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include <doctest/doctest.h>
@@ -25,6 +26,25 @@ TEST_CASE("aligned_buffer: aligned and zero") {
     }
     CHECK(zp::aligned_buffer().data() == nullptr);
     CHECK(zp::aligned_buffer(0).data() == nullptr);
+}
+
+// A copy may find no memory: were it noexcept, that would end the program, and so it would for every network.
+static_assert(!std::is_nothrow_copy_assignable_v<zp::aligned_buffer> &&
+              std::is_nothrow_move_assignable_v<zp::aligned_buffer>);
+
+TEST_CASE("aligned_buffer: assigned to itself and to others") {
+    zp::aligned_buffer a(8), b(16);
+    a.data()[3] = std::byte{7};
+    const auto& same = a;
+    a = same;
+    CHECK(a.data()[3] == std::byte{7});
+    const std::byte* const where = a.data();
+    b = a;
+    CHECK(b.size() == 8);
+    CHECK(b.data()[3] == std::byte{7});
+    CHECK(b.data() != where);
+    b = std::move(a);
+    CHECK(b.data() == where);
 }
 
 TEST_CASE("aligned_buffer: copies are independent, moves leave nothing") {

@@ -10,6 +10,7 @@
 
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/unfused_batch_norm.hpp>
 
 #include "../support/made_up.hpp"
 #include "edited_file.hpp"
@@ -195,6 +196,11 @@ TEST_CASE("float model: numbers that are none, and variances below zero") {
         error_of<net>(changed(file(), [](auto& all) { all.tensors["bn.running_var"].set(2, -0.5f); }));
     CHECK(message.find("\"bn.running_var\"") != std::string::npos);
     CHECK(message.find("expected variances of at least 0, found -0.5") != std::string::npos);
+
+    struct unfused : zp::model<zp::input<1, 1, 4>, zp::unfused_batch_norm<"bn">> {};
+    const std::string of_unfused = error_of<unfused>(changed(
+        zp::to_bytes(made_up::network<unfused>(1)), [](auto& all) { all.tensors["bn.running_var"].set(2, -0.5f); }));
+    CHECK(of_unfused.find("\"bn.running_var\": expected variances of at least 0, found -") != std::string::npos);
 }
 
 TEST_CASE("float model: a file that ends early is refused wherever it ends") {

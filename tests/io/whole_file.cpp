@@ -2,7 +2,13 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
+
+#if defined(__linux__)
+#include <sys/stat.h>
+#endif
 
 #include <doctest/doctest.h>
 
@@ -64,8 +70,90 @@ TEST_CASE("whole files: names that other writers hold or left are not touched") 
 TEST_CASE("whole files: a failed write leaves nothing behind") {
     const temporary_folder folder("whole_file_failed");
     fs::create_directories(folder.file("target") + "/not_empty");
-    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("target"), pattern(10)),
-                         doctest::Contains("cannot write 10 bytes"), zp::file_error);
+    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("target"), pattern(10)), doctest::Contains("/target: "),
+                         zp::file_error);
     CHECK(folder.count() == 1);
+    CHECK_THROWS_AS(zp::read_whole_file(folder.file("target")), zp::file_error);
     CHECK_THROWS_AS(zp::write_whole_file(folder.file("no_folder") + "/f", pattern(10)), zp::file_error);
 }
+
+#if defined(__linux__)
+namespace {
+fs::perms mode_of(const std::string& path) { return fs::status(path).permissions(); }
+}  // namespace
+
+TEST_CASE("whole files: the new file may be read by whom the old one could be") {
+    const temporary_folder folder("whole_file_mode");
+    zp::write_whole_file(folder.file("f"), pattern(10));
+    const fs::perms usual = mode_of(folder.file("f"));
+    for (const auto mode : {fs::perms{0600}, fs::perms{0640}, fs::perms{0755}}) {
+        fs::permissions(folder.file("f"), mode);
+        zp::write_whole_file(folder.file("f"), pattern(20));
+        CHECK(mode_of(folder.file("f")) == mode);
+    }
+    zp::write_whole_file(folder.file("another"), pattern(10));
+    CHECK(mode_of(folder.file("another")) == usual);
+}
+
+TEST_CASE("whole files: a symbolic link stays, and what it leads to is replaced") {
+    const temporary_folder folder("whole_file_link");
+    fs::create_directories(folder.file("there"));
+    zp::write_whole_file(folder.file("there") + "/f", pattern(10));
+    fs::create_symlink("there/f", folder.file("link"));
+    zp::write_whole_file(folder.file("link"), pattern(20));
+    CHECK(fs::is_symlink(folder.file("link")));
+    CHECK(zp::read_whole_file(folder.file("there") + "/f") == pattern(20));
+    fs::create_symlink("nowhere", folder.file("dangling"));
+    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("dangling"), pattern(20)),
+                         doctest::Contains("one that leads nowhere"), zp::file_error);
+    CHECK(folder.count() == 3);
+}
+
+TEST_CASE("whole files: what is no file is not replaced") {
+    const temporary_folder folder("whole_file_pipe");
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(
+        zp::write_whole_file(pipe, pattern(10)),
+        doctest::Contains("expected a file to replace, or nothing, found a device, a pipe or a socket"),
+        zp::file_error);
+    CHECK(fs::status(pipe).type() == fs::file_type::fifo);
+    CHECK_THROWS_WITH_AS(zp::write_whole_file("/dev/null", pattern(10)),
+                         doctest::Contains("/dev/null: expected a file"), zp::file_error);
+    fs::create_directories(folder.file("folder"));
+    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("folder"), pattern(10)),
+                         doctest::Contains("found a directory"), zp::file_error);
+    CHECK(folder.count() == 2);
+}
+
+TEST_CASE("whole files: a pipe is read to its end, whose place nobody knows before") {
+    const temporary_folder folder("whole_file_from_pipe");
+    const std::string pipe = folder.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    std::thread writer([&] {
+        std::ofstream to(pipe, std::ios::binary);
+        const auto bytes = pattern(300'000);
+        to.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    });
+    CHECK(zp::read_whole_file(pipe) == pattern(300'000));
+    writer.join();
+}
+
+TEST_CASE("whole files: programs that are started do not inherit an open file") {
+    const temporary_folder folder("whole_file_inherited");
+    zp::write_whole_file(folder.file("f"), pattern(10));
+    const zp::file_stream stream(folder.file("f"), "rb");
+    int found = 0;
+    for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+        std::error_code gone;
+        if (fs::read_symlink(entry.path(), gone) != fs::path(folder.file("f"))) continue;
+        ++found;
+        std::ifstream info("/proc/self/fdinfo/" + entry.path().filename().string());
+        std::string word;
+        while (info >> word && word != "flags:") {}
+        info >> word;
+        CHECK((std::stoul(word, nullptr, 8) & 02000000u) != 0);  // O_CLOEXEC
+    }
+    CHECK(found == 1);
+}
+#endif

@@ -1,10 +1,12 @@
 // Float filters to integer ones: scales per channel and per tensor, zero points, biases, and raised scales.
 #include <doctest/doctest.h>
 
+#include <limits>
 #include <string>
 #include <vector>
 
 #include <zeropoint/operators/quantize_filters.hpp>
+#include <zeropoint/operators/requantization.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 
 #include "../support/made_up.hpp"
@@ -18,15 +20,22 @@ template <class DType, class QScheme, class Observer> struct quantizer {
     using observer_type = Observer;
 };
 using per_channel = quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
+struct small : per_channel {
+    using rule = zp::tflite_rule;  // which has no least scale
+};
 using per_tensor = quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>;
 using affine = quantizer<zp::quint8, zp::per_channel_affine, zp::per_channel_min_max_observer>;
 
 struct filters {
     std::vector<float> weights = made_up::values(4 * 9, 5, -2, 3), bias{0.5f, -1.25f, 0, 100};
     std::vector<std::string> raised;
+    double least_step = 0;
     template <class Quantizer> zp::quantized_weights quantized(float x_scale = 0.01f, bool keep_float_bias = false) {
-        return zp::quantize_filters<Quantizer, zp::default_architecture>(weights, bias, x_scale, keep_float_bias,
-                                                                         "layer", raised);
+        const zp::filter_quantization how{.x_scale = x_scale,
+                                          .keeps_float_bias = keep_float_bias,
+                                          .most_steps = keep_float_bias ? zp::float_bias::most_steps : zp::bias_limit,
+                                          .least_step = least_step};
+        return zp::quantize_filters<Quantizer, zp::default_architecture>(weights, bias, how, "layer", raised);
     }
 };
 
@@ -80,4 +89,21 @@ TEST_CASE_FIXTURE(filters, "filters: a bias that does not fit raises its channel
     CHECK(std::abs(q.bias[3]) <= 1 << 30);
     CHECK(std::abs(q.bias[3]) > (1 << 30) - 1000);
     for (std::size_t k = 0; k != 9; ++k) CHECK(static_cast<std::int8_t>(q.codes[27 + k]) == 0);
+}
+
+TEST_CASE_FIXTURE(filters,
+                  "filters: a channel all but dead beside a float bias keeps a step that float arithmetic has") {
+    for (std::size_t k = 0; k != 9; ++k) weights[27 + k] = 1e-38f;
+    bias[3] = 0;
+    const auto as_it_is = quantized<small>(0.01f, true);
+    CHECK(as_it_is.scales[3] < 1e-39f);
+    CHECK(raised.empty());
+    least_step = zp::float_bias::least_step(1);
+    const auto q = quantized<small>(0.01f, true);
+    CHECK(raised == std::vector<std::string>{"layer: 1 of 4 channels"});
+    CHECK(double{q.scales[3]} * 0.01f >= double{std::numeric_limits<float>::min()});
+    CHECK(q.scales[3] < 1e-34f);
+    CHECK(q.float_bias == bias);
+    for (std::size_t k = 0; k != 9; ++k) CHECK(static_cast<std::int8_t>(q.codes[27 + k]) == 0);
+    for (std::size_t c = 0; c != 3; ++c) CHECK(q.scales[c] == as_it_is.scales[c]);
 }

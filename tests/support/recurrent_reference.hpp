@@ -202,7 +202,7 @@ private:
             std::vector<std::string> raised;
             const std::vector<float> none(static_cast<std::size_t>(layer.sums()));
             const zp::quantized_weights quantized =
-                zp::quantize_filters<zp::own_weight_quantizer, arch>(weights, none, 1.0f, true, "reference", raised);
+                zp::quantize_filters<zp::own_weight_quantizer, arch>(weights, none, {}, "reference", raised);
             for (const auto code : quantized.codes) codes.push_back(static_cast<std::int8_t>(code));
             scales = quantized.scales;
         }

@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/reference/elementwise.hpp>
 #include <zeropoint/kernel/reference/reduction.hpp>
 #include <zeropoint/operators/binary.hpp>
+#include <zeropoint/operators/matmul.hpp>
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/operators/sum.hpp>
 #include <zeropoint/model/composition.hpp>
@@ -331,6 +332,18 @@ TEST_CASE("convert: scales that an operator cannot compute with are an error of 
                                           std::vector<std::vector<float>>{normal(2048, 1)}));
     for (const zp::node& row : int8.rows())
         if (row.op->kind == &zp::op::sub) int8.ranges()[row.out.qparams_id].scale = 1e-12f;
+    CHECK_THROWS_WITH_AS(zp::load<int8_network>(zp::to_bytes(int8), "memory"), doctest::Contains("too far apart"),
+                         zp::file_error);
+}
+
+TEST_CASE("convert: scales that a product of matrices cannot compute with are an error of the file") {
+    struct product : zp::model<zp::input<1, 4, 4>, zp::matmul<zp::identity, zp::identity>> {};
+    using int8_network = zp::quantized<product, config<zp::quint8>>;
+    auto int8 = zp::convert(zp::calibrate(zp::prepare<config<zp::quint8>>(zp::fuse(made_up::network<product>(9))),
+                                          std::vector<std::vector<float>>{normal(16, 1)}));
+    CHECK_NOTHROW(zp::load<int8_network>(zp::to_bytes(int8), "memory"));
+    for (const zp::node& row : int8.rows())
+        if (row.out.is_codes()) int8.ranges()[row.out.qparams_id].scale = row.op->is_boundary ? 1e25f : 1e-3f;
     CHECK_THROWS_WITH_AS(zp::load<int8_network>(zp::to_bytes(int8), "memory"), doctest::Contains("too far apart"),
                          zp::file_error);
 }

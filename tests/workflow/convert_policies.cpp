@@ -1,6 +1,7 @@
 // Every requantization policy equals the simulation at every row, over unsigned and signed codes.
 #include <doctest/doctest.h>
 
+#include <zeropoint/io/model_file.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 
@@ -60,4 +61,28 @@ TEST_CASE("convert: fixed_point_double_rounding") {
 }
 TEST_CASE("convert: fixed_point_single_rounding") {
     check<unsigned_config<zp::fixed_point_single_rounding>>(policy::single_rounding);
+}
+
+TEST_CASE("convert: a dead channel under float_bias gives its bias") {
+    struct one : zp::model<zp::input<1, 1, 2>, zp::linear<"fc", 2>> {};
+    using small_weights =
+        zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer, zp::tflite_rule>;
+    struct config : zp::qconfig<activations<zp::quint8>, small_weights, zp::requantize_with<zp::float_bias>> {};
+    for (const float nearly_nothing : {1e-38f, 1e-40f}) {
+        auto trained = made_up::network<one>(3);
+        const auto weights = zp_test::array_of(trained, trained.rows()[1], 0),
+                   bias = zp_test::array_of(trained, trained.rows()[1], 1);
+        weights[0] = weights[1] = nearly_nothing;
+        bias[0] = 0.5f;
+        zp::conversion_notes notes;
+        const auto int8 = zp::convert(zp::calibrate(zp::prepare<config>(trained), made_up::inputs<one>(8, 2)), &notes);
+        CHECK(notes.raised_weight_scales == std::vector<std::string>{"fc: 1 of 2 channels"});
+        const float step = int8.ranges()[int8.rows()[2].out.qparams_id].scale;
+        for (const auto& x : made_up::inputs<one>(8, 5)) CHECK(std::abs(int8(x)[0] - 0.5f) <= step / 2);
+        // By hand scales of weights may still be so small: an error of the file.
+        auto by_hand = int8;
+        by_hand.ranges()[int8.rows()[1].out.qparams_id].scale = 1e-30f;
+        CHECK_THROWS_WITH_AS((zp::load<zp::quantized<one, config>>(zp::to_bytes(by_hand), "memory")),
+                             doctest::Contains("too small for float arithmetic with its bias"), zp::file_error);
+    }
 }

@@ -19,7 +19,7 @@
 
 namespace zp {
 inline namespace v0 {
-ZEROPOINT_INSTANCE void safetensors_file::open<safetensors_header>();
+ZEROPOINT_INSTANCE void safetensors_file::open<safetensors_header>(const byte_source&);
 
 namespace detail {
 ZEROPOINT_FILES(compiled_contents[0])

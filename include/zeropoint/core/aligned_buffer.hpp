@@ -28,7 +28,12 @@ public:
     }
     aligned_buffer(aligned_buffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-    aligned_buffer& operator=(aligned_buffer other) noexcept {
+    // Two, so that a copy which finds no memory raises std::bad_alloc, and leaves what was there.
+    aligned_buffer& operator=(const aligned_buffer& other) {
+        if (this != &other) *this = aligned_buffer(other);
+        return *this;
+    }
+    aligned_buffer& operator=(aligned_buffer&& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(size_, other.size_);
         return *this;

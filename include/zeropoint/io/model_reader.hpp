@@ -164,7 +164,7 @@ private:
     }
     void check_range(const value_type& codes, int id, std::span<const qparams> ranges) const {
         const qparams& range = ranges[static_cast<std::size_t>(id)];
-        if (!(range.scale > 0 && range.scale < infinity))
+        if (!(is_finite(range.scale) && range.scale > 0))
             file_.fail(file_.expect(scales_name), "finite scales above 0",
                        joined({number_text(range.scale), " at ", decimal(id)}));
         if (range.zero_point < codes.quant_min || range.zero_point > codes.quant_max)
@@ -201,7 +201,7 @@ private:
             if (coding.has_offsets) {
                 weights.scales = read<float>(name + "_scale", rows);
                 check_each(name + "_scale", weights.scales, "finite scales of at least 0",
-                           [](float v) { return v >= 0 && v < infinity; });
+                           [](float v) { return is_finite(v) && v >= 0; });
                 known_.push_back(name + "_offset");
                 weights.offsets = file_.finite_floats(name + "_offset", rows);
                 return weights;
@@ -209,7 +209,7 @@ private:
         if (!coding.has_scales) return weights;
         weights.scales = read<float>(name + "_scale", rows);
         check_each(name + "_scale", weights.scales, "finite scales above 0",
-                   [](float v) { return v > 0 && v < infinity; });
+                   [](float v) { return is_finite(v) && v > 0; });
         if (!coding.affine) return weights;
         weights.zero_points = read<std::int32_t>(name + "_zero_point", rows);
         check_limits(name + "_zero_point", weights.zero_points, "zero points", coding.quant_min, coding.quant_max);
@@ -259,8 +259,7 @@ private:
         if constexpr (Contents.float_biases)
             if (type == bias_type::float32) {
                 weights.float_bias = read<float>(name, shape);
-                check_each(name, weights.float_bias, "finite values",
-                           [](float value) { return value > -infinity && value < infinity; });
+                check_each(name, weights.float_bias, "finite values", [](float value) { return is_finite(value); });
             }
         if constexpr (Contents.int32_biases)
             if (type == bias_type::int32) {

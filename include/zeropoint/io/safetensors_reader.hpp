@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <span>
@@ -47,11 +48,21 @@ inline std::string describe(const file_tensor& tensor) { return describe(tensor.
 /// not come twice. Members raise file_error with the file, the tensor, what was expected and what was found.
 class safetensors_file {
 public:
-    static safetensors_file read(const std::string& path) { return safetensors_file(read_whole_file(path), path); }
+    /// Of a file or a pipe. The header is checked, and its lengths compared with the file's, before anything else is read.
+    static safetensors_file read(const std::string& path) {
+        return with_file(path, [&](const byte_source& source) { return safetensors_file(source, path); });
+    }
 
-    /// Takes a copy of `bytes`; messages call them `source_name`.
+    /// Takes a copy of what is in `bytes`; messages call them `source_name`.
     static safetensors_file parse(std::span<const std::byte> bytes, std::string source_name) {
-        return safetensors_file(std::vector<std::byte>(bytes.begin(), bytes.end()), std::move(source_name));
+        std::size_t position = 0;
+        const auto read = [&](std::byte* target, std::size_t size) {
+            const std::size_t count = std::min(size, bytes.size() - position);
+            if (count != 0) std::memcpy(target, bytes.data() + position, count);
+            position += count;
+            return count;
+        };
+        return safetensors_file(byte_source{read, bytes.size()}, std::move(source_name));
     }
 
     // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
@@ -186,26 +197,45 @@ public:
 private:
     static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
 
-    [[gnu::cold]] safetensors_file(std::vector<std::byte> file_bytes, std::string source_name)
-        : bytes_(std::move(file_bytes)), source_name_(std::move(source_name)) {
-        open<safetensors_header>();
+    [[gnu::cold]] safetensors_file(const byte_source& source, std::string source_name)
+        : source_name_(std::move(source_name)) {
+        open<safetensors_header>(source);
     }
-    template <class Header> [[gnu::cold]] void open();
+    template <class Header> [[gnu::cold]] void open(const byte_source& source);
 
-    [[gnu::cold]] std::size_t checked_header_length() const {
+    /// Of the header, from the first bytes of a file.
+    [[gnu::cold]] std::uint64_t checked_header_length(std::span<const std::byte> first, std::uint64_t size) const {
         constexpr std::size_t length_bytes = safetensors_header::length_bytes;
         const auto check = [&](bool right, std::string_view expected, std::uint64_t found, std::string_view hint) {
             if (right) return;
             raise<file_error>(joined({source_name_, ": expected ", expected, ", found ", decimal(found), hint}));
         };
-        check(bytes_.size() >= length_bytes, "at least 8 bytes with the length of the header", bytes_.size(), " bytes");
-        const auto length = load_little_endian<std::uint64_t>(bytes_.data());
-        const std::uint64_t rest = bytes_.size() - length_bytes;
+        check(first.size() == length_bytes, "at least 8 bytes with the length of the header", first.size(), " bytes");
+        const auto length = load_little_endian<std::uint64_t>(first.data());
+        const std::string_view other = other_format(first);
         check(length <= safetensors_header::longest, "a header of at most 100000000 bytes", length,
-              ": the file is damaged or not in the safetensors format");
-        check(length <= rest, joined({"a header of ", decimal(length), " bytes"}), rest,
-              " bytes: the file is truncated or not in the safetensors format");
-        return static_cast<std::size_t>(length);
+              other.empty() ? ": the file is damaged or not in the safetensors format" : other);
+        if (size != byte_source::unknown) check_header_is_whole(length, size - length_bytes);
+        return length;
+    }
+    [[gnu::cold]] void check_header_is_whole(std::uint64_t length, std::uint64_t found) const {
+        if (length > found)
+            raise<file_error>(
+                joined({source_name_, ": expected a header of ", decimal(length), " bytes, found ", decimal(found),
+                        " bytes: the file is truncated or not in the safetensors format"}));
+    }
+    /// What files that are often taken for safetensors begin with, as the end of a message.
+    static std::string_view other_format(std::span<const std::byte> first) {
+        const std::string_view text(reinterpret_cast<const char*>(first.data()), first.size());
+        if (text.substr(0, 4) == "PK\3\4")
+            return ": it is a zip archive, as torch.save and Keras write it; save a state dict with "
+                   "safetensors.torch.save_file";
+        if (text.substr(0, 2) == "\x80\x02")
+            return ": it is a pickled object, as torch.save wrote it; save a state dict with "
+                   "safetensors.torch.save_file";
+        if (text.substr(4, 4) == "TFL3") return ": it is a TensorFlow Lite model; import it with `zeropoint import`";
+        if (text.substr(0, 4) == "GGUF") return ": it is a GGUF file";
+        return {};
     }
 
     void copy_elements(const file_tensor& tensor, file_dtype dtype, std::byte* target, std::size_t size) const {
@@ -268,23 +298,41 @@ private:
         return list(indices);
     }
 
-    std::vector<std::byte> bytes_;
+    std::vector<std::byte> bytes_;  // of the data
     std::string source_name_;
     std::vector<file_tensor> tensors_;
     std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name
     file_metadata metadata_;
 };
 
-/// Reads and checks the header. A template that is no inline function: with zeropoint::compiled it is compiled there.
-template <class Header> void safetensors_file::open() {
-    const std::size_t header_bytes = checked_header_length();
-    constexpr std::size_t header_begin = Header::length_bytes;
-    const auto* text = reinterpret_cast<const char*>(bytes_.data() + header_begin);
-    Header header = read_safetensors_header({text, header_bytes}, source_name_);
-    const auto data = std::span<const std::byte>(bytes_).subspan(header_begin + header_bytes);
-    check_safetensors_layout(header.entries, data.size(), source_name_);
+/// Reads and checks the header, then reads the data. A template that is no inline function: with zeropoint::compiled it is
+/// compiled there.
+template <class Header> void safetensors_file::open(const byte_source& source) {
+    const std::vector<std::byte> first = source.next(Header::length_bytes);
+    const std::uint64_t header_bytes = checked_header_length(first, source.size);
+    Header header;
+    {
+        const std::vector<std::byte> text = source.next(header_bytes);
+        check_header_is_whole(header_bytes, text.size());
+        header = read_safetensors_header({reinterpret_cast<const char*>(text.data()), text.size()}, source_name_);
+    }
+    if (source.size != byte_source::unknown) {
+        const std::uint64_t data_bytes = source.size - Header::length_bytes - header_bytes;
+        check_safetensors_layout(header.entries, data_bytes, source_name_);
+        bytes_ = source.next(data_bytes);
+        if (bytes_.size() != data_bytes)
+            raise<file_error>(joined({source_name_, ": expected ", decimal(data_bytes), " bytes of data, found ",
+                                      decimal(bytes_.size()), ": the file became shorter while it was read"}));
+    } else {
+        std::uint64_t needed = 0;
+        for (const safetensors_entry& entry : header.entries) needed = std::max(needed, entry.end);
+        bytes_ = source.next(needed);
+        const std::size_t more = bytes_.size() == needed ? source.next(1).size() : 0;
+        check_safetensors_layout(header.entries, std::uint64_t{bytes_.size()} + more, source_name_);
+    }
 
     metadata_ = std::move(header.metadata);
+    const std::span<const std::byte> data(bytes_);
     for (safetensors_entry& entry : header.entries) {
         const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
         const auto bytes = data.subspan(begin, end - begin);

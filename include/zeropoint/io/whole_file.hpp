@@ -1,24 +1,38 @@
-// Files as one block of bytes: read whole, and replaced whole or not at all.
+// Files as one block of bytes: read from their beginning, and replaced whole or not at all.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
+
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/function_ref.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// An open C stream. The C library does here what <filesystem> and <fstream> would, at a tenth of their compile time.
+/// An open C stream. The C library does here what <filesystem> and <fstream> would, at a tenth of their compile time. Programs
+/// that this one starts do not inherit it.
 class file_stream {
 public:
-    file_stream(const std::string& path, const char* mode) : stream_(std::fopen(path.c_str(), mode)) {}
+    file_stream(const std::string& path, const char* mode)
+        : stream_(std::fopen(path.c_str(), closed_on_exec(mode).c_str())) {}
     file_stream(const file_stream&) = delete;
     file_stream& operator=(const file_stream&) = delete;
     ~file_stream() { close(); }
@@ -37,58 +51,159 @@ public:
         if (std::fseek(stream_, here, SEEK_SET) != 0 || end < here) return 0;
         return static_cast<std::size_t>(end - here);
     }
+    /// False if what was written could not be brought to the device, where the system can be asked to.
+    bool flush() {
+        if (std::fflush(stream_) != 0) return false;
+#if defined(__unix__) || defined(__APPLE__)
+        if (::fsync(::fileno(stream_)) != 0) return errno == EINVAL || errno == ENOTSUP;
+#endif
+        return true;
+    }
     /// False if what was written could not be handed to the system.
     bool close() {
         std::FILE* stream = stream_;
         stream_ = nullptr;
         return stream == nullptr || std::fclose(stream) == 0;
     }
+#if defined(__unix__) || defined(__APPLE__)
+    bool set_mode(unsigned mode) { return ::fchmod(::fileno(stream_), static_cast<mode_t>(mode)) == 0; }
+#endif
 
 private:
+    static std::string closed_on_exec(std::string mode) {
+#if defined(__unix__) || defined(__APPLE__)
+        mode += 'e';
+#endif
+        return mode;
+    }
     std::FILE* stream_;
 };
 
-/// All bytes of a file (or a pipe). Raises file_error, with the system's reason, if it cannot be opened or read.
-[[gnu::cold]] inline std::vector<std::byte> read_whole_file(const std::string& path) {
+/// What bytes come from, in order: a file, a pipe, or memory.
+struct byte_source {
+    static constexpr std::uint64_t unknown = std::numeric_limits<std::uint64_t>::max();
+
+    function_ref<std::size_t(std::byte* target, std::size_t size)> read;  // fewer than size at the end alone
+    std::uint64_t size = unknown;                                         // of all of it, or unknown as a pipe's
+
+    /// The next bytes, fewer where they end before. Where the size is not known, no more memory is taken than twice what came.
+    std::vector<std::byte> next(std::uint64_t count) const {
+        constexpr std::size_t block = 65536;
+        std::vector<std::byte> bytes;
+        while (bytes.size() != count) {
+            const std::size_t have = bytes.size();
+            const std::uint64_t rest = count - have;
+            const std::uint64_t step = size != unknown ? rest : std::min<std::uint64_t>(rest, std::max(have, block));
+            bytes.resize(have + static_cast<std::size_t>(step));
+            const std::size_t came = read(bytes.data() + have, static_cast<std::size_t>(step));
+            if (came == step) continue;
+            bytes.resize(have + came);
+            break;
+        }
+        return bytes;
+    }
+};
+
+/// Calls `use(source)` with the bytes of a file or a pipe, from the first on; they are read as they are asked for. Raises file_error,
+/// with the system's reason, if it cannot be opened or read.
+template <class Use> [[gnu::cold]] auto with_file(const std::string& path, Use&& use) {
     file_stream stream(path, "rb");
     if (!stream.is_open()) raise<file_error>(joined({path, ": cannot open the file: ", std::strerror(errno)}));
-    // A first small read fails on a directory, whose size would be nonsense; then one allocation takes the rest.
-    std::vector<std::byte> bytes(4096);
-    std::size_t size = stream.read(bytes.data(), bytes.size());
-    if (size == bytes.size()) bytes.resize(size + stream.remaining() + 1);
-    while (true) {
-        size += stream.read(bytes.data() + size, bytes.size() - size);
-        if (size != bytes.size() || stream.failed()) break;
-        bytes.resize(2 * size);
-    }
-    if (stream.failed()) raise<file_error>(joined({path, ": cannot read the file: ", std::strerror(errno)}));
-    bytes.resize(size);
-    return bytes;
+    const auto read = [&](std::byte* target, std::size_t size) {
+        const std::size_t count = stream.read(target, size);
+        if (stream.failed()) raise<file_error>(joined({path, ": cannot read the file: ", std::strerror(errno)}));
+        return count;
+    };
+    const std::size_t size = stream.remaining();
+    return use(byte_source{read, size == 0 ? byte_source::unknown : std::uint64_t{size}});
 }
 
-/// Replaces the file at `path` by `bytes`. They are written beside it under a name of their own ("<path>.tmp0") and
-/// then renamed, so that a reader, or a crash of this program, meets the old file or the new one. Raises file_error.
+/// All bytes of a file (or a pipe). Raises file_error, with the system's reason, if it cannot be opened or read.
+[[gnu::cold]] inline std::vector<std::byte> read_whole_file(const std::string& path) {
+    return with_file(path, [](const byte_source& source) {
+        std::vector<std::byte> bytes =
+            source.next(1);  // of a directory, whose size would be nonsense, not even that can be read
+        if (bytes.empty()) return bytes;
+        const std::vector<std::byte> rest =
+            source.next(source.size == byte_source::unknown ? source.size : source.size - 1);
+        bytes.insert(bytes.end(), rest.begin(), rest.end());
+        return bytes;
+    });
+}
+
+/// What a file that is to be written replaces: where it lies, and who may read it.
+struct file_to_replace {
+    std::string path;
+    bool exists = false;
+    unsigned mode = 0;  // of one that exists
+
+    /// Follows symbolic links. Raises file_error where something stands there that is no file: a device, a pipe, a directory.
+    [[gnu::cold]] static file_to_replace at(const std::string& path) {
+        file_to_replace found{path};
+#if defined(__unix__) || defined(__APPLE__)
+        struct stat status;
+        if (::lstat(path.c_str(), &status) != 0)
+            return found;  // nothing, or what cannot be written to: that will be told
+        if (S_ISLNK(status.st_mode)) {
+            const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
+            if (target == nullptr || ::stat(target.get(), &status) != 0)
+                raise<file_error>(joined({path, ": expected a symbolic link to a file, found one that leads nowhere: ",
+                                          std::strerror(errno)}));
+            found.path = target.get();
+        }
+        if (!S_ISREG(status.st_mode))
+            raise<file_error>(joined({path, ": expected a file to replace, or nothing, found ",
+                                      S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket",
+                                      ": write to another path"}));
+        found.exists = true;
+        found.mode = status.st_mode & 07777;
+#endif
+        return found;
+    }
+    /// So that the new name outlasts a loss of power: asks for the folder to be written as well, where systems have that.
+    [[gnu::cold]] void flush_folder() const {
+#if defined(__unix__) || defined(__APPLE__)
+        const std::size_t slash = path.rfind('/');
+        const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+        const int descriptor = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+        if (descriptor < 0) return;
+        ::fsync(descriptor);
+        ::close(descriptor);
+#endif
+    }
+};
+
+/// Replaces the file at `path` by `bytes`. They are written beside it under a name of their own ("<path>.tmp0"), brought to the
+/// device and then renamed, so that a reader, a crash of this program or a loss of power meets the old file or the new one.
+/// The new one may be read and written by whom the old one could be; a symbolic link stays, and what it leads to is replaced. Raises
+/// file_error, also where no file stands at the path: a device or a pipe is never replaced.
 [[gnu::cold]] inline void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
     constexpr int attempts = 100;  // names taken by other writers, or left by one that was killed
+    const file_to_replace old = file_to_replace::at(path);
     for (int attempt = 0; attempt != attempts; ++attempt) {
-        const std::string temporary = path + ".tmp" + std::to_string(attempt);
+        const std::string temporary = old.path + ".tmp" + std::to_string(attempt);
         file_stream stream(temporary, "wbx");
         if (!stream.is_open()) {
             if (errno == EEXIST) continue;
             raise<file_error>(joined({path, ": cannot create ", temporary, " beside it: ", std::strerror(errno)}));
         }
-        const bool written = stream.write(bytes) == bytes.size();
-        const bool flushed = stream.close() && written;
-#if defined(_WIN32)
-        if (flushed) std::remove(path.c_str());  // rename does not replace there
+#if defined(__unix__) || defined(__APPLE__)
+        const bool is_private = !old.exists || stream.set_mode(old.mode);
+#else
+        const bool is_private = true;
 #endif
-        if (flushed && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+        const bool written = is_private && stream.write(bytes) == bytes.size() && stream.flush();
+        const bool closed = stream.close() && written;
+#if defined(_WIN32)
+        if (closed) std::remove(path.c_str());  // rename does not replace there
+#endif
+        if (closed && std::rename(temporary.c_str(), old.path.c_str()) == 0) return old.flush_folder();
         const std::string reason = std::strerror(errno);
         std::remove(temporary.c_str());
         raise<file_error>(joined({path, ": cannot write ", decimal(bytes.size()), " bytes: ", reason}));
     }
-    raise<file_error>(joined({path, ": expected a free name from ", path, ".tmp0 on, found ", std::to_string(attempts),
-                              " files left by interrupted writers: remove them"}));
+    raise<file_error>(joined({path, ": expected a free name from ", old.path, ".tmp0 on, found ",
+                              std::to_string(attempts), " files left by interrupted writers: remove them"}));
 }
 
 }  // namespace v0

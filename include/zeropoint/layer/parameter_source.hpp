@@ -44,7 +44,7 @@ public:
 
     /// What the form of node `v` is packed from, of which `from` has the arrays.
     template <class Quantizer, class Arch>
-    node_parameters read(const node_view& v, const node_view& from, const filter_quantization& how) {
+    node_parameters read(const node_view& v, const node_view& from, const parameter_quantization& how) {
         const node& n = from.n;
         std::vector<std::string> raised;
         const auto no_table = [](const parameter_array&, std::span<const float>) { return quantized_weights{}; };

@@ -33,7 +33,7 @@ public:
         all_bias.resize(channels);
         std::vector<std::string> raised;  // nothing: only an integer bias can ask for it
         const quantized_weights quantized =
-            quantize_filters<typename Policy::weight_quantizer, Arch>(weights, all_bias, 1.0f, true, name, raised);
+            quantize_filters<typename Policy::weight_quantizer, Arch>(weights, all_bias, {}, name, raised);
         const kernel::conv2d_weights<typename Policy::weight_storage> source{
             reinterpret_cast<const typename Policy::weight_storage*>(quantized.codes.data()),
             quantized.zero_points.empty() ? nullptr : quantized.zero_points.data(), nullptr};

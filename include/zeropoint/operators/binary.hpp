@@ -30,8 +30,6 @@ template <auto Make> auto from_scales(const preparation& p, const kernel::output
     const qparams &a = p.x_qparams(0), &b = p.x_qparams(1), &y = p.y_qparams();
     return Make(a.scale, a.zero_point, b.scale, b.zero_point, y.scale, codes.zero_point, codes.min, codes.max);
 }
-/// Whether a multiplier fits a float.
-constexpr bool fits_float(double multiplier) { return multiplier <= double{std::numeric_limits<float>::max()}; }
 
 struct mul {
     static constexpr const char* kind = "mul";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -58,12 +59,21 @@ template <class Requantization, class Weight> struct int8_block {
 
 private:
     /// Scales that are valid one by one may be so far apart that no kernel can go from one to the other.
-    static refusal refuses(const preparation& p, const std::vector<float>& scales) {
+    static refusal refuses(const preparation& p, const quantized_weights& weights) {
+        const std::vector<float>& scales = weights.scales;
         const double x = p.x_qparams().scale, y = rounded_scale(p.at.n, p.ranges[rounded_qparams_id(p.at.n)]);
         for (const float scale : scales)
             if (!(x * double{scale} < 2147483648.0 * y))
                 return {"input scales that times weight scales are below 2^31 output scales", x, y,
                         "calibrate the output's range on its own values"};
+        for (std::size_t c = 0; c != weights.float_bias.size(); ++c) {
+            const double step = x * double{scales[c]}, bias = std::abs(double{weights.float_bias[c]});
+            if (!(step >= Requantization::least_step(y) && bias <= step * Requantization::most_steps))
+                return {
+                    "a channel's input scale * weight scale is too small for float arithmetic with its bias and the "
+                    "output's "
+                    "scale: convert the float network again, which raises such weight scales"};
+        }
         if (p.at.n.fused.adds_input_1)
             for (const float scale : scales) {
                 const double residual = p.x_qparams(1).scale, step = x * double{scale};
@@ -88,7 +98,7 @@ refusal int8_block<Requantization, Weight>::pack(const preparation& p, const nod
     const node& n = p.at.n;
     const quantized_weights& weights = from.matrices.front();
     const qparams &x_range = p.x_qparams(), &output = p.ranges[rounded_qparams_id(n)];
-    if (const refusal wrong = refuses(p, weights.scales); wrong.rule != nullptr) return wrong;
+    if (const refusal wrong = refuses(p, weights); wrong.rule != nullptr) return wrong;
     const offsets at = offsets::of(n);
     const bool is_shared = std::equal(weights.scales.begin() + 1, weights.scales.end(), weights.scales.begin());
     // Weights that have zero points are packed as words, also where all are 0.

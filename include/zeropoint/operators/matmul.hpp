@@ -49,6 +49,13 @@ template <bool Transposed> struct matmul {
         return static_cast<int>(kernel::matmul_plan<default_architecture>(g).scratch_bytes);
     }
     using prepared = float;
+    static const char* problem(const preparation& p) {
+        const double step = double{p.x_qparams(0).scale} * double{p.x_qparams(1).scale};
+        return fits_float(step / double{p.y_qparams().scale})
+                   ? nullptr
+                   : "the operands' scales and the output's are too far apart to compute with: calibrate the output's "
+                     "range on its own values";
+    }
     static float prepare(const preparation& p) {
         return requantize_multiplier(p.x_qparams(0).scale, p.x_qparams(1).scale, p.y_qparams().scale);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,23 +55,33 @@ std::vector<qparams> checked_weight_qparams(const std::vector<qparams>& given, s
     return given;
 }
 
-/// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel, x_scale the scale of
-/// the layer's input. Quantizer has `dtype`, `qscheme`, `rule` and `observer_type`. A channel whose bias would not fit gets
-/// a larger weight scale, and the layer a line in `raised`. With `int16_activations` biases are int64. With `means`,
-/// what the quantized weights add to each channel's mean output is taken off its bias. With `given`, scales and zero points are
-/// those, and nothing is observed.
+/// How the filters of a node are quantized. The default is that of products with floats, whose biases stay what they are.
+struct filter_quantization {
+    float x_scale = 1;             // of the layer's input
+    bool keeps_float_bias = true;  // else biases are int32, with int16_inputs int64
+    bool int16_inputs = false;
+    double most_steps = std::numeric_limits<double>::max();  // that a bias may be, of x_scale * weight scale
+    double least_step = 0;                                   // that x_scale * weight scale may be
+    const mean_inputs* means = nullptr;                      // with them, biases are corrected
+    const std::vector<qparams>* given = nullptr;             // scales and zero points in place of what is observed
+};
+
+/// Quantizes the filters of a layer: weights out x height x width x in, one bias an output channel. Quantizer has `dtype`,
+/// `qscheme`, `rule` and `observer_type`. A channel whose bias would have too many steps, or whose step would be too small, gets
+/// a larger weight scale, and the layer a line in `raised`. With `how.means`, what the quantized weights add to each
+/// channel's mean output is taken off its bias. Raises calibration_error where a weight is not finite.
 template <class Quantizer, class Arch>
-quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias, float x_scale,
-                                   bool keep_float_bias, std::string_view where, std::vector<std::string>& raised,
-                                   bool int16_activations = false, const mean_inputs* means = nullptr,
-                                   const std::vector<qparams>* given = nullptr) {
+quantized_weights quantize_filters(std::span<const float> weights, std::span<const float> bias,
+                                   const filter_quantization& how, std::string_view where,
+                                   std::vector<std::string>& raised) {
     using dtype = typename Quantizer::dtype;
     using storage = typename dtype::storage;
     using scheme = typename Quantizer::qscheme;
     const std::size_t channels = bias.size(), depth = weights.size() / channels;
     const std::string name = std::string(where) + ".weight";
     std::vector<qparams> ranges = [&] {
-        if (given != nullptr) return checked_weight_qparams<dtype, scheme::is_symmetric>(*given, channels, name);
+        if (how.given != nullptr)
+            return checked_weight_qparams<dtype, scheme::is_symmetric>(*how.given, channels, name);
         typename Quantizer::observer_type observer{};
         observe_with<Arch>(observer, observation{weights, static_cast<int>(channels), static_cast<int>(depth), name});
         return observer.template calculate_qparams<dtype, scheme, typename Quantizer::rule>(name);
@@ -79,31 +90,28 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
     quantized_weights result;
     result.codes.resize(weights.size());
     std::size_t raised_channels = 0;
-    const bool fixed_point = int16_activations || !keep_float_bias;
-    const auto limit = int16_activations ? int64_bias_limit : bias_limit;
     for (std::size_t c = 0; c != channels; ++c) {
         const std::span<const float> filter = weights.subspan(c * depth, depth);
         auto* codes = reinterpret_cast<storage*>(result.codes.data()) + c * depth;
         float own_bias = bias[c];
         bool is_raised = false;
         const auto quantize_filter = [&] {
-            if (fixed_point) {
-                const bias_fit fit = fit_weight_scale_to_bias(own_bias, x_scale, ranges[c].scale, limit);
-                is_raised = is_raised || fit.raised;
-                ranges[c].scale = fit.weight_scale;
-            }
+            const bias_fit fit =
+                fit_weight_scale_to_bias(own_bias, how.x_scale, ranges[c].scale, how.most_steps, how.least_step);
+            is_raised = is_raised || fit.raised;
+            ranges[c].scale = fit.weight_scale;
             quantize<dtype>(filter, ranges[c], std::span(codes, depth));
         };
         quantize_filter();
-        if (means != nullptr) {
-            own_bias = static_cast<float>(double{own_bias} - mean_error(filter, codes, ranges[c], *means, c));
-            const float scale = ranges[c].scale;
-            if (fixed_point && fit_weight_scale_to_bias(own_bias, x_scale, scale, limit).raised) quantize_filter();
+        if (how.means != nullptr) {
+            own_bias = static_cast<float>(double{own_bias} - mean_error(filter, codes, ranges[c], *how.means, c));
+            if (fit_weight_scale_to_bias(own_bias, how.x_scale, ranges[c].scale, how.most_steps).raised)
+                quantize_filter();
         }
         raised_channels += is_raised;
-        if (int16_activations) result.int64_bias.push_back(quantize_int64_bias(own_bias, x_scale, ranges[c].scale));
-        else if (keep_float_bias) result.float_bias.push_back(own_bias);
-        else result.bias.push_back(quantize_bias(own_bias, x_scale, ranges[c].scale));
+        if (how.int16_inputs) result.int64_bias.push_back(quantize_int64_bias(own_bias, how.x_scale, ranges[c].scale));
+        else if (how.keeps_float_bias) result.float_bias.push_back(own_bias);
+        else result.bias.push_back(quantize_bias(own_bias, how.x_scale, ranges[c].scale));
         result.scales.push_back(ranges[c].scale);
         if constexpr (!scheme::is_symmetric || !dtype::is_signed) result.zero_points.push_back(ranges[c].zero_point);
     }

@@ -26,17 +26,13 @@ struct own_weight_quantizer {
     using observer_type = per_channel_min_max_observer;
 };
 
-/// How the filters of a node are quantized.
-struct filter_quantization {
-    float x_scale = 1;
-    bool keeps_float_bias = true;
-    bool int16_inputs = false;
-    const mean_inputs* means = nullptr;    // with them, biases are corrected
-    const given_qparams* given = nullptr;  // what somebody chose for the weights of prepared rows,
-    int row = -1;                          // of which this is the node's
+/// How the parameters of a node are quantized: its filters, and what somebody chose for any of its arrays.
+struct parameter_quantization : filter_quantization {
+    const given_qparams* chosen = nullptr;  // for the weights of prepared rows,
+    int row = -1;                           // of which this is the node's
 
     const std::vector<qparams>* given_of(int array) const {
-        return given == nullptr ? nullptr : given->weights_of(row, array);
+        return chosen == nullptr ? nullptr : chosen->weights_of(row, array);
     }
 };
 
@@ -52,7 +48,7 @@ quantized_weights quantize_matrix(const parameter_array& array, const float* flo
     const std::string name = std::string(where) + "." + array.name;
     quantized_weights result;
     if constexpr (quantizes_groups<Quantizer>) result = quantize_groups<Quantizer>(ordered, none, name, given);
-    else result = quantize_filters<Quantizer, Arch>(ordered, none, 1.0f, true, name, raised, false, nullptr, given);
+    else result = quantize_filters<Quantizer, Arch>(ordered, none, {.given = given}, name, raised);
     result.float_bias.clear();
     return result;
 }
@@ -63,7 +59,7 @@ quantized_weights quantize_matrix(const parameter_array& array, const float* flo
 /// with the layer's name `where`, where weights are not finite.
 template <class Quantizer, class Arch, class QuantizeTable>
 node_parameters quantize_parameters(const node_view& v, const node_view& from, const float* floats,
-                                    const filter_quantization& how, std::string_view where,
+                                    const parameter_quantization& how, std::string_view where,
                                     std::vector<std::string>& raised, QuantizeTable&& quantize_table_of) {
     const parameter_list list = parameters_of(from);
     node_parameters result;
@@ -76,10 +72,11 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
                                               static_cast<std::size_t>(list.arrays[i + 1].size()));
             if constexpr (quantizes_groups<Quantizer>)
                 result.matrices.push_back(quantize_groups<Quantizer>(values, bias, where, how.given_of(i)));
-            else
-                result.matrices.push_back(
-                    quantize_filters<Quantizer, Arch>(values, bias, how.x_scale, how.keeps_float_bias, where, raised,
-                                                      how.int16_inputs, how.means, how.given_of(i)));
+            else {
+                filter_quantization filters = how;
+                filters.given = how.given_of(i);
+                result.matrices.push_back(quantize_filters<Quantizer, Arch>(values, bias, filters, where, raised));
+            }
             ++i;
         } else if (is_coded && array.role == parameter_role::matrix) {
             if constexpr (!std::is_same_v<Quantizer, own_weight_quantizer>)

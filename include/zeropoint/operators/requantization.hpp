@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/epilogue/requantize_int16.hpp>
+#include <zeropoint/scheme/bias.hpp>
 #include <zeropoint/scheme/requantization.hpp>
 
 namespace zp {
@@ -24,6 +26,9 @@ struct channel_scales {
 /// reproduce other systems cannot: there a sum has 8-bit operands.
 struct requantization_tag {
     static constexpr bool adds_residuals = false;
+    /// The least input scale * weight scale that the policy computes with, and the most of those that a bias may be.
+    static constexpr double least_step([[maybe_unused]] double output_scale) { return 0; }
+    static constexpr double most_steps = bias_limit;
     /// Sums over codes of 16 bits are rounded once, by kernel::requantize_int16. `is_connected`: of a fully connected layer.
     static constexpr kernel::half_way int16_halves(bool) { return kernel::half_way::to_even; }
     static constexpr fixed_point_multiplier int16_multiplier(bool, const channel_scales& s) {
@@ -54,6 +59,11 @@ struct float_bias : requantization_tag {
     using first_type = float;
     using second_type = float;
     static constexpr bool has_second = true, has_float_bias = true;
+    // Its product and its multiplier are floats, which machines that have no denormal ones would take for 0.
+    static constexpr double least_step(double output_scale) {
+        return double{std::numeric_limits<float>::min()} * (output_scale > 1 ? output_scale : 1);
+    }
+    static constexpr double most_steps = double{std::numeric_limits<float>::max()};
     static void prepare(const channel_scales& s, float bias, float& first, float& second) {
         const float product = s.input * s.weight;
         first = product / s.output;

@@ -26,13 +26,16 @@ struct bias_fit {
 
 /// bias / (x_scale * weight_scale) must be at most `limit`, half of int32: a channel whose weights are nearly zero, but whose
 /// bias is not, gets a larger weight scale (TFLite's `AdjustWeightsForBiasScale`). Scales are positive and finite.
-constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float weight_scale, double limit = bias_limit) {
+///
+/// `least_step`: what x_scale * weight_scale must be at the least, where weights may be so near to zero that it is not.
+constexpr bias_fit fit_weight_scale_to_bias(float bias, float x_scale, float weight_scale, double limit = bias_limit,
+                                            double least_step = 0) {
     if (!is_finite(bias))
         raise<value_error>("fit_weight_scale_to_bias: expected a finite bias, got " + number_text(bias));
     const double size = bias < 0 ? -static_cast<double>(bias) : static_cast<double>(bias);
     const double step = static_cast<double>(x_scale) * weight_scale;  // exact: two floats
-    if (size / step <= limit) return {weight_scale, false};
-    const double needed = size / limit / x_scale;
+    if (size / step <= limit && step >= least_step) return {weight_scale, false};
+    const double needed = (size / limit > least_step ? size / limit : least_step) / x_scale;
     // One part in 2^22 more than needed, so that rounding to float cannot leave it short.
     const auto raised = static_cast<float>(needed + needed * power_of_two(-22));
     if (!is_finite(raised))

@@ -17,6 +17,9 @@ constexpr float requantize_multiplier(float x_scale, float weight_scale, float y
     return static_cast<float>(static_cast<double>(x_scale) * weight_scale / y_scale);
 }
 
+/// Whether a positive multiplier, made in double, is within the range of float.
+constexpr bool fits_float(double multiplier) { return multiplier <= double{std::numeric_limits<float>::max()}; }
+
 /// A positive factor as multiplier * 2^(shift - 31), with the multiplier in [2^30, 2^31): what a machine without floats
 /// requantizes with. Zero is {0, 0}.
 struct fixed_point_multiplier {

@@ -1,6 +1,7 @@
 // convert: the int8 network from what calibration has seen. The float weights stay behind.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
@@ -133,13 +134,14 @@ private:
         const node_view from = source_stage::table.view(n.from.self);
         const auto* floats = reinterpret_cast<const float*>(source_.parameters() + from.n.at.parameter_offset);
         const std::string where = name_of(n);
-        filter_quantization how;
-        how.given = &source_.given();
+        parameter_quantization how;
+        how.chosen = &source_.given();
         how.row = n.from.self;
         if (n.op->multiplies && n.out.is_codes()) {
             how.x_scale = range(v.x_type().qparams_id).scale;
             how.keeps_float_bias = target_stage::requantization::has_float_bias;
             how.int16_inputs = v.x_type().storage == scalar_type::int16;
+            set_limits(v, how);
         }
         [[maybe_unused]] mean_inputs means;
         if constexpr (entries::corrects_biases)
@@ -171,6 +173,16 @@ private:
         }
         (std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
         return result;
+    }
+    /// Which scales and biases the node's kernel can go on from.
+    void set_limits(const node_view& v, filter_quantization& how) const {
+        using requantization = typename target_stage::requantization;
+        how.most_steps = how.int16_inputs ? int64_bias_limit : requantization::most_steps;
+        if (how.int16_inputs) return;
+        how.least_step = requantization::least_step(rounded_scale(v.n, range(rounded_qparams_id(v.n))));
+        if (v.n.fused.adds_input_1)
+            how.least_step =
+                std::max(how.least_step, kernel::least_step_of_residual(double{range(v.x_type(1).qparams_id).scale}));
     }
     /// The table of the function that a node is, or that is fused into it.
     void add_luts(int i, node_parameters& parameters) const {

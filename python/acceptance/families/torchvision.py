@@ -74,8 +74,8 @@ NETWORKS = [
     of("inception_v3", 80, aux_logits=False, init_weights=False), of("efficientnet_v2_s"), of("convnext_tiny"),
     of("swin_t"), Network("maxvit_t", lambda: load().maxvit.MaxVit(  # type: ignore[attr-defined]
         (64, 64), 64, 2, [64, 128, 256, 512], [2, 2, 5, 2], 32, 0.2), images(64)),  # maxvit_t's, of windows of 2 for 7
-    of("vit_b_16", image_size=64), of("alexnet"),
-    of("vgg11_bn"),
+    of("vit_b_16", image_size=64),
+    of("alexnet", 224), of("vgg11_bn", 224),  # PyTorch's exporter writes a pool to more places than there are as indices
     segmentation("lraspp_mobilenet_v3_large"), segmentation("deeplabv3_mobilenet_v3_large"), segmentation("fcn_resnet50"),
     Network("raft_small", lambda: load().optical_flow.raft_small(weights=None),  # type: ignore[attr-defined]
             lambda: (torch.randn(1, 3, 128, 128), torch.randn(1, 3, 128, 128)), "refused", False,

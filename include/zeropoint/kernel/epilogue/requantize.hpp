@@ -283,6 +283,8 @@ template <class Residual> struct nearest_even_add {
 
 /// What residual_ratio() takes.
 constexpr bool is_residual_ratio(double ratio) { return ratio > 0x1p-100 && ratio < 0x1p100; }
+/// The accumulator scale that a residual's needs at the least.
+constexpr double least_step_of_residual(double residual_scale) { return residual_scale * 0x1p-99; }
 
 /// nearest_even_add's ratio: residual_scale / accumulator_scale, rounded to 16 significant bits; accumulator_scale =
 /// double(x_scale) * w_scale[c]. The sum is then off by less than 2^-16 of the residual, 1/250 of one of its codes.
