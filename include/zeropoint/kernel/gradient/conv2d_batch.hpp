@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace kernel {
 
 /// Whether each input channel has one filter of its own: conv2d_float() computes those, sample by sample.
-constexpr bool is_depthwise(const conv2d_geometry& g) {
+constexpr bool pairs_channels(const conv2d_geometry& g) {
     return g.groups > 1 && g.group_in() == 1 && g.group_out() == 1;
 }
 
@@ -43,7 +43,7 @@ template <class Arch> constexpr auto forward_window(const conv2d_geometry& g, co
 
 /// How many floats of scratch conv2d_batch() needs, whatever the number of samples.
 template <class Arch> constexpr std::size_t conv2d_batch_scratch(const conv2d_geometry& g) {
-    if (is_depthwise(g)) return conv2d_float_scratch<Arch>(g);
+    if (pairs_channels(g)) return conv2d_float_scratch<Arch>(g);
     return multiply_windows_scratch<Arch>(g.in, forward_window<Arch>(g, nullptr));
 }
 
@@ -54,7 +54,7 @@ template <class Arch> constexpr std::size_t conv2d_batch_scratch(const conv2d_ge
 template <class Arch>
 void conv2d_batch(const conv2d_geometry& g, int samples, const_float_batch x, const float* weights, const float* bias,
                   float low, float high, float_batch y, float* scratch) noexcept {
-    if (is_depthwise(g)) {
+    if (pairs_channels(g)) {
         for (int i = 0; i != samples; ++i) conv2d_float<Arch>(g, x[i], weights, bias, low, high, y[i], scratch);
         return;
     }

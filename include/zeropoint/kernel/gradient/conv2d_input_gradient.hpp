@@ -58,7 +58,7 @@ template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometr
 
 /// How many floats of scratch conv2d_input_gradient() needs.
 template <class Arch> constexpr std::size_t conv2d_input_gradient_scratch(const conv2d_geometry& g) {
-    if (is_depthwise(g)) return conv_transpose2d_float_scratch<Arch>(transposed_of(g));
+    if (pairs_channels(g)) return conv_transpose2d_float_scratch<Arch>(transposed_of(g));
     return multiply_windows_scratch<Arch>(g.out, input_gradient_windows<Arch>(g, nullptr));
 }
 
@@ -69,7 +69,7 @@ template <class Arch>
 void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_batch dy, const float* weights,
                            float_batch dx, float* scratch) noexcept {
     constexpr float infinite = std::numeric_limits<float>::infinity();
-    if (is_depthwise(g)) {
+    if (pairs_channels(g)) {
         for (int i = 0; i != samples; ++i)
             conv_transpose2d_float<Arch>(transposed_of(g), dy[i], weights, nullptr, -infinite, infinite, dx[i],
                                          scratch);

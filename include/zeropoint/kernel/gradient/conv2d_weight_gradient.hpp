@@ -160,7 +160,7 @@ void add_depthwise_weight_gradient(const conv2d_geometry& g, int samples, const 
 
 /// How many floats of scratch conv2d_weight_gradient() needs.
 template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const conv2d_geometry& g) {
-    if (is_depthwise(g)) return static_cast<std::size_t>(g.taps()) * static_cast<std::size_t>(g.in.channels);
+    if (pairs_channels(g)) return static_cast<std::size_t>(g.taps()) * static_cast<std::size_t>(g.in.channels);
     if (!copies_windows<Arch>(g)) return 0;
     const pixel_strip strip = strip_of(g);
     return static_cast<std::size_t>(strip.samples) * static_cast<std::size_t>(strip.rows) *
@@ -173,7 +173,7 @@ template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const
 template <class Arch>
 void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_batch x, const_float_batch dy, float* dw,
                             float* scratch) noexcept {
-    if (is_depthwise(g)) {
+    if (pairs_channels(g)) {
         add_depthwise_weight_gradient<Arch>(g, samples, x, dy, dw, scratch);
         return;
     }
