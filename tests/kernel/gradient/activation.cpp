@@ -43,11 +43,9 @@ template <class F> void compare(float low, float high, float parameter = 0) {
 
 /// One without a derivative, and one with.
 struct cube {
-    static constexpr const char* kind = "cube";
     template <class Number> Number operator()(Number x) const { return x * x * x; }
 };
 struct float_cube {
-    static constexpr const char* kind = "float_cube";
     float operator()(float x) const { return x * x * x; }
 };
 struct own_cube : cube {

@@ -180,6 +180,26 @@ void multiply_panel(const product_window& p, int samples, const product_source& 
     }
 }
 
+/// Writes the panels of a product, one behind another: panels_size() floats. See multiply_windows() for `pack`.
+template <class Arch, class Pack> void pack_panels(const product_window& p, const Pack& pack, float* panels) noexcept {
+    constexpr int tile = product_tile<Arch>::channels;
+    const int each = p.window.group_out();
+    for (int group = 0; group != p.window.groups; ++group)
+        for (int j = 0; j < each; j += tile, panels += std::ptrdiff_t{p.window.depth()} * tile)
+            pack(group * each + j, std::min(each - j, tile), panels);
+}
+
+/// The product of all panels, for windows that do not leave the images.
+template <class Arch>
+void multiply_panels(const product_window& p, int samples, const product_source& x, const float* panels,
+                     const product_epilogue& epilogue, const float_batch& y) noexcept {
+    constexpr int tile = product_tile<Arch>::channels;
+    const int each = p.window.group_out();
+    for (int group = 0; group != p.window.groups; ++group)
+        for (int j = 0; j < each; j += tile, panels += std::ptrdiff_t{p.window.depth()} * tile)
+            multiply_panel<Arch>(p, samples, x, panels, group * each + j, std::min(each - j, tile), epilogue, y);
+}
+
 /// The scratch of multiply_windows(), in floats.
 template <class Arch, class ForEach>
 constexpr std::size_t multiply_windows_scratch(const shape& image, ForEach&& for_each_window) {
