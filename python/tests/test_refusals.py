@@ -152,3 +152,15 @@ def test_verify_command_notices_changed_weights(tmp_path: Path) -> None:
     next(iter(tensors.values()))[0] += 1
     save_file(tensors, tmp_path / "net.safetensors", metadata={"format": "pt"})
     assert main(["verify", str(tmp_path / "net.hpp"), str(path)]) == 1
+
+
+def test_strings_are_refused(tmp_path: Path) -> None:
+    """ONNX has operators on text; a constant of it once ended the import with a ValueError."""
+    words = onnx.numpy_helper.from_array(np.array(["one", "two"], dtype=object), "words")
+    graph = helper.make_graph([helper.make_node("Equal", ["x", "words"], ["y"])], "text",
+                              [helper.make_tensor_value_info("x", TensorProto.STRING, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.BOOL, [2])], [words])
+    onnx.save(helper.make_model(graph), tmp_path / "text.onnx")
+    with pytest.raises(zeropoint.ImportRefused, match=r"Equal x1 \(value\): it reads strings"):
+        zeropoint.from_onnx(tmp_path / "text.onnx", tmp_path)
+    assert not list(tmp_path.glob("*.hpp"))

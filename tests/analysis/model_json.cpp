@@ -46,7 +46,7 @@ TEST_CASE("model json: an int8 network, its ranges and what is fused") {
         zp::prepare<zp::default_qconfig>(zp::fuse(made_up::network<larger>(1))), made_up::inputs<larger>(3)));
     const std::string text = zp::to_json(model);
     CHECK(
-        has(text, R"("format": "zeropoint.int8", "format_version": 1, "arithmetic": "nearest_even", "signature": ")"));
+        has(text, R"("format": "zeropoint.int8", "format_version": 2, "arithmetic": "nearest_even", "signature": ")"));
     const auto file = zp::safetensors_file::parse(zp::to_bytes(model), "the file");
     CHECK(has(text,
               "\"signature\": \"" + file.expect_metadata("signature") + "\", \"requantization\": \"nearest_even\""));

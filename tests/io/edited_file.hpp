@@ -39,7 +39,12 @@ inline contents read(std::span<const std::byte> bytes) {
     return all;
 }
 
-inline byte_vector written(const contents& all) {
+/// With checksums of the tensors as they are now, for those that have one.
+inline byte_vector written(contents all) {
+    for (const auto& [name, t] : all.tensors) {
+        const auto sum = all.metadata.find("crc32." + name);
+        if (sum != all.metadata.end()) sum->second = zp::hexadecimal(zp::crc32(t.bytes));
+    }
     zp::safetensors_writer file;
     for (const auto& [name, t] : all.tensors) file.add(name, t.dtype, t.shape, t.bytes);
     for (const auto& [key, value] : all.metadata) file.metadata(key, value);

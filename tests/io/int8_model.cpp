@@ -86,8 +86,13 @@ TEST_CASE("int8 model: what a file holds") {
     const auto model = converted<usual>();
     const auto all = edited_file::read(zp::to_bytes(model));
     CHECK(all.metadata.at("format") == "zeropoint.int8");
-    CHECK(all.metadata.at("format_version") == "1");
+    CHECK(all.metadata.at("format_version") == "2");
     CHECK(all.metadata.at("signature").size() == 16);
+    CHECK(all.metadata.at("network").find("net") != std::string::npos);
+    CHECK(all.metadata.at("qconfig").find("usual") != std::string::npos);
+    CHECK(all.metadata.at("zeropoint").find('.') != std::string::npos);
+    for (const auto& [name, t] : all.tensors)
+        CHECK(all.metadata.at("crc32." + name) == zp::hexadecimal(zp::crc32(t.bytes)));
     CHECK(all.tensors.at("a.weight").dtype == zp::file_dtype::I8);
     CHECK(all.tensors.at("a.weight").shape == zp::file_shape{8, 3, 3, 3});
     CHECK(all.tensors.at("a.weight_scale").shape == zp::file_shape{8});

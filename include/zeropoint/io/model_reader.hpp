@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_reader.hpp>
@@ -63,9 +64,9 @@ public:
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
         const std::string& version = file_.expect_metadata("format_version");
-        if (version != decimal(int8_format_version))
-            fail(joined({"format_version ", decimal(int8_format_version)}),
-                 joined({"\"", version, "\"; a newer zeropoint may have written it"}));
+        if (version != "1" && version != "2")  // 2 has checksums and names beside what 1 has
+            fail("format_version 1 or 2", joined({in_quotes(version), "; a newer zeropoint may have written it"}));
+        if (version == "2") check_sums();
         const std::string signature = signature_with(0);
         if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
             if (earlier != nullptr && found == earlier->signature()) {
@@ -79,8 +80,7 @@ public:
                              joined({found, ": the tables of its fused activations have ", decimal(1 << bits),
                                      " entries each, this network's have not; load it with zp::table_bits<",
                                      decimal(bits), "> in the qconfig, or convert again"}));
-            fail(joined({"signature ", signature}),
-                 joined({found, ": it was saved from a network with other layers, or under another qconfig"}));
+            fail(joined({"signature ", signature}), joined({found, ": it was saved from ", saved_from()}));
         }
     }
     [[gnu::cold]] void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
@@ -139,6 +139,24 @@ public:
 private:
     [[noreturn, gnu::cold]] void fail(std::string_view expected, std::string_view found) const {
         raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
+    }
+    /// Each tensor's bytes are those that were written.
+    [[gnu::cold]] void check_sums() const {
+        for (const file_tensor& tensor : file_.tensors()) {
+            const std::string &kept = file_.expect_metadata(checksum_key(tensor.name)),
+                              found = hexadecimal(crc32(tensor.bytes));
+            if (kept != found)
+                file_.fail(tensor, joined({"bytes of the CRC-32 ", kept}), joined({found, ": the file is damaged"}));
+        }
+    }
+    /// For people: which network, where the file says so.
+    [[gnu::cold]] std::string saved_from() const {
+        const file_metadata& all = file_.metadata();
+        const auto network = all.find("network"), config = all.find("qconfig"), by = all.find("zeropoint");
+        if (network == all.end() || config == all.end() || by == all.end())
+            return "a network with other layers, or under another qconfig";
+        return joined({"the network ", network->second, " under the qconfig ", config->second, ", by zeropoint ",
+                       by->second, ": its layers or its qconfig are others now"});
     }
     const file_tensor& expect(const std::string& name, file_dtype dtype, const file_shape& shape) {
         known_.push_back(name);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -18,9 +19,12 @@ namespace zp {
 inline namespace v0 {
 
 /// Of the int8 files that this version writes. A newer one is refused, an older one is read as it was meant.
-inline constexpr int int8_format_version = 1;
+inline constexpr int int8_format_version = 2;
 
 namespace detail {
+
+/// The metadata key of a tensor's checksum, 8 hexadecimal digits.
+inline std::string checksum_key(std::string_view tensor) { return joined({"crc32.", tensor}); }
 
 inline constexpr const char *scales_name = "activation.scale", *zero_points_name = "activation.zero_point";
 

@@ -5,11 +5,16 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <zeropoint/core/crc32.hpp>
+#include <zeropoint/core/type_name.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_writer.hpp>
 #include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/version.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -128,6 +133,25 @@ template <file_contents Contents> void write_nodes(const network_to_write& from,
     }
 }
 
+/// A type's name as metadata: what is long was written where it is used, and nobody would read it.
+template <class T> std::string short_type_name() {
+    constexpr std::string_view name = type_name<T>();
+    constexpr std::size_t longest = 200;
+    return name.size() <= longest ? std::string(name) : std::string(name.substr(0, longest)) + "...";
+}
+/// What tells a damaged int8 file, and people what it is of.
+template <class Stage> void add_provenance(safetensors_writer& file) {
+    file.metadata("network", short_type_name<typename Stage::net>());
+    file.metadata("qconfig", short_type_name<typename Stage::config>());
+    file.metadata("zeropoint", joined({decimal(ZEROPOINT_VERSION_MAJOR), ".", decimal(ZEROPOINT_VERSION_MINOR), ".",
+                                       decimal(ZEROPOINT_VERSION_PATCH)}));
+    std::vector<std::pair<std::string, std::string>> sums;
+    file.for_each([&](const std::string& name, std::span<const std::byte> bytes) {
+        sums.emplace_back(checksum_key(name), hexadecimal(crc32(bytes)));
+    });
+    for (auto& [key, sum] : sums) file.metadata(std::move(key), std::move(sum));
+}
+
 /// Stages of which files are made: int8 and dynamic ones, and a model as the user wrote it.
 template <class Stage> inline constexpr bool is_saved = int8_stage<Stage>;
 template <class Net, class Arch> inline constexpr bool is_saved<float_stage<Net, Arch>> = true;
@@ -153,6 +177,7 @@ template <class Stage>
             from.ranges = {model.ranges(), static_cast<std::size_t>(Stage::table.qparams_count)};
         from.keeps_parts_whole = !is_int8;
         detail::write_nodes<detail::linked_contents_of<Stage>>(from, file);
+        if constexpr (is_int8) detail::add_provenance<Stage>(file);
         return file;
     }
 

@@ -63,6 +63,16 @@ public:
             raise<value_error>(joined({"metadata ", in_quotes(entry->first), ": expected a new key, found it again"}));
     }
 
+    /// Calls f(name, bytes) for each tensor, in the order of their names.
+    template <class F> void for_each(F&& f) const {
+        for (const std::size_t i : by_name_) {
+            const safetensors_entry& tensor = tensors_[i];
+            f(tensor.name,
+              std::span<const std::byte>(data_).subspan(static_cast<std::size_t>(tensor.begin),
+                                                        static_cast<std::size_t>(tensor.end - tensor.begin)));
+        }
+    }
+
     /// The whole file. Raises value_error if the header would be longer than the format allows, 100,000,000 bytes.
     [[gnu::cold]] std::vector<std::byte> bytes() const {
         // By dtype, then by name; the reference implementation's order of dtypes is that of the enumeration.

@@ -25,6 +25,17 @@ inline namespace v0 {
 [[gnu::cold]] inline std::string signed_decimal(std::int64_t number) { return std::to_string(number); }
 template <std::signed_integral Number> std::string decimal(Number number) { return signed_decimal(number); }
 
+/// 32 bits as 8 hexadecimal digits.
+[[gnu::cold]] inline std::string hexadecimal(std::uint32_t bits) {
+    constexpr char digits[] = "0123456789abcdef";
+    std::string text(8, '0');
+    for (char& digit : text) {
+        digit = digits[bits >> 28];
+        bits <<= 4;
+    }
+    return text;
+}
+
 /// Length of the longest prefix of `text` that is valid UTF-8: no overlong forms, surrogates or codes above U+10FFFF.
 inline std::size_t valid_utf8_prefix(std::string_view text) {
     constexpr std::uint32_t lowest[] = {0, 0, 0x80, 0x800, 0x10000};  // by length: below it the form is overlong

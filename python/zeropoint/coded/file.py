@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import numpy as np
 
+from zeropoint import __version__
 from zeropoint.coded.qconfig import weights_of
 from zeropoint.coded.stage import Stage, coding_of
 from zeropoint.errors import ZeropointError
@@ -105,9 +107,12 @@ def tensor_of(tensor: dict[str, Any], stage: Stage, layers: dict[str, tuple[Node
     raise ZeropointError(f"{name}: nothing of the source is {part}")
 
 
-def save_int8(path: Any, tensors: dict[str, np.ndarray], signature: str) -> None:
-    """With the metadata of the format."""
+def save_int8(path: Any, tensors: dict[str, np.ndarray], signature: str, network: str) -> None:
+    """With the metadata of the format; network: the type of the header."""
     from safetensors.numpy import save_file
 
-    save_file({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, str(path),
-              metadata={"format": "zeropoint.int8", "format_version": "1", "signature": signature})
+    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
+    sums = {f"crc32.{name}": f"{zlib.crc32(array.tobytes()):08x}" for name, array in arrays.items()}
+    save_file(arrays, str(path), metadata={"format": "zeropoint.int8", "format_version": "2", "signature": signature,
+                                           "network": network, "qconfig": f"{network}_qconfig", "zeropoint": __version__,
+                                           **sums})

@@ -42,7 +42,7 @@ def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: 
     stage = describe_stage(header_path.name, text(), name, lowered, structure)
     with replacing(weights_path, header_path) as folder:
         weights, header = folder / weights_path.name, folder / header_path.name
-        save_int8(weights, tensors_of(stage, graph, lowered, source), stage.described["signature"])
+        save_int8(weights, tensors_of(stage, graph, lowered, source), stage.described["signature"], name)
         header.write_text(text())
         result: CodeComparison | None = None
         if verify:

@@ -134,7 +134,9 @@ class OnnxReader:
             outputs.append(Value(name, shape or (), integer))
         missing = [name for name in node.output if name and self.shapes.get(name, (None, False))[0] is None]
         before = len(self.graph.nodes)
-        if missing:
+        if any(value is not None and value.data is not None and value.data.dtype.kind in "OSU" for value in inputs):
+            self.unsupported(node, inputs, outputs, origin, ("value", "it reads strings; layers compute with numbers"))
+        elif missing:
             self.unsupported(node, inputs, outputs, origin, ("dynamic_shape", "the extents of its output are not known"))
         elif not convert(self, node, inputs, outputs, origin):
             self.unsupported(node, inputs, outputs, origin, None)

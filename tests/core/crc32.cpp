@@ -1,0 +1,41 @@
+// CRC-32 beside its published check value, and by its definition.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <zeropoint/core/crc32.hpp>
+
+namespace {
+
+std::uint32_t of(std::string_view text) { return zp::crc32(std::as_bytes(std::span(text))); }
+
+/// One bit after another.
+std::uint32_t by_definition(const std::vector<std::byte>& bytes) {
+    std::uint32_t sum = 0xffffffffu;
+    for (const std::byte byte : bytes)
+        for (int bit = 0; bit != 8; ++bit) {
+            const std::uint32_t next = (sum ^ std::to_integer<std::uint32_t>(byte) >> bit) & 1;
+            sum = sum >> 1 ^ (next != 0 ? 0xedb88320u : 0);
+        }
+    return ~sum;
+}
+
+}  // namespace
+
+TEST_CASE("crc32: published values") {
+    CHECK(of("") == 0);
+    CHECK(of("123456789") == 0xcbf43926u);  // the check value of CRC-32/ISO-HDLC
+    CHECK(of("a") == 0xe8b7be43u);
+    CHECK(of("The quick brown fox jumps over the lazy dog") == 0x414fa339u);
+}
+
+TEST_CASE("crc32: all bytes, at all lengths") {
+    std::vector<std::byte> bytes;
+    for (unsigned i = 0; i != 600; ++i) {
+        CHECK(zp::crc32(bytes) == by_definition(bytes));
+        bytes.push_back(static_cast<std::byte>(i * 73 + i / 256));
+    }
+}
