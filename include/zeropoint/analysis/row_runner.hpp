@@ -77,6 +77,24 @@ constexpr int float_value_of(const node* nodes, int i) {
     return nodes[i].from.value();
 }
 
+/// What the float rows of row `n` of a quantized network make of values of its inputs: `input(k)` gives those of its k-th. `y` becomes the
+/// values of the last one; `after(r)` is called behind the r-th, with its values in y.
+template <class FloatStage, class Input, class After>
+void compute_in_floats(row_runner<FloatStage>& runner, const std::byte* parameters, const node& n, Input&& input,
+                       float* y, After after) {
+    const float_rows made(n.from);
+    for (int r = 0; r != made.count; ++r) {
+        const node& row = FloatStage::table.nodes[made.rows[r]];
+        const auto own_input = [&](int k) -> const void* {
+            if (r != 0 && row.inputs[k] == made.rows[r - 1]) return y;
+            return input(r == 0 ? k : n.input_count - 1);  // the residual comes last
+        };
+        const void* values = runner.run(made.rows[r], parameters, nullptr, own_input);
+        std::memcpy(y, values, sizeof(float) * static_cast<std::size_t>(row.out.extents.size()));
+        after(r);
+    }
+}
+
 /// A name for the values of row i of a quantized network: that of the layer which makes them; "a -> b" where values of a are brought to
 /// the grid of b.
 inline std::string value_name(std::span<const node> rows, std::span<const node> floats, int i) {

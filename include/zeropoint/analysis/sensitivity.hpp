@@ -2,17 +2,16 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdio>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <zeropoint/analysis/input_stream.hpp>
 #include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/analysis/pair_statistics.hpp>
 #include <zeropoint/analysis/simulated.hpp>
 #include <zeropoint/io/json_writer.hpp>
 
@@ -60,10 +59,6 @@ inline sensitivity_report rows_to_switch(std::span<const simulated_row> switches
         if (has_switch(one, what)) result.rows.push_back({one});
     return result;
 }
-inline double decibel(double signal, double noise) {
-    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
-}
-
 /// Outputs of a network of floats, as one array each.
 template <class Simulated> struct output_buffers {
     std::vector<std::vector<float>> values;
@@ -157,11 +152,11 @@ sensitivity_report sensitivity(simulated<Net, QConfig, Arch> model, const Batche
         quantized += real.distance(changed);
         sweep(xs, false, without);
     });
-    result.floats = detail::decibel(signal, 0);
-    result.quantized = detail::decibel(signal, quantized);
+    result.floats = decibel(signal, 0);
+    result.quantized = decibel(signal, quantized);
     for (std::size_t r = 0; r != result.rows.size(); ++r) {
-        result.rows[r].alone = detail::decibel(signal, alone[r]);
-        result.rows[r].without = detail::decibel(signal, without[r]);
+        result.rows[r].alone = decibel(signal, alone[r]);
+        result.rows[r].without = decibel(signal, without[r]);
     }
     return result;
 }

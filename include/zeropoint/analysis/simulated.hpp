@@ -287,23 +287,13 @@ private:
     }
     void compute_rows(std::size_t i, float* y, workspace& memory) const {
         const node& n = rows_.nodes[i];
-        const float_rows made(n.from);
-        const void* values = nullptr;  // of the row before
-        for (int r = 0; r != made.count; ++r) {
-            const node& row = float_stage::table.nodes[made.rows[r]];
-            const auto input = [&](int k) -> const void* {
-                if (r != 0 && row.inputs[k] == made.rows[r - 1]) return y;
-                const int at = r == 0 ? k : n.input_count - 1;
-                return memory.values(static_cast<std::size_t>(n.inputs[at]));
-            };
-            values = memory.runner_.run(made.rows[r], active_.data(), nullptr, input);
-            std::memcpy(y, values, sizeof(float) * count_of(i));
-            const bool is_before_table = r + 2 == made.count && n.from.lut >= 0;
-            if (is_before_table && values_of_[i] == precision::as_converted) {
-                const qparams& range = ranges_[static_cast<std::size_t>(n.fused.lut_qparams_id)];
-                detail::round_to_table(y, count_of(i), n, range);
-            }
-        }
+        const auto input = [&](int k) { return memory.values(static_cast<std::size_t>(n.inputs[k])); };
+        const int last = float_rows(n.from).count - 1;
+        compute_in_floats(memory.runner_, active_.data(), n, input, y, [&](int r) {
+            if (n.from.lut < 0 || r + 1 != last || values_of_[i] != precision::as_converted) return;
+            const qparams& range = ranges_[static_cast<std::size_t>(n.fused.lut_qparams_id)];
+            detail::round_to_table(y, count_of(i), n, range);
+        });
     }
     /// To the grid of row i, if it is switched on. One that follows its inputs is where all of them are.
     void round_values(std::size_t i, workspace& memory) const {

@@ -1,0 +1,284 @@
+// Row by row comparison beside plain loops, in all three modes; weights; memory.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <ranges>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <zeropoint/analysis/compare.hpp>
+#include <zeropoint/analysis/comparison_files.hpp>
+
+#include "../support/errors.hpp"
+#include "inspected_network.hpp"
+
+namespace {
+namespace compare_test {
+
+using inspected::net;
+using inspected::qconfig;
+
+/// All values of all rows over one input, as floats; codes beside them.
+struct recorded {
+    std::vector<std::vector<float>> values;
+    std::vector<std::vector<int>> codes;
+};
+template <class Network> recorded record(const Network& network, const std::vector<float>& x) {
+    recorded all{std::vector<std::vector<float>>(Network::rows().size()),
+                 std::vector<std::vector<int>>(Network::rows().size())};
+    const auto memory = std::make_unique<typename Network::workspace>();
+    std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
+    network.run(x.data(), y.data(), memory->bytes, [&](int row, const void* values) {
+        const zp::node& n = Network::rows()[static_cast<std::size_t>(row)];
+        for (int k = 0; k != n.out.extents.size(); ++k) {
+            if (n.is_float()) {
+                all.values[static_cast<std::size_t>(row)].push_back(static_cast<const float*>(values)[k]);
+                continue;
+            }
+            const zp::qparams& range = network.ranges()[n.out.qparams_id];
+            const int code = static_cast<const std::uint8_t*>(values)[k];
+            all.codes[static_cast<std::size_t>(row)].push_back(code);
+            all.values[static_cast<std::size_t>(row)].push_back(range.scale *
+                                                                static_cast<float>(code - range.zero_point));
+        }
+    });
+    return all;
+}
+
+}  // namespace compare_test
+}  // namespace
+
+TEST_CASE("compare: whole networks, beside sums by plain loops") {
+    using namespace compare_test;
+    const auto trained = inspected::trained();
+    const auto calibrated = inspected::calibrated();
+    const auto fused = zp::fuse(trained);
+    const auto int8 = zp::convert(calibrated);
+    const auto inputs = made_up::inputs<net>(5, 5, -1.5f, 1.5f);  // some beyond what calibration saw
+    const zp::comparison all = zp::compare(calibrated, int8, inputs);
+    CHECK(all.inputs == 5);
+    // Which row of the float network each one stands for, by hand: what the concat brings to its grid is the pool's value.
+    const std::pair<const char*, std::size_t> stands_for[] = {{"input", 0}, {"one", 1}, {"add_3", 3},    {"silu_5", 5},
+                                                              {"pool", 6},  {"a", 7},   {"concat_8", 8}, {"fc", 9}};
+    std::string names;
+    for (const zp::row_comparison& row : all.rows) names += row.name + " ";
+    CHECK(names == "input one add_3 silu_5 pool a concat_8 fc ");
+    REQUIRE(all.rows.size() == std::size(stands_for));
+    for (std::size_t r = 0; r != all.rows.size(); ++r) {
+        const zp::row_comparison& row = all.rows[r];
+        CAPTURE(row.name);
+        double signal = 0, noise = 0, rounded = 0, product = 0, error = 0, largest = 0, deviations = 0, most = 0;
+        std::set<int> used;
+        std::uint64_t clipped = 0, count = 0;
+        for (const auto& x : inputs) {
+            const auto real = record(fused, x).values[stands_for[r].second];
+            const auto quantized = record(int8, x);
+            const auto& y = quantized.values[static_cast<std::size_t>(row.row)];
+            REQUIRE(real.size() == y.size());
+            double mean = 0, own_most = 0, variance = 0;
+            for (std::size_t k = 0; k != y.size(); ++k) mean += double{y[k] - real[k]} / static_cast<double>(y.size());
+            for (std::size_t k = 0; k != y.size(); ++k) {
+                const double e = double{y[k] - real[k]};
+                signal += double{real[k]} * double{real[k]};
+                rounded += double{y[k]} * double{y[k]};
+                product += double{y[k]} * double{real[k]};
+                noise += e * e;
+                error += e;
+                own_most = std::max(own_most, std::abs(e));
+                variance += (e - mean) * (e - mean) / static_cast<double>(y.size());
+                const int code = quantized.codes[static_cast<std::size_t>(row.row)][k];
+                used.insert(code);
+                clipped += code == 255 || (code == 0 && row.quantization.zero_point != 0);
+                ++count;
+            }
+            largest = std::max(largest, own_most);
+            most += own_most / 5;
+            deviations += std::sqrt(variance) / 5;
+        }
+        CHECK(row.values.count() == count);
+        CHECK(row.sqnr() == doctest::Approx(10 * std::log10(signal / noise)).epsilon(1e-9));
+        CHECK(row.values.cosine() == doctest::Approx(product / std::sqrt(signal * rounded)).epsilon(1e-12));
+        CHECK(row.values.mean_error() == doctest::Approx(error / static_cast<double>(count)).epsilon(1e-9));
+        CHECK(row.values.max_error() == doctest::Approx(largest).epsilon(1e-12));
+        CHECK(row.values.mean_largest_error() == doctest::Approx(most).epsilon(1e-9));
+        CHECK(row.values.mean_deviation() == doctest::Approx(deviations).epsilon(1e-6));
+        CHECK(row.codes.used() == used.size());
+        CHECK(row.saturated == clipped);
+        CHECK(row.quantization.scale ==
+              int8.ranges()[int8.rows()[static_cast<std::size_t>(row.row)].out.qparams_id].scale);
+    }
+    // Errors add up: the last row is worse than the first one, and the table begins with the worst.
+    CHECK(all.rows.back().sqnr() < all.rows.front().sqnr());
+    CHECK(all.find("silu_5")->operation == "conv2d + silu");
+    CHECK(all.worst().front().sqnr() <= all.worst().back().sqnr());
+    CHECK(all.rows[0].clipped_share > 0.2);
+    // The same of the fused and of the unfused network.
+    CHECK(zp::to_json(zp::compare(fused, int8, inputs)) == zp::to_json(all));
+    CHECK(zp::to_json(zp::compare(trained, int8, inputs)) == zp::to_json(all));
+}
+
+TEST_CASE("compare: each row alone, and its shadow") {
+    using namespace compare_test;
+    const auto trained = inspected::trained();
+    const auto calibrated = inspected::calibrated();
+    const auto int8 = zp::convert(calibrated);
+    const auto fused = zp::fuse(trained);
+    const auto inputs = made_up::inputs<net>(4);
+    const auto whole = zp::compare(fused, int8, inputs);
+    const auto alone = zp::compare(fused, int8, inputs, zp::comparison_mode::each_row);
+    const auto shadow = zp::compare(fused, int8, inputs, zp::comparison_mode::shadow);
+    // The input has nothing in front of it, and the first convolution reads it quantized in all modes but for its shadow.
+    CHECK(alone.rows[0].sqnr() == whole.rows[0].sqnr());
+    CHECK(shadow.rows[0].sqnr() == whole.rows[0].sqnr());
+    CHECK(alone.rows[1].sqnr() == whole.rows[1].sqnr());
+    CHECK(shadow.rows[1].sqnr() > whole.rows[1].sqnr());
+    // Alone no row has the errors of others.
+    for (std::size_t r = 2; r != whole.rows.size(); ++r) {
+        CAPTURE(whole.rows[r].name);
+        CHECK(alone.rows[r].sqnr() > whole.rows[r].sqnr());
+        CHECK(shadow.rows[r].sqnr() > whole.rows[r].sqnr());
+    }
+    // A max_pool2d rounds nothing: exact where it reads what the quantized network has.
+    CHECK(std::isinf(shadow.find("pool")->sqnr()));
+    // fc alone, by hand: float values of the pool to codes, the product in integers, to codes again.
+    double signal = 0, noise = 0, shadow_noise = 0, shadow_signal = 0;
+    const auto layer = made_up::parameters_of(fused, "fc");
+    const zp::weight_comparison& weights = alone.find("fc")->weights.at(0);
+    const zp::qparams in = alone.find("concat_8")->quantization, out = alone.find("fc")->quantization;
+    const auto fc = [&](const std::vector<float>& x, bool rounds_weights, int c) {
+        double sum = double{layer.bias[static_cast<std::size_t>(c)]};
+        if (rounds_weights) {
+            const double unit = double{in.scale} * double{weights.channels[static_cast<std::size_t>(c)].scale};
+            sum = std::nearbyint(sum / unit) * unit;
+        }
+        for (std::size_t k = 0; k != x.size(); ++k) {
+            const float w = layer.weights[static_cast<std::size_t>(c) * x.size() + k];
+            const float scale = weights.channels[static_cast<std::size_t>(c)].scale;
+            sum +=
+                double{x[k]} * (rounds_weights ? double{scale} * std::nearbyint(double{w * (1 / scale)}) : double{w});
+        }
+        return sum;
+    };
+    const auto rounded = [](double x, const zp::qparams& range) {
+        const double code = std::clamp(std::nearbyint(x / double{range.scale}) + range.zero_point, 0.0, 255.0);
+        return double{range.scale} * (code - range.zero_point);
+    };
+    for (const auto& x : inputs) {
+        const auto real = record(fused, x);
+        std::vector<float> read;
+        for (const float value : real.values[8]) read.push_back(static_cast<float>(rounded(double{value}, in)));
+        const auto quantized = record(int8, x);
+        const auto& seen = quantized.values[static_cast<std::size_t>(alone.find("concat_8")->row)];
+        const auto& given = quantized.values[static_cast<std::size_t>(alone.find("fc")->row)];
+        for (int c = 0; c != 6; ++c) {
+            const double y = double{real.values[9][static_cast<std::size_t>(c)]};
+            signal += y * y;
+            noise += std::pow(rounded(fc(read, true, c), out) - y, 2);
+            const double expected = fc(seen, false, c);
+            shadow_signal += expected * expected;
+            shadow_noise += std::pow(double{given[static_cast<std::size_t>(c)]} - expected, 2);
+        }
+    }
+    CHECK(alone.find("fc")->sqnr() == doctest::Approx(10 * std::log10(signal / noise)).epsilon(1e-4));
+    CHECK(shadow.find("fc")->sqnr() == doctest::Approx(10 * std::log10(shadow_signal / shadow_noise)).epsilon(1e-4));
+}
+
+TEST_CASE("compare: weights per channel") {
+    using namespace compare_test;
+    auto trained = inspected::trained();
+    const auto fused = zp::fuse(trained);
+    const auto int8 = zp::convert(inspected::calibrated());
+    const zp::comparison all = zp::compare(fused, int8, made_up::inputs<net>(1));
+    const zp::weight_comparison& weights = all.find("one")->weights.at(0);
+    const auto floats = made_up::parameters_of(fused, "one").weights;
+    REQUIRE(weights.channels.size() == 8);
+    CHECK(weights.count == floats.size());
+    double signal = 0, noise = 0;
+    std::set<int> used;
+    for (std::size_t c = 0; c != 8; ++c) {
+        const std::span<const float> own = std::span(floats).subspan(c * 27, 27);
+        float low = 0, high = 0;
+        for (const float w : own) low = std::min(low, w), high = std::max(high, w);
+        CHECK(weights.channels[c].min == *std::min_element(own.begin(), own.end()));
+        CHECK(weights.channels[c].max == *std::max_element(own.begin(), own.end()));
+        const float scale = std::max(-low, high) / 127.5f;  // PyTorch's rule
+        CHECK(weights.channels[c].scale == doctest::Approx(scale).epsilon(1e-6));
+        double own_signal = 0, own_noise = 0;
+        for (const float w : own) {
+            const double code = std::clamp(std::nearbyint(double{w * (1 / scale)}), -128.0, 127.0);
+            used.insert(static_cast<int>(code));
+            own_signal += double{w} * double{w};
+            own_noise += std::pow(double{scale} * code - double{w}, 2);
+        }
+        CHECK(weights.channels[c].sqnr == doctest::Approx(10 * std::log10(own_signal / own_noise)).epsilon(1e-4));
+        signal += own_signal;
+        noise += own_noise;
+    }
+    CHECK(weights.sqnr == doctest::Approx(10 * std::log10(signal / noise)).epsilon(1e-4));
+    CHECK(weights.used_codes == used.size());
+    CHECK(weights.spread() >= 1);
+    CHECK(all.find("input")->weights.empty());
+}
+
+TEST_CASE("compare: dead channels, and those that only int8 loses") {
+    using namespace compare_test;
+    auto floats = zp::fuse(inspected::trained());
+    const zp::node& one = decltype(floats)::rows()[1];
+    auto* weights = reinterpret_cast<float*>(floats.parameters() + one.at.parameter_offset);
+    const std::span<float> bias = zp_test::array_of(floats, one, 1);
+    std::fill_n(weights + 2 * 27, 27, 0.0f);  // channel 2 is dead, 3 nearly so
+    std::fill_n(weights + 3 * 27, 27, 0.0f);
+    bias[2] = 0;
+    bias[3] = 1e-4f;
+    const auto inputs = made_up::inputs<net>(4);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<qconfig>(floats), inputs));
+    const zp::comparison all = zp::compare(floats, int8, inputs);
+    CHECK(all.find("one")->dead_channels == 2);
+    CHECK(all.find("one")->lost_channels == 1);
+    CHECK(zp::to_string(all).find("2 of 8, 1 in int8 alone") != std::string::npos);
+    CHECK(all.find("input")->dead_channels == 0);
+}
+
+TEST_CASE("compare: inputs that are made on their way, and what is refused") {
+    using namespace compare_test;
+    const auto trained = inspected::trained();
+    const auto int8 = zp::convert(inspected::calibrated());
+    const auto fused = zp::fuse(trained);
+    const auto stream = std::views::iota(0, 20) | std::views::transform([](int i) {
+                            return made_up::values(108, static_cast<std::uint64_t>(i));
+                        });
+    const zp::comparison all = zp::compare(fused, int8, stream);
+    CHECK(all.inputs == 20);
+    std::vector<std::vector<float>> stored;
+    for (const auto& x : stream) stored.push_back(x);
+    CHECK(zp::to_json(all) == zp::to_json(zp::compare(fused, int8, stored)));
+    CHECK(zp_test::error_of([&] { zp::compare(fused, int8, std::vector<float>(107)); }) ==
+          "a calibration batch must hold one or more inputs of 6x6x3, that is a multiple of 108 floats, but 107 came");
+    std::vector<float> wrong(108);
+    wrong[4] = std::nanf("");
+    CHECK(zp_test::error_of<zp::calibration_error>([&] { zp::compare(fused, int8, wrong); }).substr(0, 62) ==
+          "input: expected finite values, but value 4 of 108 (channel 1) ");
+}
+
+TEST_CASE("compare: CSV has TFLite's columns") {
+    using namespace compare_test;
+    const auto trained = inspected::trained();
+    const auto int8 = zp::convert(inspected::calibrated());
+    const zp::comparison all = zp::compare(trained, int8, made_up::inputs<net>(2, 3), zp::comparison_mode::shadow);
+    const std::string csv = zp::to_csv(all);
+    CHECK(csv.substr(0, csv.find('\n')) ==
+          "op_name,tensor_idx,num_elements,stddev,mean_error,max_abs_error,mean_squared_error,scale,zero_point,"
+          "tensor_name,rmse/scale,range");
+    const zp::row_comparison& row = all.rows[1];
+    CHECK(csv.find("conv2d + relu,2,288," + zp::number_text(row.values.mean_deviation()) + "," +
+                   zp::number_text(row.values.mean_error()) + "," + zp::number_text(row.values.mean_largest_error()) +
+                   "," + zp::number_text(row.values.mean_squared_error()) + "," +
+                   zp::number_text(row.quantization.scale) + "," + std::to_string(row.quantization.zero_point) +
+                   ",one," + zp::number_text(row.rmse_in_steps()) + ",") != std::string::npos);
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 9);
+    // Rounding alone leaves 1 / sqrt(12) steps.
+    CHECK(row.rmse_in_steps() == doctest::Approx(0.289).epsilon(0.35));
+}
