@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,6 +46,19 @@ template <class Network> recorded record(const Network& network, const std::vect
     });
     return all;
 }
+
+/// Inputs of which one at a time is there.
+struct stream_of_inputs {
+    int count;
+    struct iterator {
+        int i;
+        std::vector<float> operator*() const { return made_up::values(108, static_cast<std::uint64_t>(i)); }
+        iterator& operator++() { return ++i, *this; }
+        bool operator!=(const iterator& other) const { return i != other.i; }
+    };
+    iterator begin() const { return {0}; }
+    iterator end() const { return {count}; }
+};
 
 }  // namespace compare_test
 }  // namespace
@@ -186,6 +198,27 @@ TEST_CASE("compare: each row alone, and its shadow") {
     CHECK(shadow.find("fc")->sqnr() == doctest::Approx(10 * std::log10(shadow_signal / shadow_noise)).epsilon(1e-4));
 }
 
+TEST_CASE("compare: codes that go in and come out") {
+    using namespace compare_test;
+    struct coded : zp::qconfig<qconfig::activation, qconfig::weight, zp::codes_in<>, zp::codes_out<>> {};
+    const auto fused = zp::fuse(inspected::trained());
+    const auto inputs = made_up::inputs<net>(64);
+    const auto int8 = zp::convert(inspected::calibrated());
+    const auto also = zp::convert(zp::calibrate(zp::prepare<coded>(fused), inputs));
+    for (const auto mode :
+         {zp::comparison_mode::whole_networks, zp::comparison_mode::each_row, zp::comparison_mode::shadow}) {
+        const zp::comparison floats = zp::compare(fused, int8, inputs, mode),
+                             codes = zp::compare(fused, also, inputs, mode);
+        REQUIRE(codes.rows.size() == floats.rows.size());
+        for (std::size_t r = 0; r != floats.rows.size(); ++r) {
+            CAPTURE(floats.rows[r].name);
+            // Codes have nothing in front of them that they could be compared with, but for the floats that they were made of.
+            if (mode == zp::comparison_mode::shadow && r == 0) CHECK(std::isinf(codes.rows[r].sqnr()));
+            else CHECK(codes.rows[r].sqnr() == floats.rows[r].sqnr());
+        }
+    }
+}
+
 TEST_CASE("compare: weights per channel") {
     using namespace compare_test;
     auto trained = inspected::trained();
@@ -247,9 +280,7 @@ TEST_CASE("compare: inputs that are made on their way, and what is refused") {
     const auto trained = inspected::trained();
     const auto int8 = zp::convert(inspected::calibrated());
     const auto fused = zp::fuse(trained);
-    const auto stream = std::views::iota(0, 20) | std::views::transform([](int i) {
-                            return made_up::values(108, static_cast<std::uint64_t>(i));
-                        });
+    const stream_of_inputs stream{20};
     const zp::comparison all = zp::compare(fused, int8, stream);
     CHECK(all.inputs == 20);
     std::vector<std::vector<float>> stored;

@@ -283,15 +283,10 @@ private:
         row.values.template add<arch>({real, count}, rounded_.data(), row.name);
         if (!codes_.nodes[row.row].out.is_codes()) return;
         const saturation ends(codes_.nodes[row.row], row.quantization);
-        const auto count_codes = [&]<class Code>(const Code* q) {
-            for (std::size_t i = 0; i != count; ++i) {
-                row.codes.add(q[i]);
-                row.saturated += ends.has(q[i]);
-            }
-        };
-        if (row.type == scalar_type::uint8) count_codes(reinterpret_cast<const std::uint8_t*>(values));
-        else if (row.type == scalar_type::int8) count_codes(reinterpret_cast<const std::int8_t*>(values));
-        else count_codes(reinterpret_cast<const std::int16_t*>(values));
+        for_each_code(row.type, values, count, [&](std::int32_t code) {
+            row.codes.add(code);
+            row.saturated += ends.has(code);
+        });
     }
 
     const network<FloatStage>& floats_network_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/analysis/code_counts.hpp>
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/analysis/pair_statistics.hpp>
 

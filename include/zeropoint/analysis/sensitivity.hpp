@@ -177,9 +177,8 @@ template <std::same_as<sensitivity_report> Report> std::string to_string(const R
            detail::aligned_columns(lines, to_the_right);
 }
 
-/// For programs; what is infinite is null.
-template <std::same_as<sensitivity_report> Report> std::string to_json(const Report& report) {
-    json_writer json;
+namespace detail {
+inline void add_sensitivity(json_writer& json, const sensitivity_report& report) {
     json.open_object();
     json.member("metric", report.metric);
     json.member("floats", report.floats);
@@ -198,6 +197,13 @@ template <std::same_as<sensitivity_report> Report> std::string to_json(const Rep
     }
     json.close_array();
     json.close_object();
+}
+}  // namespace detail
+
+/// For programs; what is infinite is null.
+template <std::same_as<sensitivity_report> Report> std::string to_json(const Report& report) {
+    json_writer json;
+    detail::add_sensitivity(json, report);
     return json.text() + "\n";
 }
 
