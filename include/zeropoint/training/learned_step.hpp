@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/gradient/fake_quantize.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/ordered_double_sum.hpp>
+#include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/scheme/qparams.hpp>
 #include <zeropoint/training/fake_quantize.hpp>
 
@@ -110,7 +111,7 @@ struct value_moments {
     double mean() const { return sum / static_cast<double>(count); }
     /// Biased, as LSQ+ takes it of weights.
     double deviation() const {
-        const double variance = sum_of_squares / static_cast<double>(count) - mean() * mean();
+        const double variance = sum_of_squares / static_cast<double>(count) - kernel::rounded(mean() * mean());
         return std::sqrt(std::max(variance, 0.0));
     }
 };
