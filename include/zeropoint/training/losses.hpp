@@ -82,7 +82,7 @@ struct cross_entropy {
         require_equal_sizes(rows, labels.size(), name, "the labels");
         require_equal_sizes(logits.size(), gradient.size(), name, "the gradient");
         if (!(label_smoothing >= 0 && label_smoothing <= 1))
-            raise<value_error>("cross_entropy: label_smoothing is " + std::to_string(label_smoothing) +
+            raise<value_error>("cross_entropy: label_smoothing is " + number_text(label_smoothing) +
                                ", expected 0 to 1");
         for (std::size_t row = 0; row != rows; ++row)
             if (labels[row] != ignored) losses::require_label(labels[row], classes, row, name);
