@@ -24,6 +24,7 @@ MAY_SEE = {
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow"},
+    "methods": BELOW_WORKFLOW | {"workflow", "training", "analysis"},
     "analysis": BELOW_WORKFLOW | {"workflow", "io"},
     "io": {"core", "kernel", "scheme", "graph", "pass", "model", "compiled"},
     "compiled": BELOW_MODEL | {"io"},  # lists, which headers include at their end

@@ -132,6 +132,8 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
     if (info.elementwise && info.stream == stream_rule::whole) info.stream = stream_rule::pointwise;
     if constexpr (requires { Operator::moves_nothing; }) info.moves_nothing = Operator::moves_nothing;
     if constexpr (requires { Operator::picks_values; }) info.picks_values = Operator::picks_values;
+    if constexpr (requires { Operator::homogeneous; }) info.homogeneous = Operator::homogeneous;
+    if constexpr (requires { Operator::gain_arrays; }) info.gain_arrays = Operator::gain_arrays;
     if constexpr (requires { Operator::requantizes_inputs; }) info.requantizes_inputs = Operator::requantizes_inputs;
     if constexpr (requires { Operator::has_own_range; }) info.has_own_range = Operator::has_own_range;
     if constexpr (requires { Operator::is_view; }) info.is_view = Operator::is_view;

@@ -155,6 +155,8 @@ struct operator_info {
     bool is_view = false;        // the same of floats: where input and output have one place, nothing is done
     bool is_identity = false;    // does nothing at inference: the fuse pass removes it
     bool takes_volumes = false;  // inputs may have a depth
+    bool homogeneous = false;    // factors above 0 on the channels of its input are those on the channels of its output
+    int gain_arrays = 0;         // so many of its first arrays, a value a channel each, are factors of its output
     bool is_input = false;
     bool is_output = false;                                  // gives its input to the caller: see graph/ports.hpp
     bool is_boundary = false;                                // between floats and codes, or codes of two kinds

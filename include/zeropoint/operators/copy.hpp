@@ -14,7 +14,7 @@ struct copy {
     static constexpr qparams_source range = qparams_source::of_input;
     static constexpr bool picks_values = true;
     static constexpr stream_rule stream = stream_rule::pointwise;
-    static constexpr bool takes_int16 = true, takes_volumes = true, signed_by_kind = true;
+    static constexpr bool takes_int16 = true, takes_volumes = true, signed_by_kind = true, homogeneous = true;
 
     template <class T> static void forward(const operands<T>& o) noexcept {
         if (o.y() != o.x()) std::memcpy(o.y(), o.x(), static_cast<std::size_t>(o.y_shape().size()) * sizeof(T));

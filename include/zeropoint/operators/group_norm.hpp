@@ -19,6 +19,7 @@ template <int Groups, norm Options> struct group_norm {
     static constexpr const char* kind = Groups == 0 ? "instance_norm" : "group_norm";
     static constexpr int options[] = {Groups, Options.epsilon_millionths, Options.affine};
     static constexpr bool takes_volumes = true;
+    static constexpr int gain_arrays = Options.affine ? 2 : 0;
     static constexpr unsigned takes = bounds;
     static constexpr auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
 

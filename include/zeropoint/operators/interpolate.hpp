@@ -40,7 +40,7 @@ template <resize Options> struct interpolate {
     static constexpr bool is_linear = Options.mode == resize_mode::bilinear ||
                                       Options.mode == resize_mode::bilinear_align_corners ||
                                       Options.mode == resize_mode::bilinear_corner;
-    static constexpr bool picks_values = !is_linear;
+    static constexpr bool picks_values = !is_linear, homogeneous = true;
     static constexpr kernel::resize_rule rule =
         Options.mode == resize_mode::nearest || Options.mode == resize_mode::bilinear_corner
             ? kernel::resize_rule::corner

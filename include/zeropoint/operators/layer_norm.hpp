@@ -41,6 +41,7 @@ template <layer_norm_options Options> struct layer_norm {
     static constexpr auto epsilon =
         static_cast<float>(Options.epsilon_millionths / 1e6 + Options.epsilon_trillionths / 1e12);
     static constexpr bool has_weight = Options.affine, has_bias = Options.affine && Options.bias;
+    static constexpr int gain_arrays = Options.over == normalized::channels ? has_weight + has_bias : 0;
 
     /// How many values are normalized together; as many numbers has the weight.
     static constexpr int together(shape x) { return Options.over == normalized::image ? x.size() : x.channels; }

@@ -21,7 +21,7 @@ template <class Factor> struct mul_scalar {
         static_cast<float>(static_cast<double>(Factor::num) / static_cast<double>(Factor::den));
     static constexpr int options[] = {static_cast<int>(Factor::num), static_cast<int>(Factor::den)};
     static constexpr qparams_source range = qparams_source::derived;
-    static constexpr bool elementwise = true, moves_nothing = true, takes_int16 = true;
+    static constexpr bool elementwise = true, moves_nothing = true, takes_int16 = true, homogeneous = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr qparams derive(const qparams& x) {

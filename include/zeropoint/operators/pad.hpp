@@ -36,6 +36,7 @@ template <sides Sides, pad_mode Mode, int Thousandths> struct pad {
     // A constant that is not 0 has to be seen by the observer: input and output then share the output's scale.
     static constexpr qparams_source range = Thousandths == 0 ? qparams_source::of_input : qparams_source::observed;
     static constexpr bool picks_values = Thousandths == 0;
+    static constexpr bool homogeneous = Thousandths == 0 && Sides.front == 0 && Sides.back == 0;
     static constexpr input_rule inputs = Thousandths == 0 ? input_rule::any : input_rule::same_qparams;
     static constexpr int options[] = {
         Sides.left, Sides.right, Sides.top, Sides.bottom, Sides.front, Sides.back, static_cast<int>(Mode), Thousandths};

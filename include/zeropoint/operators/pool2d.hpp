@@ -29,7 +29,7 @@ namespace operators {
 
 struct pooling {
     static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool takes_int16 = true, signed_by_kind = true;
+    static constexpr bool takes_int16 = true, signed_by_kind = true, homogeneous = true;
 
     template <class T> static std::int32_t zero_point(const operands<T>& o) {
         if constexpr (std::is_same_v<T, float>) return 0;

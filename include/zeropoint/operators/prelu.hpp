@@ -17,7 +17,7 @@ namespace operators {
 template <int Slopes> struct prelu {
     static constexpr const char* kind = "prelu";
     static constexpr int options[] = {Slopes};
-    static constexpr bool elementwise = true;
+    static constexpr bool elementwise = true, homogeneous = true;
 
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr bool accepts(shape x) { return Slopes <= 1 || Slopes == x.channels; }

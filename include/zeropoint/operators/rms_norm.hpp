@@ -27,6 +27,7 @@ template <rms_norm_options Options> struct rms_norm {
     static constexpr const char* kind = "rms_norm";
     static constexpr int options[] = {Options.epsilon_millionths, Options.epsilon_trillionths, Options.affine};
     static constexpr bool takes_volumes = true;
+    static constexpr int gain_arrays = Options.affine ? 1 : 0;
     static constexpr unsigned takes = bounds;
     static constexpr stream_rule stream = stream_rule::pointwise;
     static constexpr auto epsilon =

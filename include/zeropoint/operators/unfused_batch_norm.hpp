@@ -20,6 +20,7 @@ template <norm Options> struct unfused_batch_norm {
     static constexpr const char* kind = "unfused_batch_norm";
     static constexpr int options[] = {Options.epsilon_millionths, Options.affine};
     static constexpr bool elementwise = true;
+    static constexpr int gain_arrays = Options.affine ? 2 : 0;
     static constexpr unsigned takes = bounds;
     static constexpr auto epsilon = static_cast<float>(Options.epsilon_millionths / 1e6);
 

@@ -67,7 +67,7 @@ constexpr volume_pool valid(const volume_pool& given) {
 /// What windows over volumes have in common; codes keep their scale and zero point.
 template <volume_pool Options> struct volume_pooling {
     static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool takes_volumes = true;
+    static constexpr bool takes_volumes = true, homogeneous = true;
     static constexpr int options[] = {Options.kernel.depth,   Options.kernel.height,         Options.kernel.width,
                                       Options.stride.depth,   Options.stride.height,         Options.stride.width,
                                       Options.padding.depth,  Options.padding.height,        Options.padding.width,
@@ -108,7 +108,7 @@ template <volume_pool Options> struct avg_pool3d : volume_pooling<Options> {
 template <int Depth, int Height, int Width> struct adaptive_avg_pool3d {
     static constexpr const char* kind = "adaptive_avg_pool3d";
     static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool takes_volumes = true;
+    static constexpr bool takes_volumes = true, homogeneous = true;
     static constexpr int options[] = {Depth, Height, Width};
 
     static constexpr shape output_shape(shape x) { return {Height, Width, x.channels, Depth}; }

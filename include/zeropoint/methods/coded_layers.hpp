@@ -1,0 +1,151 @@
+// The layers with filters that a quantized network keeps as codes, one after another: what each gets there, and what it should give.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/analysis/sensitivity.hpp>
+#include <zeropoint/analysis/simulated.hpp>
+#include <zeropoint/methods/each_input.hpp>
+#include <zeropoint/methods/layer_samples.hpp>
+#include <zeropoint/methods/weight_grid.hpp>
+#include <zeropoint/methods/windows.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// One of them.
+struct coded_layer {
+    int row = 0;     // of the quantized network
+    int from = 0;    // of the float network
+    int target = 0;  // whose values it should give: itself, or the function that is fused behind it
+    int input = 0;   // of the quantized network
+    int float_input = 0;
+    std::string name;
+    layer_output output;
+    weight_grid grid;
+    std::vector<float> weights, rounded, bias;  // floats, and what their codes mean
+};
+
+/// What a method did to one layer: the mean squared error of its output over the data it saw, summed over channels.
+struct layer_repair {
+    std::string name;
+    double before = 0, after = 0;
+    std::size_t weights = 0, changed = 0;  // codes, and how many are others than the nearest
+};
+
+namespace detail {
+
+/// How many codes mean something else.
+inline std::size_t count_changed(std::span<const float> a, std::span<const float> b) {
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) changed += a[i] != b[i];
+    return changed;
+}
+
+}  // namespace detail
+
+/// Walks over the layers of a calibrated network; `result` is a copy in which those that are done have the codes that a method chose,
+/// while `floats` keeps what they were made of.
+template <class Net, class QConfig, class Arch> class coded_layers {
+    using float_stage = prepared_stage<Net, QConfig, Arch>;
+    using int8_stage = quantized_stage<Net, QConfig, Arch>;
+    using simulation = simulated<Net, QConfig, Arch>;
+
+public:
+    calibrated<Net, QConfig, Arch> result;
+    const network<float_stage> floats;
+
+    explicit coded_layers(const calibrated<Net, QConfig, Arch>& source) : result(source), floats(source) {}
+    /// Beside floats that are not those of `source`.
+    template <class Stage>
+    coded_layers(const calibrated<Net, QConfig, Arch>& source, const network<Stage>& of)
+        : result(source), floats([&] {
+              network<float_stage> copy = source;
+              std::copy_n(of.parameters(), of.parameter_bytes, copy.parameters());
+              return copy;
+          }()) {}
+
+    /// Rows of the quantized network, in order of execution.
+    static std::vector<int> rows() {
+        std::vector<int> all;
+        for (int i = 0; i != int8_stage::table.size; ++i) {
+            const node_view v = int8_stage::table.view(i);
+            if (v.n.op->filters == filter_kernels::none || !v.n.op->multiplies) continue;
+            const parameter_list list = parameters_of(float_view(v.n.from.self));
+            if (!coding_of(v, list.arrays[0]).is_float()) all.push_back(i);
+        }
+        return all;
+    }
+    static node_view float_view(int row) { return float_stage::table.view(row); }
+
+    /// A layer as `result` would be converted now.
+    coded_layer layer(int row) const {
+        const auto int8 = convert(result);
+        const node_view v = int8_stage::table.view(row);
+        coded_layer found;
+        found.row = row;
+        found.from = v.n.from.self;
+        found.target = v.n.from.lut >= 0 ? v.n.from.lut : v.n.from.self;
+        found.input = v.n.inputs[0];
+        const node_view from = float_view(found.from);
+        found.float_input = from.n.inputs[0];
+        found.name = display_name(floats.rows(), found.from);
+        found.output = {from.n.fused.lowest, from.n.fused.highest};
+        if (v.n.from.lut >= 0) {
+            const node& function = float_stage::loose.nodes[v.n.from.lut];
+            found.output.function = function.rules->value;
+            found.output.parameter = function.parameter;
+        }
+        const preparation p{v, int8.ranges(), const_cast<std::byte*>(int8.parameters()) + v.n.at.parameter_offset};
+        const auto arrays =
+            coded_arrays(v, p.ranges, int8_stage::unpacks[static_cast<std::size_t>(row)](p), from,
+                         reinterpret_cast<const float*>(result.parameters() + from.n.at.parameter_offset));
+        found.grid = grid_of(arrays.front(), v.n.weights.group);
+        found.weights = arrays.front().floats;
+        found.rounded = arrays.front().rounded;
+        found.bias = arrays.front().float_bias;
+        return found;
+    }
+
+    /// visit(x, float x, target) for each input of `images`: the layer's input in the quantized network as `result` is now, the same in the
+    /// float network, and what the layer should give.
+    template <class Batches, class Visit>
+    std::size_t visit(const coded_layer& layer, const Batches& images, Visit visit_layer) const {
+        const simulation quantized(result, convert(result));
+        const auto memory = std::make_unique<typename simulation::workspace>();
+        detail::output_buffers<simulation> ys;
+        row_visitor<network<float_stage>> runner(floats);
+        std::vector<float> x(static_cast<std::size_t>(float_view(layer.from).x_shape().size())), float_x(x.size());
+        return visit_inputs<float_stage>(images, [&](const void* const* xs) {
+            quantized.run(xs, ys.pointers.data(), *memory, [&](int row, const float* values) {
+                if (row == layer.input) std::copy_n(values, x.size(), x.begin());
+            });
+            runner.run(xs, [&](int row, const float* values) {
+                if (row == layer.float_input) std::copy_n(values, x.size(), float_x.begin());
+                if (row == layer.target) visit_layer(x.data(), float_x.data(), values);
+            });
+        });
+    }
+
+    /// Gives a layer these weights, which lie on its grid: convert will make exactly their codes.
+    void set_weights(const coded_layer& layer, std::span<const float> values) {
+        const node_view from = float_view(layer.from);
+        std::copy(values.begin(), values.end(),
+                  reinterpret_cast<float*>(result.parameters() + from.n.at.parameter_offset));
+        result.given().give_weights(layer.from, 0, layer.grid.ranges);
+    }
+    void set_bias(const coded_layer& layer, std::span<const float> values) {
+        const node_view from = float_view(layer.from);
+        auto* block = reinterpret_cast<float*>(result.parameters() + from.n.at.parameter_offset);
+        std::copy(values.begin(), values.end(), block + parameters_of(from).offset_of(1));
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,118 @@
+// SmoothQuant: outliers of activations go into weights, which have a scale a channel.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/methods/each_input.hpp>
+#include <zeropoint/methods/scale_channels.hpp>
+#include <zeropoint/workflow/fuse.hpp>
+
+// Xiao et al., "SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models", 2023: channel j of the values
+// between a norm (or a layer with filters) and the layers that read it is divided by s_j = max |x_j|^alpha / max |w_j|^(1 - alpha), both
+// at least 1e-5; max |w_j| is over all layers that read it (queries, keys and values have one factor).
+
+namespace zp {
+inline namespace v0 {
+
+struct smooth_options {
+    float alpha = 0.5f;         ///< 0 keeps activations even at most for weights, 1 evens activations out
+    bool convolutions = false;  ///< also in front of layers with windows, where one alpha for all is known to do harm
+};
+/// What smooth did.
+struct smoothing {
+    struct site {
+        std::string producer;
+        std::vector<std::string> consumers;
+        float smallest = 1, largest = 1;          // factors
+        float range_before = 0, range_after = 0;  // max |x|
+    };
+    std::vector<site> sites;
+    std::vector<std::string> skipped;
+};
+
+namespace detail {
+
+/// s_j of one site: `largest_x` is max |x| of each channel.
+inline std::vector<float> smoothing_factors(const float_parameters& p, const channel_site& site,
+                                            std::span<const float> largest_x, double alpha) {
+    std::vector<double> largest_w(largest_x.size());
+    for (const int consumer : site.consumers)
+        p.columns(consumer, static_cast<int>(largest_x.size())).for_each([&](float weight, int channel, int) {
+            double& largest = largest_w[static_cast<std::size_t>(channel)];
+            largest = std::max(largest, std::abs(double{weight}));
+        });
+    std::vector<float> factors;
+    for (std::size_t j = 0; j != largest_x.size(); ++j) {
+        const double x = std::max(double{largest_x[j]}, 1e-5), w = std::max(largest_w[j], 1e-5);
+        factors.push_back(usable_factor(std::max(std::pow(x, alpha) / std::pow(w, 1 - alpha), 1e-5)));
+    }
+    return factors;
+}
+
+}  // namespace detail
+
+/// The same network with activations smoothed in front of linear layers, wherever the factors can go into the norm or the layer in front.
+/// `images` are what zp::calibrate takes.
+template <class Net, class Arch, class Batches>
+fused<Net, Arch> smooth(fused<Net, Arch> network, const Batches& images, const smooth_options& how = {},
+                        smoothing* report = nullptr) {
+    using stage = fused_stage<Net, Arch>;
+    if (!(how.alpha >= 0 && how.alpha <= 1))
+        raise<value_error>("smooth: expected an alpha from 0 to 1, got " + number_text(how.alpha));
+    const std::span<const node> loose(stage::loose.nodes, static_cast<std::size_t>(stage::loose.size));
+    const float_parameters p{network.rows(), network.parameters()};
+    smoothing done;
+    channel_sites found = find_channel_sites(loose);
+    for (const refused_site& refused : found.refused)
+        done.skipped.push_back(display_name(loose, refused.producer) + ": " + refused.why);
+    std::erase_if(found.sites, [&](const channel_site& site) {
+        for (const int consumer : site.consumers)
+            if (!how.convolutions && !loose[static_cast<std::size_t>(consumer)].op->is_connected) return true;
+        return false;
+    });
+    std::vector<std::vector<float>> largest(loose.size());  // of the channels in front of consumers
+    for (const channel_site& site : found.sites)
+        for (const int consumer : site.consumers)
+            largest[static_cast<std::size_t>(loose[static_cast<std::size_t>(consumer)].inputs[0])].resize(
+                static_cast<std::size_t>(p.channels(site.producer)));
+    for_each_input(network, images, [&](int row, const float* values) {
+        std::vector<float>& channels = largest[static_cast<std::size_t>(row)];
+        if (channels.empty()) return;
+        const auto size = static_cast<std::size_t>(loose[static_cast<std::size_t>(row)].out.extents.size());
+        for (std::size_t i = 0; i != size; ++i) {
+            float& most = channels[i % channels.size()];
+            most = std::max(most, std::abs(values[i]));
+        }
+    });
+    for (const channel_site& site : found.sites) {
+        smoothing::site one{display_name(loose, site.producer), {}};
+        std::vector<float> seen(static_cast<std::size_t>(p.channels(site.producer)));
+        for (const int consumer : site.consumers) {
+            const auto& own = largest[static_cast<std::size_t>(loose[static_cast<std::size_t>(consumer)].inputs[0])];
+            for (std::size_t c = 0; c != seen.size(); ++c) seen[c] = std::max(seen[c], own[c]);
+            one.consumers.push_back(display_name(loose, consumer));
+        }
+        const std::vector<float> factors = detail::smoothing_factors(p, site, seen, double{how.alpha});
+        scale_channels(p, site, factors);
+        for (std::size_t c = 0; c != seen.size(); ++c) {
+            one.range_before = std::max(one.range_before, seen[c]);
+            one.range_after = std::max(one.range_after, seen[c] / factors[c]);
+        }
+        const auto [low, high] = std::minmax_element(factors.begin(), factors.end());
+        one.smallest = *low;
+        one.largest = *high;
+        // A site behind it sees the same values: its producer's outputs do not change.
+        done.sites.push_back(std::move(one));
+    }
+    if (report != nullptr) *report = std::move(done);
+    return network;
+}
+
+}  // namespace v0
+}  // namespace zp
