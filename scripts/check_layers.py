@@ -23,7 +23,7 @@ MAY_SEE = {
     "executors": set(),  # adapters, which need another library each
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
-    "training": BELOW_WORKFLOW | {"workflow"},
+    "training": BELOW_WORKFLOW | {"workflow", "io"},  # io: checkpoints
     "methods": BELOW_WORKFLOW | {"workflow", "training", "analysis"},
     "analysis": BELOW_WORKFLOW | {"workflow", "io"},
     "io": {"core", "kernel", "scheme", "graph", "pass", "model", "compiled"},

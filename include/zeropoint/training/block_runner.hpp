@@ -1,0 +1,348 @@
+// Runs a block of samples along a tape and back: values, codes, then gradients of values and parameters.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/dynamic/quantize.hpp>
+#include <zeropoint/kernel/gradient/clamp_gradient.hpp>
+#include <zeropoint/kernel/gradient/fake_quantize.hpp>
+#include <zeropoint/kernel/reduction/float_statistics.hpp>
+#include <zeropoint/observe/observer.hpp>
+#include <zeropoint/training/tape.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// What a tape runs with: parameters as floats, in their places, and where codes are made the int8 network's parameters and ranges.
+struct tape_parameters {
+    const std::byte* floats = nullptr;
+    const std::byte* coded = nullptr;
+    const qparams* ranges = nullptr;
+};
+
+/// Gradients of the scale and the zero point of a range, summed over what was seen.
+struct range_gradient {
+    float scale = 0, zero_point = 0;
+};
+
+/// The memory of one worker, and what runs in it. A copy of the nodes is in it, whose places are those of one sample after another.
+template <class Arch> class block_runner {
+public:
+    explicit block_runner(const tape& of)
+        : tape_(&of), nodes_(of.nodes), coded_nodes_(of.coded_nodes), memory_(of.bytes), ports_(of.inputs.size()) {}
+
+    /// Where the values of input `port` of a sample go: as many as the port has, floats or indices of 32 bits.
+    void* input(int port, int sample) {
+        const auto row = static_cast<std::size_t>(tape_->inputs[static_cast<std::size_t>(port)]);
+        return place(tape_->rows[row].before) + row_offset(row, sample);
+    }
+    /// The values that an output has for a sample.
+    const float* output(std::size_t number, int sample) const {
+        const auto row = static_cast<std::size_t>(tape_->outputs[number]);
+        return floats(tape_->rows[row].value) + offset(row, sample);
+    }
+    std::size_t output_size(std::size_t number) const {
+        return tape_->rows[static_cast<std::size_t>(tape_->outputs[number])].size;
+    }
+    /// Where to write the gradient of the loss by that output.
+    float* output_gradient(std::size_t number, int sample) {
+        const auto row = static_cast<std::size_t>(tape_->outputs[number]);
+        return floats(tape_->rows[row].gradient_at) + offset(row, sample);
+    }
+
+    /// Runs `samples` inputs, at most a block, that were put in place. With `quantizes` false codes are made by nobody.
+    void forward(int samples, const tape_parameters& with, bool quantizes) noexcept {
+        samples_ = samples;
+        with_ = with;
+        quantizes_ = quantizes && !tape_->coded.empty();
+        if (quantizes_) run_coded();
+        for (std::size_t i = 0; i != tape_->rows.size(); ++i) run_row(i);
+    }
+    /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`.
+    void backward(float* gradient, std::span<range_gradient> ranges) noexcept {
+        for (std::size_t i = tape_->rows.size(); i-- != 0;) {
+            const tape_row& row = tape_->rows[i];
+            if (row.is_reached && row.asks) go_back(i, gradient, ranges);
+        }
+    }
+    /// Takes the ranges of what the block's values were in front of rounding, by qparams_id. False where one is not finite.
+    bool observe(std::span<observed_range> seen) const noexcept {
+        for (std::size_t i = 0; i != tape_->rows.size(); ++i) {
+            const tape_row& row = tape_->rows[i];
+            if (!row.is_observed) continue;
+            const std::size_t count = row.size * static_cast<std::size_t>(samples_);
+            const kernel::min_max_result found = kernel::min_max<Arch>(floats(row.before), count);
+            if (found.first_not_finite != count) return false;
+            observed_range& range = seen[static_cast<std::size_t>(nodes_[i].out.qparams_id)];
+            range = range.with({found.min, found.max});
+        }
+        return true;
+    }
+    /// The first row that has such a value; the last where none has.
+    int first_row_not_finite() const noexcept {
+        for (std::size_t i = 0; i != tape_->rows.size(); ++i) {
+            if (nodes_[i].is_indices()) continue;
+            const std::size_t count = count_of(i);
+            if (kernel::first_not_finite<Arch>(floats(tape_->rows[i].before), count) != count)
+                return static_cast<int>(i);
+        }
+        return static_cast<int>(tape_->rows.size()) - 1;
+    }
+    /// The values of a row in front of rounding: what its codes are made of.
+    std::span<const float> values_before_rounding(int row) const {
+        const tape_row& r = tape_->rows[static_cast<std::size_t>(row)];
+        return {floats(r.before), r.size * static_cast<std::size_t>(samples_)};
+    }
+    std::span<const float> values(int row) const {
+        const tape_row& r = tape_->rows[static_cast<std::size_t>(row)];
+        return {floats(r.value), r.size * static_cast<std::size_t>(samples_)};
+    }
+    /// The codes of a row of the int8 network, of a sample.
+    const std::byte* codes(int row, int sample) const {
+        const coded_row& r = tape_->coded[static_cast<std::size_t>(row)];
+        return memory_.data() + r.at + static_cast<std::size_t>(sample) * r.bytes;
+    }
+
+private:
+    std::byte* place(std::size_t at) { return memory_.data() + at; }
+    float* floats(std::size_t at) { return reinterpret_cast<float*>(memory_.data() + at); }
+    const float* floats(std::size_t at) const { return reinterpret_cast<const float*>(memory_.data() + at); }
+    std::size_t offset(std::size_t row, int sample) const {
+        return static_cast<std::size_t>(sample) * tape_->rows[row].size;
+    }
+    std::size_t row_offset(std::size_t row, int sample) const { return sizeof(float) * offset(row, sample); }
+    std::size_t count_of(std::size_t row) const { return tape_->rows[row].size * static_cast<std::size_t>(samples_); }
+
+    // ---- the int8 network ----
+
+    void run_coded() noexcept {
+        const context c{coded_nodes_.data(), with_.coded, with_.ranges,  memory_.data(),
+                        ports_.data(),       nullptr,     memory_.data()};
+        for (std::size_t r = 0; r != coded_nodes_.size(); ++r) {
+            node& n = coded_nodes_[r];
+            if (tape_->coded[r].is_input) {
+                put_codes_of_input(r);
+                continue;
+            }
+            for (int sample = 0; sample != samples_; ++sample) {
+                n.at.arena_offset = coded_offset(r, sample);
+                for (int k = 0; k != n.input_count; ++k) {
+                    const auto x = static_cast<std::size_t>(n.inputs[k]);
+                    if (tape_->coded[x].is_input) {
+                        const auto port = static_cast<std::size_t>(coded_nodes_[x].options[0]);
+                        ports_[port] = coded_nodes_[x].out.is_codes()
+                                           ? static_cast<const void*>(codes(n.inputs[k], sample))
+                                           : input(static_cast<int>(port), sample);
+                    } else {
+                        coded_nodes_[x].at.arena_offset = coded_offset(x, sample);
+                    }
+                }
+                tape_->coded_steps[r](n, c);
+            }
+        }
+    }
+    int coded_offset(std::size_t row, int sample) const {
+        return static_cast<int>(tape_->coded[row].at + static_cast<std::size_t>(sample) * tape_->coded[row].bytes);
+    }
+    /// An int8 network that takes codes is given those of the floats.
+    void put_codes_of_input(std::size_t r) noexcept {
+        const node& n = coded_nodes_[r];
+        if (!n.out.is_codes()) return;
+        const auto row = static_cast<std::size_t>(tape_->inputs[static_cast<std::size_t>(n.options[0])]);
+        const tape_row& from = tape_->rows[row];
+        const qparams& range = with_.ranges[n.out.qparams_id];
+        const auto put = [&](auto* to) {
+            kernel::quantize<Arch>(floats(from.before), count_of(row), range.scale, range.zero_point, n.out.quant_min,
+                                   n.out.quant_max, to);
+        };
+        std::byte* to = place(tape_->coded[r].at);
+        if (n.out.storage == scalar_type::uint8) put(reinterpret_cast<std::uint8_t*>(to));
+        else if (n.out.storage == scalar_type::int8) put(reinterpret_cast<std::int8_t*>(to));
+        else put(reinterpret_cast<std::int16_t*>(to));
+    }
+
+    // ---- floats ----
+
+    void run_row(std::size_t i) noexcept {
+        const tape_row& row = tape_->rows[i];
+        const bool rounds = quantizes_ && row.rounding.exists();
+        if (quantizes_ && row.floats_of >= 0) {
+            std::memcpy(place(row.value), memory_.data() + tape_->coded[static_cast<std::size_t>(row.floats_of)].at,
+                        sizeof(float) * count_of(i));
+        } else if (row.step != nullptr && !(rounds && row.rounding.is_exact)) {
+            step(i);
+        } else if (row.step == nullptr && !nodes_[i].op->is_input) {
+            const auto x = static_cast<std::size_t>(nodes_[i].inputs[0]);
+            std::memcpy(place(row.before), place(tape_->rows[x].value), sizeof(float) * count_of(i));
+        }
+        if (rounds) take_codes(row, count_of(i));
+        else if (row.before != row.value) pass_unrounded(row, count_of(i));
+    }
+    void step(std::size_t i) noexcept {
+        const tape_row& row = tape_->rows[i];
+        node& n = nodes_[i];
+        if (row.gradient.forward != nullptr) {
+            row.gradient.forward(operands_of(i), floats(row.before));
+            return;
+        }
+        const context c{nodes_.data(), with_.floats, nullptr, memory_.data(), ports_.data(), nullptr, memory_.data()};
+        for (int sample = 0; sample != samples_; ++sample) {
+            for (int k = 0; k != n.input_count; ++k) {
+                const auto x = static_cast<std::size_t>(n.inputs[k]);
+                if (nodes_[x].op->is_input) {
+                    const int port = nodes_[x].options[0];
+                    ports_[static_cast<std::size_t>(port)] =
+                        memory_.data() + tape_->rows[x].value + row_offset(x, sample);
+                } else {
+                    nodes_[x].at.arena_offset = static_cast<int>(tape_->rows[x].value + row_offset(x, sample));
+                }
+            }
+            n.at.arena_offset = static_cast<int>(row.before + row_offset(i, sample));
+            row.step(n, c);
+        }
+    }
+    void take_codes(const tape_row& row, std::size_t count) noexcept {
+        const qparams& range = with_.ranges[row.rounding.qparams_id];
+        const std::byte* from = memory_.data() + tape_->coded[static_cast<std::size_t>(row.rounding.row)].at;
+        const auto take = [&](const auto* codes) {
+            kernel::dequantize<Arch>(codes, count, range.scale, range.zero_point, floats(row.value));
+        };
+        if (row.rounding.storage == scalar_type::uint8) take(reinterpret_cast<const std::uint8_t*>(from));
+        else if (row.rounding.storage == scalar_type::int8) take(reinterpret_cast<const std::int8_t*>(from));
+        else take(reinterpret_cast<const std::int16_t*>(from));
+    }
+    /// What a function of a fused table reads lies within its range, as finely as it may.
+    void pass_unrounded(const tape_row& row, std::size_t count) noexcept {
+        const float* from = floats(row.before);
+        float* to = floats(row.value);
+        if (quantizes_ && row.table.qparams_id >= 0) {
+            const qparams& range = with_.ranges[row.table.qparams_id];
+            const float low = dequantized(row.table.quant_min, range), high = dequantized(row.table.quant_max, range);
+            for (std::size_t k = 0; k != count; ++k) to[k] = std::min(std::max(from[k], low), high);
+        } else {
+            std::memcpy(to, from, sizeof(float) * count);
+        }
+    }
+    static float dequantized(std::int32_t code, const qparams& range) {
+        return range.scale * static_cast<float>(code - range.zero_point);
+    }
+
+    // ---- back ----
+
+    void go_back(std::size_t i, float* gradient, std::span<range_gradient> ranges) noexcept {
+        const tape_row& row = tape_->rows[i];
+        const node& n = nodes_[i];
+        float* dy = floats(row.gradient_at);
+        const std::size_t count = count_of(i);
+        if (quantizes_ && row.rounding.exists() && !row.rounding.is_exact) {
+            const qparams& range = with_.ranges[row.rounding.qparams_id];
+            const kernel::fake_quantizer by(range.scale, range.zero_point, row.rounding.quant_min,
+                                            row.rounding.quant_max);
+            if (row.learns_range) {
+                const kernel::learned_sums sums =
+                    kernel::learned_step_backward<Arch>(floats(row.before), dy, count, by, dy);
+                range_gradient& of = ranges[static_cast<std::size_t>(row.rounding.qparams_id)];
+                of.scale += static_cast<float>(sums.steps);
+                of.zero_point -= static_cast<float>(static_cast<double>(range.scale) * sums.clipped);
+            } else {
+                mask_rounded(row, count, by, dy);
+            }
+        }
+        if (quantizes_ && row.table.qparams_id >= 0) {
+            const qparams& range = with_.ranges[row.table.qparams_id];
+            mask_rounded(row, count, {range.scale, range.zero_point, row.table.quant_min, row.table.quant_max}, dy);
+        }
+        if (row.has_node && n.fused.clamp != nullptr)
+            kernel::clamp_gradient<Arch>(floats(row.before), dy, count, n.fused.lowest, n.fused.highest, dy);
+        pass_back(i, gradient);
+    }
+    void mask_rounded(const tape_row& row, std::size_t count, const kernel::fake_quantizer& by, float* dy) noexcept {
+        constexpr std::size_t part = 1024;
+        alignas(64) std::uint8_t mask[part];
+        const float* x = floats(row.before);
+        for (std::size_t first = 0; first < count; first += part) {
+            const std::size_t n = std::min(part, count - first);
+            kernel::fake_quantize<Arch>(x + first, n, by, nullptr, mask);
+            kernel::fake_quantize_backward<Arch>(dy + first, mask, n, dy + first);
+        }
+    }
+    /// What both ways see of a row.
+    gradient_operands operands_of(std::size_t i) noexcept {
+        const node& n = nodes_[i];
+        gradient_operands o{{nodes_.data(), n}};
+        o.rules = tape_->rows[i].rules;
+        o.samples = samples_;
+        o.scratch = floats(tape_->gradient_scratch_at);
+        if (tape_->rows[i].has_node) o.block = reinterpret_cast<const float*>(with_.floats + n.at.parameter_offset);
+        for (int k = 0; k != n.input_count; ++k) {
+            const auto x = static_cast<std::size_t>(n.inputs[k]);
+            if (nodes_[x].is_indices()) o.indices = reinterpret_cast<const std::int32_t*>(place(tape_->rows[x].value));
+            else o.xs[k] = floats(tape_->rows[x].value);
+        }
+        return o;
+    }
+    /// dx[where an output came from] += its dy.
+    void move_back(const tape_row& row, const gradient_operands& o) noexcept {
+        std::int32_t first = 0;
+        for (int k = 0; k != o.at.n.input_count; ++k) {
+            const auto size = static_cast<std::int32_t>(o.x_size(k));
+            const std::int32_t begin = std::exchange(first, first + size);
+            if (o.dxs[k] == nullptr) continue;
+            std::fill_n(o.dxs[k], o.x_size(k) * static_cast<std::size_t>(samples_), 0.0f);
+            for (int sample = 0; sample != samples_; ++sample) {
+                float* dx = o.dxs[k] + static_cast<std::size_t>(sample) * o.x_size(k) - begin;
+                const float* dy = o.dy + static_cast<std::size_t>(sample) * row.size;
+                for (std::size_t j = 0; j != row.size; ++j)
+                    if (const std::int32_t at = row.moved.from[j]; at >= begin && at < begin + size) dx[at] += dy[j];
+            }
+        }
+    }
+    void pass_back(std::size_t i, float* gradient) noexcept {
+        const tape_row& row = tape_->rows[i];
+        const node& n = nodes_[i];
+        gradient_operands o = operands_of(i);
+        o.y = floats(row.before);
+        o.dy = floats(row.gradient_at);
+        std::size_t temporary = tape_->temporary_at;
+        for (int k = 0; k != n.input_count; ++k) {
+            const auto x = static_cast<std::size_t>(n.inputs[k]);
+            if (!tape_->passes_on(i, k)) continue;
+            if (row.adds[static_cast<std::size_t>(k)]) {
+                o.dxs[k] = floats(temporary);
+                temporary += align_up(sizeof(float) * static_cast<std::size_t>(tape_->block) * tape_->rows[x].size);
+            } else {
+                o.dxs[k] = floats(tape_->rows[x].gradient_at);
+            }
+        }
+        if (row.has_node) {
+            if (row.trains) o.d_block = gradient + static_cast<std::size_t>(n.at.parameter_offset) / sizeof(float);
+            if (row.gradient.moves) move_back(row, o);
+            else row.gradient.backward(o);
+        } else if (o.dxs[0] != nullptr) {
+            std::memcpy(o.dxs[0], o.dy, sizeof(float) * count_of(i));
+        }
+        for (int k = 0; k != n.input_count; ++k) {
+            if (o.dxs[k] == nullptr || !row.adds[static_cast<std::size_t>(k)]) continue;
+            const auto x = static_cast<std::size_t>(n.inputs[k]);
+            kernel::add_gradient<Arch>(o.dxs[k], count_of(x), floats(tape_->rows[x].gradient_at));
+        }
+    }
+
+    const tape* tape_;
+    std::vector<node> nodes_, coded_nodes_;
+    aligned_buffer memory_;
+    std::vector<const void*> ports_;  // where the inputs of the sample that runs lie
+    tape_parameters with_;
+    int samples_ = 0;
+    bool quantizes_ = false;
+};
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,64 @@
+// A float network as training sees it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/io/signature_v1.hpp>
+#include <zeropoint/model/network.hpp>
+#include <zeropoint/training/block_runner.hpp>
+#include <zeropoint/training/make_tape.hpp>
+#include <zeropoint/training/trained_part.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// Refers to a network of a float stage, whose parameters are trained where they are.
+template <class Stage> class float_training {
+public:
+    using architecture = typename Stage::architecture;
+    using network_type = network<Stage>;
+
+    explicit float_training(network_type& trained) : network_(trained) { append_parts_of_parameters<Stage>(parts_); }
+
+    static constexpr std::span<const port> inputs() { return network_type::inputs(); }
+    static constexpr std::span<const node> rows() { return network_type::rows(); }
+    static constexpr shape output_shape_of_training() { return network_type::output_shape; }
+    static std::string row_name(int row) { return display_name(rows(), row); }
+    static std::string training_signature() { return signature_text(signature_of(rows(), "float training")); }
+
+    tape make_tape(int block) const { return make_float_tape<Stage>(block); }
+    std::span<float> values() {
+        return {floats_of(network_), static_cast<std::size_t>(network_type::parameter_bytes) / sizeof(float)};
+    }
+    std::span<const float> values() const { return const_cast<float_training*>(this)->values(); }
+    const std::vector<trained_part>& parts() const { return parts_; }
+    tape_parameters pack() const { return floats(); }
+    tape_parameters floats() const { return {network_.parameters(), nullptr, nullptr}; }
+
+    // Without codes there are no ranges.
+    static constexpr bool has_ranges() { return true; }
+    static void observe(const void* const*) {}
+    static void begin() {}
+    static void follow(std::span<const observed_range>) {}
+    static void finish_gradient(std::span<float>, std::span<const range_gradient>) {}
+    static void finish() {}
+    static std::vector<float> range_state() { return {}; }
+    static void set_range_state(std::span<const float>) {}
+
+private:
+    static float* floats_of(network_type& n) { return reinterpret_cast<float*>(n.parameters()); }
+
+    network_type& network_;
+    std::vector<trained_part> parts_;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,146 @@
+// Gradients of normalizations: layer, root mean square, group, instance and batch norms, and of softmax.
+#pragma once
+
+#include <cstddef>
+
+#include <zeropoint/kernel/gradient/batch_norm_gradient.hpp>
+#include <zeropoint/kernel/gradient/normalize_gradient.hpp>
+#include <zeropoint/kernel/gradient/softmax_gradient.hpp>
+#include <zeropoint/operators/batch_norm.hpp>
+#include <zeropoint/operators/group_norm.hpp>
+#include <zeropoint/operators/l2_normalization.hpp>
+#include <zeropoint/operators/layer_norm.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
+#include <zeropoint/operators/rms_norm.hpp>
+#include <zeropoint/operators/softmax.hpp>
+#include <zeropoint/operators/unfused_batch_norm.hpp>
+#include <zeropoint/training/gradient.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace detail {
+
+/// Kernels that always write dx are given scratch where nobody asks.
+inline float* dx_or_scratch(const gradient_operands& o) { return o.dxs[0] != nullptr ? o.dxs[0] : o.scratch; }
+struct scratch_for_dx {
+    template <class Arch> static std::size_t scratch_bytes(const node_view& v, int samples) {
+        return sizeof(float) * static_cast<std::size_t>(v.x_shape().size()) * static_cast<std::size_t>(samples);
+    }
+};
+inline float epsilon_of(int millionths, int trillionths) {
+    return static_cast<float>(millionths / 1e6 + trillionths / 1e12);
+}
+
+/// A batch norm whose statistics are those of its parameters. `Epsilon(node)`, and the first arrays, or none, are weight and bias.
+struct frozen_batch_norm {
+    template <class Arch> static void backward(const gradient_operands& o, float epsilon, bool is_affine) noexcept {
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        const std::ptrdiff_t pixels = o.at.x_shape().pixels();
+        const kernel::const_float_batch x{o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())}, dy{o.dy, x.stride};
+        const int first = is_affine ? 2 : 0;
+        const float *mean = o.parameter(first), *variance = o.parameter(first + 1);
+        auto* sums = reinterpret_cast<double*>(o.scratch);
+        float* room = o.scratch + 4 * channels;
+        std::fill_n(sums, 2 * channels, 0.0);
+        if (o.d_block != nullptr && is_affine) {
+            kernel::add_batch_norm_gradient_sums<Arch>(o.samples, x, dy, pixels, channels, mean, sums);
+            kernel::batch_norm_parameter_gradients<Arch>(channels, variance, epsilon, sums, o.d_parameter(0),
+                                                         o.d_parameter(1));
+        }
+        if (o.dxs[0] != nullptr)
+            kernel::batch_norm_input_gradient<Arch>(o.samples, x, dy, pixels, channels,
+                                                    is_affine ? o.parameter(0) : nullptr, mean, variance, epsilon, 0,
+                                                    sums, {o.dxs[0], x.stride}, room);
+    }
+    template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
+        return static_cast<std::size_t>(v.x_shape().channels) * (2 * sizeof(double) + 3 * sizeof(float));
+    }
+};
+
+}  // namespace detail
+
+template <> struct gradient_of<op::batch_norm> : detail::frozen_batch_norm {
+    static constexpr bool trains(const operator_info&, int array) { return array < 2; }
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        detail::frozen_batch_norm::backward<Arch>(o, o.at.n.parameter, true);
+    }
+};
+template <> struct gradient_of<op::unfused_batch_norm> : detail::frozen_batch_norm {
+    static constexpr bool trains(const operator_info& op, int array) { return op.options[1] != 0 && array < 2; }
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const std::span<const int> options = o.at.n.op->options;
+        detail::frozen_batch_norm::backward<Arch>(o, detail::epsilon_of(options[0], 0), options[1] != 0);
+    }
+};
+
+template <> struct gradient_of<op::layer_norm> : detail::scratch_for_dx {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const std::span<const int> options = o.at.n.op->options;  // over, millionths, trillionths, affine, bias
+        const bool has_weight = options[3] != 0, has_bias = has_weight && options[4] != 0;
+        const auto together = static_cast<normalized>(options[0]) == normalized::image
+                                  ? o.x_size()
+                                  : static_cast<std::size_t>(o.at.x_shape().channels);
+        kernel::layer_norm_gradient<Arch>(
+            o.xs[0], o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / together, together,
+            detail::epsilon_of(options[1], options[2]), has_weight ? o.parameter(0) : nullptr, detail::dx_or_scratch(o),
+            has_weight ? o.d_parameter(0) : nullptr, has_bias ? o.d_parameter(1) : nullptr);
+    }
+};
+template <> struct gradient_of<op::rms_norm> : detail::scratch_for_dx {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const std::span<const int> options = o.at.n.op->options;  // millionths, trillionths, affine
+        const bool has_weight = options[2] != 0;
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        kernel::rms_norm_gradient<Arch>(o.xs[0], o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / channels,
+                                        channels, detail::epsilon_of(options[0], options[1]),
+                                        has_weight ? o.parameter(0) : nullptr, detail::dx_or_scratch(o),
+                                        has_weight ? o.d_parameter(0) : nullptr);
+    }
+};
+namespace detail {
+struct group_gradient : scratch_for_dx {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const std::span<const int> options = o.at.n.op->options;  // groups, millionths, affine
+        const bool is_affine = options[2] != 0;
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels), pixels = o.x_size() / channels;
+        const std::size_t groups = options[0] == 0 ? channels : static_cast<std::size_t>(options[0]);
+        for (std::size_t at = 0; at != o.x_size() * static_cast<std::size_t>(o.samples); at += o.x_size())
+            kernel::group_norm_gradient<Arch>(o.xs[0] + at, o.dy + at, pixels, channels, groups,
+                                              epsilon_of(options[1], 0), is_affine ? o.parameter(0) : nullptr,
+                                              dx_or_scratch(o) + at, is_affine ? o.d_parameter(0) : nullptr,
+                                              is_affine ? o.d_parameter(1) : nullptr);
+    }
+};
+}  // namespace detail
+template <> struct gradient_of<op::group_norm> : detail::group_gradient {};
+template <> struct gradient_of<op::instance_norm> : detail::group_gradient {};
+
+template <> struct gradient_of<op::l2_normalization> {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        if (o.dxs[0] != nullptr)
+            kernel::l2_normalize_gradient<Arch>(
+                o.xs[0], o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / channels, channels, o.dxs[0]);
+    }
+};
+
+/// With a mask or without: where the mask leaves something out, y is 0, and so is dx. A mask gets none.
+template <> struct gradient_of<op::softmax> {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        const std::size_t count = o.x_size() * static_cast<std::size_t>(o.samples);
+        if (o.dxs[0] != nullptr) kernel::softmax_gradient<Arch>(o.y, o.dy, count / channels, channels, o.dxs[0]);
+        if (o.dxs[1] != nullptr) std::fill_n(o.dxs[1], o.x_size(1) * static_cast<std::size_t>(o.samples), 0.0f);
+    }
+};
+template <> struct gradient_of<op::log_softmax> {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        if (o.dxs[0] != nullptr)
+            kernel::log_softmax_gradient<Arch>(o.y, o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / channels,
+                                               channels, o.dxs[0]);
+    }
+};
+
+}  // namespace v0
+}  // namespace zp

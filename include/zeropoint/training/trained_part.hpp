@@ -1,0 +1,50 @@
+// The arrays of a network that are trained, by name and place.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <zeropoint/model/network.hpp>
+#include <zeropoint/training/make_tape.hpp>
+#include <zeropoint/training/optimizers.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// An array that is trained: a part of the values, and of the gradient, of all.
+struct trained_part {
+    std::string name;
+    std::size_t offset = 0, count = 0;
+    parameter_group group = parameter_group::weights;
+    float floor = -std::numeric_limits<float>::infinity();  // of scales
+};
+
+namespace detail {
+
+/// Appends the parameters of a float stage's nodes that are trained, in the places that they have there. A layer without a bias keeps its
+/// zeros, and one that nothing goes back to what it is.
+template <class Stage> void append_parts_of_parameters(std::vector<trained_part>& parts) {
+    constexpr const auto& rules = stage_gradients<Stage>::rules;
+    for (int i = 0; i != Stage::size; ++i) {
+        const node& n = Stage::table.nodes[i];
+        const parameter_list list = parameters_of(Stage::table.view(i));
+        for (int k = 0; k != list.count; ++k) {
+            if ((rules[static_cast<std::size_t>(i)].trained >> k & 1) == 0) continue;
+            const parameter_array& array = list.arrays[k];
+            if (array.role == parameter_role::bias && !n.weights.has_bias) continue;
+            const bool is_weight = array.role != parameter_role::vector && array.role != parameter_role::bias;
+            const std::string own = array.name[0] == 0 ? "" : std::string(".") + array.name;
+            parts.push_back({display_name(network<Stage>::rows(), i) + own,
+                             static_cast<std::size_t>(n.at.parameter_offset) / sizeof(float) +
+                                 static_cast<std::size_t>(list.offset_of(k)),
+                             static_cast<std::size_t>(array.size()),
+                             is_weight ? parameter_group::weights : parameter_group::vectors});
+        }
+    }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace zp

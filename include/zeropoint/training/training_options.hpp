@@ -1,0 +1,108 @@
+// How a network is trained, what is said meanwhile, and what there is to know afterwards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <zeropoint/training/losses.hpp>
+#include <zeropoint/training/optimizers.hpp>
+#include <zeropoint/training/schedules.hpp>
+#include <zeropoint/training/weight_average.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Distillation from a float network: see distill().
+struct distilled {
+    distillation by;
+    std::function<void(const void* const* inputs, float* outputs)> teacher;
+};
+/// The loss of learning from `teacher`, a network with the same inputs and one output of as many values. It must outlive training.
+template <class Network> distilled distill(const Network& teacher, const distillation& by = {}) {
+    return {by, [&teacher](const void* const* inputs, float* outputs) {
+                const auto memory = std::make_unique<typename Network::workspace>();
+                void* const ys[] = {outputs};
+                teacher.run(inputs, ys, memory->bytes);
+            }};
+}
+
+/// One output of some samples, as a loss of one's own sees it.
+struct loss_rows {
+    std::span<const float> outputs;  // samples x values of an output
+    std::size_t samples = 0;
+    std::span<const std::int32_t> labels;  // as zp::labelled has them; else empty
+    std::span<const float> targets;        // as zp::paired has them; else empty
+    double factor = 1;                     // 1 / samples of the whole batch, for the mean
+    std::span<float> gradient;             // to write: factor * d loss / d output
+};
+/// Returns the sum of the samples' losses, not multiplied by the factor. It must not raise.
+using own_loss = std::function<double(const loss_rows&)>;
+
+using any_loss = std::variant<cross_entropy, mean_squared_error, kl_divergence, distilled, own_loss>;
+
+struct training_options {
+    int epochs = 1;
+    int batch = 32;  // samples of a step; the last step of an epoch may have fewer
+    int block = 8;   // samples whose gradients are summed one after another; part of what results depend on
+    any_optimizer optimizer = sgd{};
+    any_schedule schedule = constant_rate{};
+    warm_up start = {};
+    any_loss loss = cross_entropy{};
+    double clip_norm = 0;                        // of the whole gradient; 0: it is not clipped
+    int quantize_after = 0;                      // epochs of floats before codes are made
+    int freeze_observers_after = -1;             // epochs; -1: they go on to the end
+    std::optional<weight_average> average = {};  // what the network has afterwards is then the average
+    bool shuffle = true;
+    std::uint64_t seed = 1;
+    std::string checkpoint = {};  // a file, written after each epoch, and
+    int checkpoint_every = 0;     // after so many steps; 0: after epochs alone
+    bool resume = false;          // from that file, if it is there
+};
+
+/// What a callback is told after each step. Where it returns false training ends: the step is kept, and the checkpoint written.
+struct training_progress {
+    int epoch = 0, epochs = 1;  // from 0
+    std::size_t batch = 0, batches = 1;
+    double loss = 0;           // of this batch, in front of its step
+    double mean_loss = 0;      // of this epoch so far
+    double rate = 0;           // of weights
+    double gradient_norm = 0;  // 0 where it is not clipped
+    double seconds = 0, seconds_left = 0;
+};
+
+struct training_report {
+    std::vector<double> losses;     // mean of each epoch
+    std::uint64_t steps = 0;        // since the beginning, those before a resumption too
+    std::size_t raised_scales = 0;  // learned scales that had to be kept at their floor, over all steps
+    bool was_stopped = false;
+    double seconds = 0;  // of this call
+};
+
+/// Raises value_error for options that contradict themselves or the data.
+inline void require_valid(const training_options& options, std::size_t samples) {
+    const auto require = [](bool is_right, const std::string& sentence) {
+        if (!is_right) raise<value_error>("train: " + sentence);
+    };
+    require(samples != 0, "expected at least one input, but none came");
+    require(options.epochs >= 1, "expected at least 1 epoch, found .epochs = " + std::to_string(options.epochs));
+    require(options.batch >= 1 && static_cast<std::size_t>(options.batch) <= samples,
+            "expected a batch from 1 to the " + std::to_string(samples) +
+                " inputs that came, found .batch = " + std::to_string(options.batch));
+    require(options.block >= 1, "expected at least 1 sample a block, found .block = " + std::to_string(options.block));
+    require(options.clip_norm >= 0, "expected .clip_norm above 0, or 0 for none");
+    require(!options.resume || !options.checkpoint.empty(), ".resume needs the name of the file in .checkpoint");
+    require(options.checkpoint_every >= 0, "expected .checkpoint_every of at least 0");
+    require_valid(options.optimizer);
+    require_valid(options.schedule, options.start);
+}
+
+}  // namespace v0
+}  // namespace zp

@@ -1,0 +1,44 @@
+// Training through the operators of sequences.
+#include <doctest/doctest.h>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/operators.hpp>
+
+#include "../support/made_up.hpp"
+#include "check_training.hpp"
+
+namespace {
+
+// clang-format off
+/// Words, an LSTM of two layers and two directions, a GRU that gives its last state.
+struct recurrent : zp::model<zp::indices<5>,
+    zp::embedding<"words", 11, 6>,
+    zp::lstm<"lstm", 4, zp::recurrent_options{.layers = 2, .bidirectional = true}>,
+    zp::gru<"gru", 5, zp::recurrent_options{.output = zp::recurrent_output::final_state}>,
+    zp::linear<"fc", 3>> {};
+
+/// An encoder written out: norms, products of activations, softmax, positions that are learned.
+struct encoder : zp::model<zp::input<1, 6, 8>,
+    zp::add<zp::identity, zp::constant<"positions", 1, 6, 8>>,
+    zp::residual<zp::layer_norm<"norm1">,
+        zp::matmul<zp::sequential<zp::matmul_transposed<zp::linear<"query", 8>, zp::linear<"key", 8>>,
+                                  zp::mul_scalar<std::ratio<1, 3>>, zp::softmax>,
+                   zp::linear<"value", 8>>>,
+    zp::residual<zp::rms_norm<"norm2">, zp::linear<"up", 12>, zp::gelu, zp::linear<"down", 8>>,
+    zp::layer_norm<"norm3">, zp::mean<zp::axes::width>, zp::linear<"fc", 4>> {};
+// clang-format on
+
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                            zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>> {};
+
+}  // namespace
+
+TEST_CASE("train: words, LSTM and GRU") {
+    check_training::gradients(made_up::network<recurrent>(1), 11);
+    check_training::trained_is_converted<config>(made_up::network<recurrent>(1), 11);
+}
+TEST_CASE("train: an encoder") {
+    check_training::gradients(made_up::network<encoder>(2));
+    check_training::trained_is_converted<config>(made_up::network<encoder>(2));
+}

@@ -1,0 +1,244 @@
+// Training as a whole: gradients against differences of losses, codes against those of the converted network, resumption to the bit.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/min_max_observer.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/training/train.hpp>
+
+#include "../support/errors.hpp"
+#include "../support/made_up.hpp"
+
+namespace {
+
+// clang-format off
+struct net : zp::model<zp::input<6, 6, 3>,
+    zp::conv2d<"conv1", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>, zp::relu6,
+    zp::residual<zp::conv2d<"conv2", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1, .bias = false}>,
+                 zp::batch_norm2d<"norm2">>, zp::relu,
+    zp::max_pool2d<2>,
+    zp::conv2d<"depthwise", zp::conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::relu,
+    zp::avg_pool2d<3>, zp::flatten,
+    zp::linear<"fc", 4>> {};
+// clang-format on
+
+using weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>;
+struct fixed : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
+struct following
+    : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::moving_average_min_max_observer<>>, weights> {};
+struct learned : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<zp::min_max_observer>>,
+                             zp::quantizer<zp::custom_range<std::int8_t, -7, 7>, zp::per_channel_symmetric,
+                                           zp::learned_step<zp::min_max_observer>>> {};
+
+constexpr std::size_t count = 40, size = 108, classes = 4;
+
+std::vector<std::vector<float>> images() { return made_up::inputs<net>(count, 3); }
+std::vector<int> labels() {
+    zp_test::generator next(5);
+    std::vector<int> all(count);
+    for (int& label : all) label = static_cast<int>(next.real(0, 3.99f));
+    return all;
+}
+
+/// The mean cross entropy of all images, of a network's own outputs.
+template <class Network> double loss_of(const Network& network) {
+    const auto xs = images();
+    const auto wanted = labels();
+    double loss = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+        std::array<float, classes> y{};
+        network(xs[i], y);
+        double sum = 0;
+        for (const float value : y) sum += std::exp(double{value});
+        loss += std::log(sum) - double{y[static_cast<std::size_t>(wanted[i])]};
+    }
+    return loss / static_cast<double>(count);
+}
+/// An executor whose parts run backwards.
+struct backwards {
+    static constexpr int workers() { return 3; }
+    template <class Body> static void run(int parts, const Body& body) {
+        for (int part = parts; part-- != 0;) body(part);
+    }
+};
+
+template <class Config> auto calibrated() {
+    return zp::calibrate(zp::prepare<Config>(zp::fuse(made_up::network<net>(1))), images());
+}
+template <class Network> std::vector<float> values_of(const Network& network) {
+    const auto values = network.values();
+    return {values.begin(), values.end()};
+}
+const zp::training_options few_steps{
+    .epochs = 3, .batch = 11, .block = 4, .optimizer = zp::sgd{.lr = 0.05, .momentum = 0.9}, .schedule = zp::cosine{}};
+
+template <class Config> void check_codes(zp::fake_quantized<net, Config>& qat) {
+    const auto int8 = zp::convert(qat);
+    const zp::tape tape = qat.make_tape(8);
+    zp::block_runner<zp::default_architecture> runner(tape);
+    const auto xs = images();
+    for (int i = 0; i != 8; ++i) std::memcpy(runner.input(0, i), xs[static_cast<std::size_t>(i)].data(), size * 4);
+    runner.forward(8, qat.pack(), true);
+    std::size_t compared = 0, differing = 0;
+    for (int i = 0; i != 8; ++i) {
+        std::array<float, classes> y{};
+        typename zp::quantized<net, Config>::workspace memory;
+        int8.run(xs[static_cast<std::size_t>(i)].data(), y.data(), memory.bytes, [&](int row, const void* values) {
+            const auto& n = int8.rows()[static_cast<std::size_t>(row)];
+            if (!n.out.is_codes()) return;
+            const auto bytes = static_cast<std::size_t>(n.out.extents.size());
+            compared += bytes;
+            for (std::size_t k = 0; k != bytes; ++k)
+                differing += runner.codes(row, i)[k] != static_cast<const std::byte*>(values)[k];
+        });
+        for (std::size_t k = 0; k != classes; ++k) CHECK(runner.output(0, i)[k] == y[k]);
+    }
+    CHECK(compared > 8 * 500);
+    CHECK(differing == 0);
+}
+
+}  // namespace
+
+TEST_CASE("train: a step of a float network goes down the gradient of its loss, array by array") {
+    auto floats = zp::fuse(made_up::network<net>(1));
+    auto trained = floats;
+    zp::train(trained, zp::labelled(images(), labels()),
+              {.batch = static_cast<int>(count), .block = 7, .optimizer = zp::sgd{.lr = 1}});
+    const auto* before = reinterpret_cast<const float*>(floats.parameters());
+    const auto* after = reinterpret_cast<const float*>(trained.parameters());
+    std::vector<zp::trained_part> parts;
+    zp::detail::append_parts_of_parameters<zp::fused_stage<net>>(parts);
+    CHECK(parts.size() == 8);
+    zp_test::generator next(8);
+    for (const zp::trained_part& part : parts) {
+        std::vector<float> direction(part.count);
+        double expected = 0, largest = 0;
+        for (std::size_t k = 0; k != part.count; ++k) {
+            direction[k] = next.real(-1, 1);
+            const double gradient = double{before[part.offset + k]} - double{after[part.offset + k]};
+            expected += gradient * double{direction[k]};
+            largest += std::fabs(gradient);
+        }
+        const double h = 1e-3;
+        const auto moved = [&](double by) {
+            auto network = floats;
+            auto* values = reinterpret_cast<float*>(network.parameters()) + part.offset;
+            for (std::size_t k = 0; k != part.count; ++k) values[k] += static_cast<float>(by * double{direction[k]});
+            return loss_of(network);
+        };
+        const double found = (moved(h) - moved(-h)) / (2 * h);
+        INFO(part.name, ": expected ", expected, ", found ", found);
+        CHECK(std::fabs(found - expected) < 5e-3 * largest + 1e-4);
+        CHECK(largest > 0);
+    }
+}
+
+TEST_CASE("train: what is trained is what is converted, to the last code") {
+    auto first = zp::prepare_qat(calibrated<fixed>());
+    const double before = loss_of(zp::convert(first));
+    const auto report = zp::train(first, zp::labelled(images(), labels()), few_steps);
+    CHECK(report.losses.size() == 3);
+    CHECK(report.steps == 12);
+    CHECK(loss_of(zp::convert(first)) < 0.8 * before);
+    check_codes(first);
+
+    auto second = zp::prepare_qat<following>(zp::fuse(made_up::network<net>(1)));
+    CHECK_FALSE(second.has_ranges());
+    zp::train(second, zp::labelled(images(), labels()), few_steps);
+    check_codes(second);
+
+    auto third = zp::prepare_qat(calibrated<learned>());
+    const auto start = values_of(third);
+    zp::train(third, zp::labelled(images(), labels()), few_steps);
+    check_codes(third);
+    int moved = 0;
+    for (const zp::trained_part& part : third.parts()) {
+        bool differs = false;
+        for (std::size_t k = 0; k != part.count; ++k)
+            differs = differs || third.values()[part.offset + k] != start[part.offset + k];
+        if (part.group == zp::parameter_group::scales) moved += differs;
+        else CHECK_MESSAGE(differs, part.name);
+    }
+    CHECK(moved >= 8);
+}
+
+TEST_CASE("train: the loss is that of the int8 network") {
+    auto qat = zp::prepare_qat(calibrated<fixed>());
+    const double expected = loss_of(zp::convert(qat));
+    const auto report = zp::train(qat, zp::labelled(images(), labels()), {.batch = static_cast<int>(count)});
+    CHECK(std::fabs(report.losses.front() - expected) < 1e-6);
+}
+
+TEST_CASE("train: neither workers nor an interruption change a bit") {
+    const auto config = [](const std::string& file) {
+        zp::training_options options = few_steps;
+        options.checkpoint = file;
+        options.optimizer = zp::adam{.lr = 1e-2};
+        options.average = zp::weight_average{.decay = 0.9};
+        options.resume = !file.empty();
+        return options;
+    };
+    const auto xs = images();
+    const auto wanted = labels();
+    auto whole = zp::prepare_qat(calibrated<learned>());
+    const auto report = zp::train(whole, zp::labelled(xs, wanted), config(""));
+    auto parallel = zp::prepare_qat(calibrated<learned>());
+    zp::train(parallel, zp::labelled(xs, wanted), config(""), backwards{});
+    CHECK(values_of(parallel) == values_of(whole));
+
+    const std::string file = std::string(P_tmpdir) + "/zeropoint_training.safetensors";
+    for (const std::size_t stop : {1u, 4u, 7u}) {
+        std::remove(file.c_str());
+        auto part = zp::prepare_qat(calibrated<learned>());
+        std::size_t steps = 0;
+        const auto first = zp::train(part, zp::labelled(xs, wanted), config(file), zp::executors::serial{},
+                                     [&](const zp::training_progress&) { return ++steps != stop; });
+        CHECK(first.was_stopped);
+        auto rest = zp::prepare_qat(calibrated<learned>());
+        const auto second = zp::train(rest, zp::labelled(xs, wanted), config(file));
+        CHECK(values_of(rest) == values_of(whole));
+        CHECK(second.losses == report.losses);
+    }
+    auto other = zp::prepare_qat(calibrated<fixed>());
+    CHECK(zp_test::error_of([&] {
+              zp::train(other, zp::labelled(xs, wanted), config(file));
+          }).find("expected a checkpoint of this network and qconfig") != std::string::npos);
+    std::remove(file.c_str());
+}
+
+TEST_CASE("train: what cannot be trained with is a sentence") {
+    auto floats = zp::fuse(made_up::network<net>(1));
+    const auto xs = images();
+    auto wanted = labels();
+    const auto says = [&](auto&& data, const zp::training_options& options) {
+        return zp_test::error_of([&] { zp::train(floats, data, options); });
+    };
+    CHECK(says(zp::labelled(xs, wanted), {.batch = 41}) ==
+          "train: expected a batch from 1 to the 40 inputs that came, found .batch = 41");
+    CHECK(says(zp::unlabelled(xs), {}) ==
+          "train: cross_entropy needs a class for each input: train with zp::labelled(inputs, labels)");
+    CHECK(says(zp::labelled(xs, std::vector<int>(39)), {}) ==
+          "train: 40 inputs came, so that 40 labels were expected, but 39 came");
+    CHECK(says(zp::labelled(std::vector<std::vector<float>>(), std::vector<int>()), {}) ==
+          "train: expected at least one input, but none came");
+    CHECK(says(zp::labelled(std::vector<float>(109), std::vector<int>(1)), {}) ==
+          "train: the input is 6x6x3, so that a multiple of 108 values was expected, but 109 came");
+    wanted[7] = 4;
+    CHECK(says(zp::labelled(xs, wanted), {}) == "train: label 7 is 4, but the network has the classes 0 to 3");
+    wanted[7] = 0;
+    const std::string infinite = says(zp::labelled(xs, wanted), {.epochs = 50, .optimizer = zp::sgd{.lr = 1e38}});
+    CHECK(infinite.find("train: epoch 0, batch ") == 0);
+    CHECK(infinite.find("the step was not taken") != std::string::npos);
+    auto spoilt = xs;
+    spoilt[3][5] = std::nanf("");
+    floats = zp::fuse(made_up::network<net>(1));
+    CHECK(says(zp::labelled(spoilt, wanted), {.shuffle = false})
+              .find("train: epoch 0, batch 0: expected finite values, but input") == 0);
+}
