@@ -1,4 +1,4 @@
-# Downloads one package of a Debian suite and unpacks it into a directory: no root, nothing of the system changed.
+# Downloads packages of a Debian suite and unpacks them into a directory: no root, nothing of the system changed.
 #
 # apt-get gets a state directory and a source list of its own; the mirror is the one this machine already uses, read
 # from apt itself (which knows it even where the package lists were never updated).
@@ -32,7 +32,8 @@ function(zeropoint_debian_mirrors output)
     set(${output} "${mirrors}" PARENT_SCOPE)
 endfunction()
 
-# zeropoint_unpack_debian_package(<package> <suite> <directory> <reason>): <reason> stays empty when <directory> has it.
+# zeropoint_unpack_debian_package(<package> <suite> <directory> <reason>): <reason> stays empty when <directory> has it. <package> may
+# be a list, whose packages share the directory.
 function(zeropoint_unpack_debian_package package suite directory reason)
     set(${reason} "" PARENT_SCOPE)
     get_filename_component(parent ${directory} DIRECTORY)
@@ -60,7 +61,8 @@ function(zeropoint_unpack_debian_package package suite directory reason)
     endif()
     set(failures)
     foreach(mirror IN LISTS mirrors)
-        message(STATUS "zeropoint: downloading ${package} of Debian ${suite} from ${mirror}")
+        list(JOIN package " " packages)
+        message(STATUS "zeropoint: downloading ${packages} of Debian ${suite} from ${mirror}")
         file(REMOVE_RECURSE ${private})
         file(MAKE_DIRECTORY ${private}/lists/partial ${private}/cache/archives/partial ${private}/sources ${private}/unpacked)
         file(TOUCH ${private}/status)
@@ -74,7 +76,7 @@ function(zeropoint_unpack_debian_package package suite directory reason)
              "Dir::State \"${private}\";\nDir::State::Lists \"${private}/lists\";\nDir::State::Status \"${private}/status\";\n"
              "Dir::Cache \"${private}/cache\";\nDebug::NoLocking \"true\";\nAPT::Sandbox::User \"\";\n"
              "Acquire::Languages \"none\";\nAcquire::Retries \"2\";\nAPT::Update::Error-Mode \"any\";\n")
-        set(steps update "download ${package}")
+        set(steps update "download ${packages}")
         foreach(step IN LISTS steps)
             separate_arguments(step)
             execute_process(COMMAND ${APT_GET} --config-file=${private}/apt.conf -q ${step} WORKING_DIRECTORY ${private}
@@ -84,9 +86,14 @@ function(zeropoint_unpack_debian_package package suite directory reason)
             endif()
         endforeach()
         if(NOT failed)
-            file(GLOB archive ${private}/${package}_*.deb)
-            execute_process(COMMAND ${DPKG_DEB} -x ${archive} ${private}/unpacked RESULT_VARIABLE failed OUTPUT_VARIABLE output
-                            ERROR_VARIABLE output)
+            foreach(one IN LISTS package)
+                file(GLOB archive ${private}/${one}_*.deb)
+                execute_process(COMMAND ${DPKG_DEB} -x ${archive} ${private}/unpacked RESULT_VARIABLE failed OUTPUT_VARIABLE output
+                                ERROR_VARIABLE output)
+                if(failed)
+                    break()
+                endif()
+            endforeach()
         endif()
         if(NOT failed)
             file(RENAME ${private}/unpacked ${directory})  # last, and at once: an interrupted download leaves nothing
