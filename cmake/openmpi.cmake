@@ -45,7 +45,7 @@ foreach(source IN LISTS ZEROPOINT_DEPENDENCY_SOURCES)
             # It finds its own files below OPAL_PREFIX, and reads addresses of networks whose libraries are not here: quietly.
             set(ZEROPOINT_MPIRUN
                 ${CMAKE_COMMAND} -E env OPAL_PREFIX=${prefix}/usr PMIX_INSTALL_PREFIX=${prefix}/usr LD_LIBRARY_PATH=${libraries}
-                OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_mca_base_component_show_load_errors=0
+                OMPI_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_mca_base_component_show_load_errors=0 PMIX_MCA_pcompress_base_silence_warning=1
                 OMPI_MCA_plm=isolated OMPI_MCA_btl=vader,self OMPI_MCA_pml=ob1 OMPI_MCA_mpi_yield_when_idle=1
                 ${prefix}/usr/bin/orterun --oversubscribe --allow-run-as-root)
             message(STATUS "zeropoint: Open MPI, Debian's in ${library}")

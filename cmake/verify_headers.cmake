@@ -15,10 +15,11 @@ function(verify_with header)
         set_source_files_properties(include/zeropoint/kernel/arch/${header}.hpp PROPERTIES SKIP_LINTING ON)
     endif()
 endfunction()
-# Adapters need their libraries: tests/executors compiles them, first of all.
+# Adapters need their libraries: tests/executors and tests/distributed compile them, first of all.
 foreach(header IN ITEMS openmp onetbb)
     set_source_files_properties(include/zeropoint/executors/${header}.hpp PROPERTIES SKIP_LINTING ON)
 endforeach()
+set_source_files_properties(include/zeropoint/distributed/mpi.hpp PROPERTIES SKIP_LINTING ON)
 set(avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl)
 verify_with(sse -msse2)
 verify_with(avx2 -mavx2 -mfma)

@@ -24,6 +24,7 @@ MAY_SEE = {
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow", "io"},  # io: checkpoints
+    "distributed": {"core", "observe", "training"},  # adapters of libraries over which processes speak
     "methods": BELOW_WORKFLOW | {"workflow", "training", "analysis"},
     "analysis": BELOW_WORKFLOW | {"workflow", "io"},
     "io": {"core", "kernel", "scheme", "graph", "pass", "model", "compiled"},
@@ -34,7 +35,7 @@ MAY_SEE = {
 KERNEL_ROOMS = ("machine", "vector", "arch", "geometry", "epilogue", "elementwise", "movement", "gemm", "winograd", "depthwise",
                 "reduction", "normalize", "float", "convolution", "dynamic", "attention", "recurrent", "gradient", "reference")
 ARCHITECTURES = "kernel/arch/operations.hpp"  # the one door to the files of architectures
-EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executors"}, "omp.h": {"executors"}}  # library: the rooms that may include it
+EXTERNAL = {"xsimd": {"kernel"}, "oneapi": {"executors"}, "omp.h": {"executors"}, "mpi.h": {"distributed"}}  # library: the rooms that may include it
 OUTSIDE_ROOMS = {"deploy.hpp", "embedded.hpp", "operators.hpp", "version.hpp", "zeropoint.hpp"}
 LONGEST_FILE = 600
 
