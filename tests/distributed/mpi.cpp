@@ -84,7 +84,7 @@ template <class Exchange> floats trained(Exchange& with) {
             }
         }
         with.sum_parts(gradients, parts, sum);
-        with.gather(losses);
+        with.gather(losses, parts);
         for (const double loss : losses) CHECK(loss >= 0);
         zp::update(zp::sgd{.lr = 0.2, .momentum = 0.9}, 1, step, {weights, sum, momentum});
     }
@@ -136,13 +136,13 @@ TEST_CASE("ranks: sums of MPI's own are near") {
 TEST_CASE("ranks: losses are gathered, ranges widened, parameters shared") {
     for_each_size({}, [](zp::ranks& world) {
         for (std::size_t count = 0; count != 9; ++count) {
-            std::vector<double> values(count, -1), expected(count);
+            std::vector<double> values(2 * count, -1), expected(2 * count);
             const zp::part_range own = zp::part_range::of(count, world.rank(), world.size());
-            for (std::size_t i = 0; i != count; ++i) {
+            for (std::size_t i = 0; i != 2 * count; ++i) {
                 expected[i] = 1.0 / static_cast<double>(i + 3);
-                if (own.first <= i && i < own.last) values[i] = expected[i];
+                if (own.first <= i / 2 && i / 2 < own.last) values[i] = expected[i];
             }
-            world.gather(values);
+            world.gather(values, count);
             CHECK(values == expected);
         }
         const float r = static_cast<float>(world.rank()), last = static_cast<float>(world.size() - 1);
@@ -153,6 +153,8 @@ TEST_CASE("ranks: losses are gathered, ranges widened, parameters shared") {
         std::vector<zp::observed_range> nothing = {{}};
         world.widen(nothing);
         CHECK(nothing[0].empty());
+        CHECK(world.any(world.rank() == world.size() - 1));
+        CHECK(!world.any(false));
         floats values(5, r);
         zp::share_parameters(world, values);
         CHECK(values == floats(5, 0.0f));

@@ -92,20 +92,23 @@ public:
             sum_fast(parts, own, count, sum);
         }
     }
-    /// values[i] is that of part i: each rank's own are sent to all.
-    void gather(std::span<double> values) {
+    /// Each rank's values are sent to all: `values` has as many for each of `count` parts.
+    void gather(std::span<double> values, std::size_t count) {
+        if (count == 0) return;
+        const std::size_t each = values.size() / count;
         std::vector<int> counts, places;
         for (int r = 0; r != size_; ++r) {
-            const part_range one = part_range::of(values.size(), r, size_);
-            counts.push_back(length(one.size()));
-            places.push_back(length(one.first));
+            const part_range one = part_range::of(count, r, size_);
+            counts.push_back(length(one.size() * each));
+            places.push_back(length(one.first * each));
         }
-        const part_range own = part_range::of(values.size(), rank_, size_);
-        memory_->sent.resize(own.size() * sizeof(double));
+        const part_range own = part_range::of(count, rank_, size_);
+        memory_->sent.resize(own.size() * each * sizeof(double));
         memory_->received.resize(values.size() * sizeof(double));
-        if (own.size() != 0) std::memcpy(memory_->sent.data(), values.data() + own.first, memory_->sent.size());
+        if (!memory_->sent.empty())
+            std::memcpy(memory_->sent.data(), values.data() + own.first * each, memory_->sent.size());
         MPI_Request request;
-        check(MPI_Iallgatherv(memory_->sent.data(), length(own.size()), MPI_DOUBLE, memory_->received.data(),
+        check(MPI_Iallgatherv(memory_->sent.data(), length(own.size() * each), MPI_DOUBLE, memory_->received.data(),
                               counts.data(), places.data(), MPI_DOUBLE, communicator_, &request),
               "MPI_Iallgatherv");
         wait(request, "losses");
@@ -118,6 +121,11 @@ public:
         for (const observed_range& range : ranges) ends.push_back(-range.max);
         reduce(ends, MPI_MIN, "ranges");
         for (std::size_t i = 0; i != ranges.size(); ++i) ranges[i] = {ends[i], -ends[ranges.size() + i]};
+    }
+    bool any(bool is_so) {
+        std::vector<float> value = {is_so ? 1.0f : 0.0f};
+        reduce(value, MPI_MAX, "answers");
+        return value[0] != 0;
     }
     void broadcast(std::span<float> values) { broadcast_bytes(std::as_writable_bytes(values), 0, "parameters"); }
     void require_same(std::uint64_t digest, std::string_view what) {

@@ -86,12 +86,14 @@ concept gradient_exchange = requires(E& e, std::span<const std::vector<float>> p
     { e.size() } -> std::same_as<int>;
     // Of `count` parts, `parts` are those of part_range::of(count, rank, size): `floats` becomes the sum of all, the same everywhere.
     e.sum_parts(parts, count, floats);
-    // Of these values, one a part, those of this rank are there: afterwards all are.
-    e.gather(doubles);
+    // Of these values, as many for each of `count` parts, those of this rank's parts are there: afterwards all are.
+    e.gather(doubles, count);
     // Each becomes the smallest range that holds all ranks'.
     e.widen(ranges);
     // Rank 0's, everywhere.
     e.broadcast(floats);
+    // Whether it is so on any rank.
+    { e.any(bool{}) } -> std::same_as<bool>;
     // A rank_error that names `what`, where a rank has another digest.
     e.require_same(digest, what);
 };
@@ -104,9 +106,10 @@ struct one_rank {
         const std::vector<float> whole = sum_of_parts({0, count}, {0, count}, parts);
         std::copy(whole.begin(), whole.end(), sum.begin());
     }
-    void gather(std::span<double>) const {}
+    void gather(std::span<double>, std::size_t) const {}
     void widen(std::span<observed_range>) const {}
     void broadcast(std::span<float>) const {}
+    bool any(bool is_so) const { return is_so; }
     void require_same(std::uint64_t, std::string_view) const {}
 };
 

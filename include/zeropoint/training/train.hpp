@@ -19,6 +19,7 @@
 #include <zeropoint/training/checkpoint.hpp>
 #include <zeropoint/training/fake_quantized.hpp>
 #include <zeropoint/training/float_training.hpp>
+#include <zeropoint/training/gradient_exchange.hpp>
 #include <zeropoint/training/gradient_norm.hpp>
 #include <zeropoint/training/random_numbers.hpp>
 #include <zeropoint/training/training_data.hpp>
@@ -61,16 +62,17 @@ struct block_parts {
     }
 };
 
-template <class Network, class Inputs> class trainer {
+template <class Network, class Inputs, class Exchange> class trainer {
     using arch = typename Network::architecture;
 
 public:
     trainer(Network& network, const input_samples<Network, Inputs>& samples, training_targets targets,
-            const training_options& options)
+            const training_options& options, Exchange& ranks)
         : network_(network),
           samples_(samples),
           targets_(std::move(targets)),
           options_(options),
+          ranks_(ranks),
           output_(Network::output_shape_of_training()),
           start_(std::chrono::steady_clock::now()) {
         require_valid(options, samples_.count());
@@ -82,6 +84,7 @@ public:
     template <class Executor, class Progress> training_report run(const Executor& with, Progress&& progress) {
         prepare(with.workers());
         if (options_.resume) resume();
+        agree();
         const std::uint64_t first_step = step_;
         for (; epoch_ != options_.epochs && !report_.was_stopped; ++epoch_, batch_ = 0, epoch_loss_ = 0) {
             const std::vector<std::uint32_t> order = order_of_epoch();
@@ -92,12 +95,13 @@ public:
                 ++batch_;
                 ++step_;
                 tell(done, first_step);
-                report_.was_stopped = !go_on(progress, done);
+                report_.was_stopped = ranks_.any(!go_on(progress, done));
                 const bool is_last = batch_ == batches_;
                 if (is_last) report_.losses.push_back(done.mean_loss);
                 const bool asked =
                     options_.checkpoint_every > 0 && step_ % static_cast<std::uint64_t>(options_.checkpoint_every) == 0;
-                if (!options_.checkpoint.empty() && (is_last || asked || report_.was_stopped)) save();
+                if (!options_.checkpoint.empty() && (is_last || asked || report_.was_stopped) && ranks_.rank() == 0)
+                    save();
             }
             if (report_.was_stopped) break;
         }
@@ -136,6 +140,21 @@ private:
         const auto most = static_cast<std::size_t>(std::max(workers, 1));
         for (std::size_t w = 0; w != most; ++w) workers_.emplace_back(tape_, leaf_floats_);
         if (network_.has_ranges()) begin();
+    }
+    /// Ranks that were given other data or options than rank 0 would wait for one another; parameters are rank 0's.
+    void agree() {
+        if (ranks_.size() == 1) return;
+        const std::uint64_t facts[] = {samples_.count(),
+                                       batches_,
+                                       static_cast<std::uint64_t>(tape_.block),
+                                       leaf_floats_,
+                                       static_cast<std::uint64_t>(options_.epochs),
+                                       options_.seed,
+                                       step_,
+                                       workers_.size()};
+        ranks_.require_same(digest_of(std::as_bytes(std::span(facts))),
+                            "number of samples, batch, block, epochs, seed, step or workers");
+        share_parameters(ranks_, network_.values());
     }
     /// When all that is trained is known.
     void begin() {
@@ -199,43 +218,63 @@ private:
             worker.inputs[port] = worker.runner.input(static_cast<int>(port), place);
     }
 
-    /// All blocks of a batch: the sum of gradients is in sum_ afterwards, the sum of losses comes back.
+    /// All blocks of a batch: the sum of gradients is in sum_ afterwards, the sum of losses comes back. Of the parts, a rank has its own.
     template <class Executor>
     double run_blocks(std::span<const std::uint32_t> batch, const tape_parameters& parameters, bool quantizes,
                       const Executor& with) {
         const auto block = static_cast<std::size_t>(tape_.block);
-        const block_parts parts = block_parts::of((batch.size() + block - 1) / block, workers_.size());
-        sums_.resize(parts.count());
+        const block_parts parts = block_parts::of((batch.size() + block - 1) / block,
+                                                  workers_.size() * static_cast<std::size_t>(ranks_.size()));
+        const part_range own = part_range::of(parts.count(), ranks_.rank(), ranks_.size());
+        sums_.resize(own.size());
         losses_.assign(parts.blocks, 0.0);
         failed_.assign(parts.blocks, -1);
         for (training_worker<arch>& worker : workers_)
             std::fill(worker.seen.begin(), worker.seen.end(), observed_range{});
         const double factor = 1 / static_cast<double>(rows_of(batch));
-        const auto workers = std::min(workers_.size(), parts.count());
+        const auto workers = std::min(workers_.size(), own.size());
         const auto run_part = [&](int number) noexcept {
             training_worker<arch>& worker = workers_[static_cast<std::size_t>(number)];
-            const std::size_t first = parts.count() * static_cast<std::size_t>(number) / workers,
-                              last = parts.count() * (static_cast<std::size_t>(number) + 1) / workers;
-            for (std::size_t part = first; part != last; ++part) {
+            const part_range some = part_range::of(own.size(), number, static_cast<int>(workers));
+            for (std::size_t part = own.first + some.first; part != own.first + some.last; ++part) {
                 const std::size_t end = std::min((part + 1) * parts.size(), parts.blocks);
                 for (std::size_t b = part * parts.size(); b != end; ++b) {
                     const std::size_t from = b * block, count = std::min(block, batch.size() - from);
                     run_block(worker, batch.subspan(from, count), parameters, quantizes, factor, b);
                     worker.tree.push(worker.leaf);
                 }
-                sums_[part].resize(leaf_floats_);
-                worker.tree.finish(sums_[part]);
+                std::vector<float>& sum = sums_[part - own.first];
+                sum.resize(leaf_floats_);
+                worker.tree.finish(sum);
             }
         };
         if (workers == 1) run_part(0);
-        else with.run(static_cast<int>(workers), run_part);
-        block_tree<arch> whole(leaf_floats_);
-        for (std::vector<float>& sum : sums_) whole.push(sum);
+        else if (workers > 1) with.run(static_cast<int>(workers), run_part);
         sum_.resize(leaf_floats_);
-        whole.finish(sum_);
+        if (ranks_.size() > 1) {
+            ranks_.sum_parts(sums_, parts.count(), sum_);
+            tell_ranks(parts);
+        } else {
+            block_tree<arch> whole(leaf_floats_);
+            for (std::vector<float>& sum : sums_) whole.push(sum);
+            whole.finish(sum_);
+        }
         double loss = 0;
         for (const double part : losses_) loss += part;
         return loss;
+    }
+    /// Losses of all blocks, and which rows failed, on every rank.
+    void tell_ranks(const block_parts& parts) {
+        std::vector<double> facts(2 * parts.count() * parts.size());
+        for (std::size_t b = 0; b != parts.blocks; ++b) {
+            facts[2 * b] = losses_[b];
+            facts[2 * b + 1] = failed_[b];
+        }
+        ranks_.gather(facts, parts.count());
+        for (std::size_t b = 0; b != parts.blocks; ++b) {
+            losses_[b] = facts[2 * b];
+            failed_[b] = static_cast<int>(facts[2 * b + 1]);
+        }
     }
     void run_block(training_worker<arch>& worker, std::span<const std::uint32_t> samples,
                    const tape_parameters& parameters, bool quantizes, double factor, std::size_t number) noexcept {
@@ -340,6 +379,7 @@ private:
         std::vector<observed_range> seen = workers_.front().seen;
         for (std::size_t w = 1; w != workers_.size(); ++w)
             for (std::size_t id = 0; id != seen.size(); ++id) seen[id] = seen[id].with(workers_[w].seen[id]);
+        ranks_.widen(seen);
         network_.follow(seen);
     }
 
@@ -427,6 +467,7 @@ private:
     const input_samples<Network, Inputs>& samples_;
     training_targets targets_;
     const training_options& options_;
+    Exchange& ranks_;
     shape output_;
     std::chrono::steady_clock::time_point start_;
 
@@ -452,20 +493,31 @@ template <class Stage> float_training<Stage> trainee_of(network<Stage>& floats) 
 
 }  // namespace detail
 
-/// Trains a network: what zp::prepare_qat gives, or a float network, fused. `data` is zp::labelled(inputs, labels), zp::paired(inputs, targets) or zp::unlabelled(inputs). `with` runs blocks of a
-/// batch at once; what comes out does not depend on it, bit for bit. `progress(training_progress)` is called after each step, and may
-/// return false to end. Raises training_error where a loss, gradient or weight is not finite, and value_error or shape_error for options
-/// and data that do not fit.
+/// Trains a network: what zp::prepare_qat gives, or a float network, fused. `data` is zp::labelled(inputs, labels), zp::paired(inputs,
+/// targets) or zp::unlabelled(inputs). `with` runs blocks of a batch at once; what comes out does not depend on it, bit for bit.
+/// `progress(training_progress)` is called after each step, and may return false to end. Raises training_error where a loss, gradient or
+/// weight is not finite, and value_error or shape_error for options and data that do not fit.
+///
+/// `ranks` are processes that train together, each of which makes the same call (gradient_exchange.hpp; zp::ranks over MPI): each
+/// computes some of a batch's blocks, and all end with the same parameters. They begin with rank 0's parameters; rank 0 alone writes
+/// checkpoints, all read them; progress is called on every rank, and any may end training. rank_error where they do not agree.
+template <class Network, class Data, executor Executor, class Progress, class Exchange>
+    requires gradient_exchange<std::remove_reference_t<Exchange>> training_report
+    train(Network& network, const Data& data, const training_options& options, const Executor& with,
+          Progress&& progress, Exchange&& ranks) {
+        using inputs = std::remove_cvref_t<decltype(data.inputs)>;
+        auto&& trainee = detail::trainee_of(network);
+        using type = std::remove_reference_t<decltype(trainee)>;
+        const detail::input_samples<type, inputs> samples(data.inputs);
+        detail::trainer<type, inputs, std::remove_reference_t<Exchange>> run(
+            trainee, samples, detail::targets_of(data, samples.count(), type::output_shape_of_training()), options,
+            ranks);
+        return run.run(with, std::forward<Progress>(progress));
+    }
 template <class Network, class Data, executor Executor, class Progress>
 training_report train(Network& network, const Data& data, const training_options& options, const Executor& with,
                       Progress&& progress) {
-    using inputs = std::remove_cvref_t<decltype(data.inputs)>;
-    auto&& trainee = detail::trainee_of(network);
-    using type = std::remove_reference_t<decltype(trainee)>;
-    const detail::input_samples<type, inputs> samples(data.inputs);
-    detail::trainer<type, inputs> run(
-        trainee, samples, detail::targets_of(data, samples.count(), type::output_shape_of_training()), options);
-    return run.run(with, std::forward<Progress>(progress));
+    return train(network, data, options, with, std::forward<Progress>(progress), one_rank{});
 }
 template <class Network, class Data>
 training_report train(Network& network, const Data& data, const training_options& options = {}) {
@@ -475,6 +527,14 @@ template <class Network, class Data, executor Executor>
 training_report train(Network& network, const Data& data, const training_options& options, const Executor& with) {
     return train(network, data, options, with, [](const training_progress&) {});
 }
+template <class Network, class Data, class Exchange>
+    requires gradient_exchange<std::remove_reference_t<Exchange>> training_report train(Network& network,
+                                                                                        const Data& data,
+                                                                                        const training_options& options,
+                                                                                        Exchange&& ranks) {
+        return train(
+            network, data, options, executors::serial{}, [](const training_progress&) {}, ranks);
+    }
 
 }  // namespace v0
 }  // namespace zp
