@@ -44,11 +44,15 @@ template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometr
                 const int group = channel / g.group_in(), first = channel % g.group_in();
                 for (int tap = 0; tap != phase.window.taps(); ++tap) {
                     for (int o = 0; o != g.group_out(); ++o, panel += tile) {
-                        std::fill_n(panel, tile, 0.0f);
+                        if (channels != tile || !phase.has_taps()) std::fill_n(panel, tile, 0.0f);
                         if (!phase.has_taps()) continue;
                         const std::ptrdiff_t filter = std::ptrdiff_t{group} * g.group_out() + o;
-                        std::copy_n(weights + (filter * g.taps() + phase.tap(t, tap)) * g.group_in() + first, channels,
-                                    panel);
+                        const float* const from =
+                            weights + (filter * g.taps() + phase.tap(t, tap)) * g.group_in() + first;
+                        // Of a matrix, rows lie far apart: what comes soon is asked for now.
+                        constexpr int soon = 24;
+                        if (o + soon < g.group_out()) __builtin_prefetch(from + std::ptrdiff_t{soon} * g.depth());
+                        std::copy_n(from, channels, panel);
                     }
                 }
             });

@@ -142,6 +142,64 @@ void add_outer_products(pixel_extents e, pixel_grid a, pixel_grid b, int rows, i
     }
 }
 
+/// How many floats of scratch add_packed_outer_products() needs for so many pixels.
+template <class Arch> constexpr std::size_t packed_outer_scratch(int pixels, int rows) {
+    using tile = outer_tile<Arch>;
+    const int tiles = (rows + tile::rows - 1) / tile::rows;
+    return static_cast<std::size_t>(pixels) * static_cast<std::size_t>(tiles * tile::rows + tile::vectors * tile::size);
+}
+
+/// The same sums, of operands that are copied before: for matrices whose rows are long, of which a column of tiles would meet in
+/// few sets of a cache. Nothing is asked of what lies behind `columns`.
+template <class Arch>
+void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, const pixel_grid& b, int rows, int columns,
+                               float* c, std::ptrdiff_t pitch, float* scratch) noexcept {
+    using tile = outer_tile<Arch>;
+    constexpr int size = tile::size, wide = tile::vectors * size;
+    const int tiles = (rows + tile::rows - 1) / tile::rows, pixels = e.images * e.rows * e.columns;
+    const auto for_each_pixel = [&](const pixel_grid& grid, auto&& body) {
+        std::ptrdiff_t at = 0;
+        for (int i = 0; i != e.images; ++i)
+            for (int row = 0; row != e.rows; ++row)
+                for (int column = 0; column != e.columns; ++column)
+                    body(grid.first + i * grid.image + row * grid.row + column * grid.column, at++);
+    };
+    float *const left = scratch, *const right = scratch + std::ptrdiff_t{tiles} * tile::rows * pixels;
+    for_each_pixel(a, [&](const float* from, std::ptrdiff_t pixel) {
+        for (int t = 0, row = 0; t != tiles; ++t) {
+            const int count = (rows - row) / (tiles - t);
+            std::copy_n(from + row, count, left + (t * std::ptrdiff_t{pixels} + pixel) * tile::rows);
+            row += count;
+        }
+    });
+    const pixel_extents all{1, 1, pixels};
+    for (int column = 0; column < columns; column += wide) {
+        const int width = std::min(columns - column, wide), vectors = (width + size - 1) / size;
+        for_each_pixel(b, [&](const float* from, std::ptrdiff_t pixel) {
+            float* const to = right + pixel * wide;
+            std::fill(std::copy_n(from + column, width, to), to + wide, 0.0f);
+        });
+        const int rest = width - (vectors - 1) * size;
+        for (int t = 0, row = 0; t != tiles; ++t) {
+            const int count = (rows - row) / (tiles - t);
+            const pixel_grid here{left + t * std::ptrdiff_t{pixels} * tile::rows, tile::rows};
+            float* const place = c + row * pitch + column;
+            if (t + 1 != tiles)
+                for (int r = 0; r != tile::rows; ++r)
+                    __builtin_prefetch(place + std::min(count + r, rows - row - 1) * pitch);
+            if (vectors == tile::vectors) {
+                add_outer_rows<Arch, tile::vectors>(count, all, here, {right, wide}, place, pitch, wide - size, 0,
+                                                    rest);
+            } else {
+                for (int v = 0; v != vectors; ++v)
+                    add_outer_rows<Arch, 1>(count, all, here, {right + v * size, wide}, place + v * size, pitch, 0, 0,
+                                            v + 1 == vectors ? rest : size);
+            }
+            row += count;
+        }
+    }
+}
+
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp

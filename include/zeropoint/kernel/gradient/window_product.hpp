@@ -47,9 +47,13 @@ struct product_window {
     }
 };
 
-/// How far windows reach beyond an image.
+/// How far windows reach beyond an image, and how it is cut: into whole images, several together where they are small, or into
+/// rows of outputs, so that a copy stays in the first-level cache.
 struct image_margins {
     int top = 0, left = 0, bottom = 0, right = 0;
+    int stride = 1,
+        most_rows = 0;  ///< of all convolutions: the rows from one output to the next, the most rows of outputs
+    int below = 0;      ///< rows of a window from the input row that its output stands at, at most
 
     constexpr void include(const conv2d_geometry& g) {
         top = std::max(top, g.padding_top);
@@ -57,29 +61,44 @@ struct image_margins {
         bottom =
             std::max(bottom, (g.out.height - 1) * g.stride_height + g.window_height() - g.padding_top - g.in.height);
         right = std::max(right, (g.out.width - 1) * g.stride_width + g.window_width() - g.padding_left - g.in.width);
+        stride = g.stride_height;
+        most_rows = std::max(most_rows, g.out.height);
+        below = std::max(below, g.window_height() - g.padding_top);
     }
     constexpr bool any() const { return (top | left | bottom | right) != 0; }
+    /// Values of a row, and of the copied rows of an image.
     constexpr std::ptrdiff_t row(const shape& image) const {
         return (std::ptrdiff_t{image.width} + left + right) * image.channels;
     }
-    constexpr std::ptrdiff_t size(const shape& image) const {
-        return (std::ptrdiff_t{image.height} + top + bottom) * row(image);
+    /// Rows of outputs that are computed together, and the images whose rows are.
+    constexpr int rows_together(const shape& image) const {
+        constexpr std::ptrdiff_t room = 3072;  // floats
+        return static_cast<int>(std::clamp<std::ptrdiff_t>(room / (row(image) * stride), 4, std::max(most_rows, 4)));
+    }
+    constexpr int images_together(const shape& image) const {
+        const bool whole = rows_together(image) >= most_rows;
+        return whole ? std::max(192 / std::max(image.height * image.width, 1), 1) : 1;
+    }
+    /// Copied rows of an image for outputs [first, first + rows), from row first * stride of the image with its margins on.
+    constexpr int copied_rows(int rows) const { return (rows - 1) * stride + top + below; }
+    constexpr std::ptrdiff_t copied_size(const shape& image) const {
+        return copied_rows(std::min(rows_together(image), most_rows)) * row(image);
     }
 };
 
-/// So many images are copied with their margins at a time: enough that few outputs of a tile are computed in vain.
-constexpr int images_together(const shape& image) { return std::max(192 / std::max(image.height * image.width, 1), 1); }
-
-/// An image with its margins, which are zeros.
-inline void copy_with_margins(const shape& image, const image_margins& margins, const float* x, float* to) noexcept {
+/// Rows [first, first + rows) of an image with its margins, which are zeros.
+inline void copy_with_margins(const shape& image, const image_margins& margins, const float* x, int first, int rows,
+                              float* to) noexcept {
     const std::ptrdiff_t row = margins.row(image), inside = std::ptrdiff_t{image.width} * image.channels;
-    to = std::fill_n(to, margins.top * row, 0.0f);
-    for (int r = 0; r != image.height; ++r, x += inside) {
+    for (int r = first - margins.top; r != first - margins.top + rows; ++r) {
+        if (r < 0 || r >= image.height) {
+            to = std::fill_n(to, row, 0.0f);
+            continue;
+        }
         to = std::fill_n(to, std::ptrdiff_t{margins.left} * image.channels, 0.0f);
-        to = std::copy_n(x, inside, to);
+        to = std::copy_n(x + r * inside, inside, to);
         to = std::fill_n(to, std::ptrdiff_t{margins.right} * image.channels, 0.0f);
     }
-    std::fill_n(to, margins.bottom * row, 0.0f);
 }
 
 /// Where the images of some samples lie, with the distances between rows in values, and how much of their margins there is.
@@ -141,10 +160,15 @@ template <class Arch, class Pointers, class Places>
     });
 }
 
-/// `channels` output channels from `channel` on, of all outputs of `samples` samples.
+/// Rows of outputs.
+struct row_range {
+    int first = 0, count = 0;
+};
+
+/// `channels` output channels from `channel` on, of some rows of outputs of `samples` samples.
 template <class Arch>
-void multiply_panel(const product_window& p, int samples, const product_source& x, const float* panel, int channel,
-                    int channels, const product_epilogue& epilogue, const float_batch& y) noexcept {
+void multiply_panel(const product_window& p, int samples, row_range rows, const product_source& x, const float* panel,
+                    int channel, int channels, const product_epilogue& epilogue, const float_batch& y) noexcept {
     using tile = product_tile<Arch>;
     const conv2d_geometry& g = p.window;
     const std::ptrdiff_t pixel = g.in.channels, group_offset = std::ptrdiff_t{channel / g.group_out()} * g.group_in();
@@ -155,8 +179,8 @@ void multiply_panel(const product_window& p, int samples, const product_source& 
     std::array<float, tile::channels> bias{};
     if (epilogue.bias != nullptr) std::copy_n(epilogue.bias + channel, channels, bias.data());
 
-    int sample = 0, row = 0, column = 0;
-    for (std::ptrdiff_t left = std::ptrdiff_t{samples} * g.out.height * g.out.width; left > 0; left -= tile::pixels) {
+    int sample = 0, row = rows.first, column = 0;
+    for (std::ptrdiff_t left = std::ptrdiff_t{samples} * rows.count * g.out.width; left > 0; left -= tile::pixels) {
         const int count = static_cast<int>(std::min<std::ptrdiff_t>(left, tile::pixels));
         std::array<const float*, tile::pixels> from;
         std::array<float*, tile::pixels> to;
@@ -171,8 +195,8 @@ void multiply_panel(const product_window& p, int samples, const product_source& 
             to[at] = y[sample] + (p.first + row * p.row + column * p.pixel + channel);
             if (++column != g.out.width) continue;
             column = 0;
-            if (++row != g.out.height) continue;
-            row = 0;
+            if (++row != rows.first + rows.count) continue;
+            row = rows.first;
             ++sample;
         }
         multiply_tile<Arch>(from, g.kernel_height, g.dilation_height * x.row, runs, g.dilation_width * pixel, length,
@@ -197,7 +221,8 @@ void multiply_panels(const product_window& p, int samples, const product_source&
     const int each = p.window.group_out();
     for (int group = 0; group != p.window.groups; ++group)
         for (int j = 0; j < each; j += tile, panels += std::ptrdiff_t{p.window.depth()} * tile)
-            multiply_panel<Arch>(p, samples, x, panels, group * each + j, std::min(each - j, tile), epilogue, y);
+            multiply_panel<Arch>(p, samples, {0, p.window.out.height}, x, panels, group * each + j,
+                                 std::min(each - j, tile), epilogue, y);
 }
 
 /// The scratch of multiply_windows(), in floats.
@@ -210,7 +235,8 @@ constexpr std::size_t multiply_windows_scratch(const shape& image, ForEach&& for
         all += p.panels_size<Arch>();
         most = std::max(most, std::ptrdiff_t{product_tile<Arch>::channels} * p.window.depth());
     });
-    return static_cast<std::size_t>(margins.any() ? all + images_together(image) * margins.size(image) : most);
+    return static_cast<std::size_t>(margins.any() ? all + margins.images_together(image) * margins.copied_size(image)
+                                                  : most);
 }
 
 /// y of `samples` samples = clamp(bias + sums of products of windows of x and weights). `for_each_window(visit)` calls
@@ -227,28 +253,37 @@ void multiply_windows(const shape& image, int samples, const const_float_batch& 
         all += p.panels_size<Arch>();
     });
     const bool copies = margins.any();
-    const int together = copies ? images_together(image) : samples;
+    const int together = copies ? margins.images_together(image) : samples;
+    const int rows_together = copies ? margins.rows_together(image) : std::max(margins.most_rows, 1);
     float* const copied = scratch + all;
-    const std::ptrdiff_t copied_size = margins.size(image);
+    const std::ptrdiff_t copied_size = margins.copied_size(image);
     for (int first = 0; first < samples; first += together) {
         const int count = std::min(together, samples - first);
-        product_source source{{x[first], x.stride}, margins.row(image), margins.top, margins.left};
-        if (copies) {
-            for (int i = 0; i != count; ++i) copy_with_margins(image, margins, x[first + i], copied + i * copied_size);
-            source.images = {copied, copied_size};
-        }
-        float* panel = scratch;
-        for_each_window([&](const product_window& p, const auto& pack) {
-            const conv2d_geometry& g = p.window;
-            for (int group = 0; group != g.groups; ++group) {
-                for (int j = 0; j < g.group_out(); j += tile) {
-                    const int channel = group * g.group_out() + j, channels = std::min(g.group_out() - j, tile);
-                    if (first == 0) pack(channel, channels, panel);
-                    multiply_panel<Arch>(p, count, source, panel, channel, channels, epilogue, {y[first], y.stride});
-                    if (copies) panel += std::ptrdiff_t{g.depth()} * tile;
-                }
+        for (int row = 0; row < margins.most_rows; row += rows_together) {
+            product_source source{{x[first], x.stride}, margins.row(image), margins.top, margins.left};
+            if (copies) {
+                const int from = row * margins.stride,
+                          rows = margins.copied_rows(std::min(rows_together, margins.most_rows - row));
+                for (int i = 0; i != count; ++i)
+                    copy_with_margins(image, margins, x[first + i], from, rows, copied + i * copied_size);
+                source.images = {copied, copied_size};
+                source.top -= from;
             }
-        });
+            float* panel = scratch;
+            for_each_window([&](const product_window& p, const auto& pack) {
+                const conv2d_geometry& g = p.window;
+                const row_range outputs{row, std::clamp(g.out.height - row, 0, rows_together)};
+                for (int group = 0; group != g.groups; ++group) {
+                    for (int j = 0; j < g.group_out(); j += tile) {
+                        const int channel = group * g.group_out() + j, channels = std::min(g.group_out() - j, tile);
+                        if (first == 0 && row == 0) pack(channel, channels, panel);
+                        multiply_panel<Arch>(p, count, outputs, source, panel, channel, channels, epilogue,
+                                             {y[first], y.stride});
+                        if (copies) panel += std::ptrdiff_t{g.depth()} * tile;
+                    }
+                }
+            });
+        }
     }
 }
 
