@@ -20,7 +20,7 @@ namespace zp {
 inline namespace v0 {
 
 /// Mean and standard deviation of the channels that a row of a fused network has in front of its bounds; empty where not known.
-struct channel_statistics {
+struct normal_channels {
     std::vector<float> mean, deviation;
 
     void divide_by(std::span<const float> factors) {
@@ -32,11 +32,10 @@ struct channel_statistics {
 };
 
 /// Those that batch norms say: what is folded into a row has mean beta and deviation |gamma|. By row of the fused network.
-template <class Net, class Arch>
-std::vector<channel_statistics> norm_statistics(const float_model<Net, Arch>& trained) {
-    std::vector<channel_statistics> all;
+template <class Net, class Arch> std::vector<normal_channels> norm_statistics(const float_model<Net, Arch>& trained) {
+    std::vector<normal_channels> all;
     for (const node& n : fused<Net, Arch>::rows()) {
-        channel_statistics one;
+        normal_channels one;
         if (n.from.folded >= 0) {
             const node& norm = trained.rows()[static_cast<std::size_t>(n.from.folded)];
             const auto* gamma = reinterpret_cast<const float*>(trained.parameters() + norm.at.parameter_offset);
@@ -96,9 +95,9 @@ std::vector<std::string> absorb_all(std::span<const node> loose, const float_par
 }
 /// c = max(0, mean - 3 deviations) in front of a relu, the mean where there is none; statistics are then those of what is left.
 inline std::vector<std::string> absorb_by_statistics(std::span<const node> loose, const float_parameters& p,
-                                                     std::span<channel_statistics> statistics) {
+                                                     std::span<normal_channels> statistics) {
     return absorb_all(loose, p, [&](const channel_site& site, bool is_relu) {
-        channel_statistics& of = statistics[static_cast<std::size_t>(site.producer)];
+        normal_channels& of = statistics[static_cast<std::size_t>(site.producer)];
         std::vector<double> constants(of.mean.begin(), of.mean.end());
         for (std::size_t c = 0; c != constants.size(); ++c)
             if (is_relu) constants[c] = std::max(0.0, constants[c] - 3 * double{of.deviation[c]});

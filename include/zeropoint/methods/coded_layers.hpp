@@ -117,18 +117,24 @@ public:
     /// float network, and what the layer should give.
     template <class Batches, class Visit>
     std::size_t visit(const coded_layer& layer, const Batches& images, Visit visit_layer) const {
+        return visit(layer.input, layer.float_input, layer.target, images, visit_layer);
+    }
+    /// The same of any rows: the values of one of the quantized network, and of two of the float one.
+    template <class Batches, class Visit>
+    std::size_t visit(int row, int float_row, int target, const Batches& images, Visit visit_rows) const {
         const simulation quantized(result, convert(result));
         const auto memory = std::make_unique<typename simulation::workspace>();
         detail::output_buffers<simulation> ys;
         row_visitor<network<float_stage>> runner(floats);
-        std::vector<float> x(static_cast<std::size_t>(float_view(layer.from).x_shape().size())), float_x(x.size());
+        std::vector<float> x(static_cast<std::size_t>(float_stage::table.nodes[float_row].out.extents.size())),
+            float_x(x.size());
         return visit_inputs<float_stage>(images, [&](const void* const* xs) {
-            quantized.run(xs, ys.pointers.data(), *memory, [&](int row, const float* values) {
-                if (row == layer.input) std::copy_n(values, x.size(), x.begin());
+            quantized.run(xs, ys.pointers.data(), *memory, [&](int i, const float* values) {
+                if (i == row) std::copy_n(values, x.size(), x.begin());
             });
-            runner.run(xs, [&](int row, const float* values) {
-                if (row == layer.float_input) std::copy_n(values, x.size(), float_x.begin());
-                if (row == layer.target) visit_layer(x.data(), float_x.data(), values);
+            runner.run(xs, [&](int i, const float* values) {
+                if (i == float_row) std::copy_n(values, x.size(), float_x.begin());
+                if (i == target) visit_rows(x.data(), float_x.data(), values);
             });
         });
     }

@@ -129,7 +129,7 @@ calibrated<Net, QConfig, Arch> correct_biases_by_data(const calibrated<Net, QCon
 /// deviation, in front of their bounds. `statistics` are those of zp::norm_statistics, or of zp::equalize's report. Other layers stay.
 template <class Net, class QConfig, class Arch>
 calibrated<Net, QConfig, Arch> correct_biases_by_norms(const calibrated<Net, QConfig, Arch>& source,
-                                                       std::span<const channel_statistics> statistics,
+                                                       std::span<const normal_channels> statistics,
                                                        std::vector<std::string>* report = nullptr) {
     detail::refuse_twice<QConfig>();
     using layers = coded_layers<Net, QConfig, Arch>;
@@ -144,7 +144,7 @@ calibrated<Net, QConfig, Arch> correct_biases_by_norms(const calibrated<Net, QCo
         int made_by = layer.float_input;
         while (walk.floats.rows()[static_cast<std::size_t>(made_by)].op->is_view)
             made_by = walk.floats.rows()[static_cast<std::size_t>(made_by)].inputs[0];
-        const channel_statistics& of = statistics[static_cast<std::size_t>(made_by)];
+        const normal_channels& of = statistics[static_cast<std::size_t>(made_by)];
         if (of.mean.empty()) continue;
         const epilogue& bounds = walk.floats.rows()[static_cast<std::size_t>(made_by)].fused;
         std::vector<float> x(static_cast<std::size_t>(layers::float_view(layer.from).x_shape().size()));

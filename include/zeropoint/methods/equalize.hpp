@@ -38,10 +38,9 @@ struct equalization {
         float smallest = 1, largest = 1;  // of all its factors together
     };
     std::vector<pair> pairs;
-    std::vector<std::string> skipped;   // "conv3: add_5 (add) reads it"
-    std::vector<std::string> absorbed;  // "conv1 into conv2: 3 of 16 channels"
-    std::vector<channel_statistics>
-        statistics;  // of a float_model's norms, as they are now: for correct_biases_by_norms
+    std::vector<std::string> skipped;         // "conv3: add_5 (add) reads it"
+    std::vector<std::string> absorbed;        // "conv1 into conv2: 3 of 16 channels"
+    std::vector<normal_channels> statistics;  // of a float_model's norms, as they are now: for correct_biases_by_norms
     int passes = 0;
     bool converged = true;
 };
@@ -84,7 +83,7 @@ inline std::vector<float> equalizing_factors(const float_parameters& p, const ch
 
 /// Equalizes all pairs; statistics, if there are any, are scaled with them.
 inline equalization equalize_pairs(std::span<const node> loose, const float_parameters& p, const equalize_options& how,
-                                   std::span<channel_statistics> statistics) {
+                                   std::span<normal_channels> statistics) {
     equalization result;
     channel_sites found = find_channel_sites(loose);
     for (const refused_site& refused : found.refused)
@@ -145,7 +144,7 @@ fused<Net, Arch> equalize(const float_model<Net, Arch>& trained, const equalize_
     fused<Net, Arch> network = fuse(trained);
     const std::span<const node> loose(stage::loose.nodes, static_cast<std::size_t>(stage::loose.size));
     const float_parameters p{network.rows(), network.parameters()};
-    std::vector<channel_statistics> statistics = norm_statistics(trained);
+    std::vector<normal_channels> statistics = norm_statistics(trained);
     equalization done = detail::equalize_pairs(loose, p, how, statistics);
     if (how.absorb) done.absorbed = detail::absorb_by_statistics(loose, p, statistics);
     done.statistics = std::move(statistics);

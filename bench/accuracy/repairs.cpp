@@ -1,0 +1,135 @@
+// Accuracy and seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
+//     g++ -DNETWORK=digits_cnn -DWEIGHT_BITS=4 -DACTIVATION_BITS=8 ... ; repairs <folder of digits.safetensors> <weights>
+// With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/methods/correct_biases.hpp>
+#include <zeropoint/methods/equalize.hpp>
+#include <zeropoint/methods/gptq.hpp>
+#include <zeropoint/methods/reconstruct_blocks.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#include "../../examples/01_digits/digits_cnn.hpp"
+#include "../../examples/01_digits/digits_data.hpp"
+
+#ifndef WEIGHT_BITS
+#define WEIGHT_BITS 8
+#define ACTIVATION_BITS 8
+#endif
+
+// clang-format off
+/// MobileNetV2's blocks on 8 x 8 pixels, with relus in place of relu6: compare_repairs.py trains it.
+inline constexpr zp::conv wide(int channels) { return {.out_channels = channels, .bias = false}; }
+inline constexpr zp::conv window(int stride) { return {.kernel = 3, .stride = stride, .padding = 1, .groups = zp::depthwise, .bias = false}; }
+struct mobile : zp::model<zp::input<8, 8, 1>,
+    zp::conv2d<"stem", zp::conv{.out_channels = 16, .kernel = 3, .padding = 1, .bias = false}>, zp::batch_norm2d<"stem_norm">, zp::relu,
+    zp::residual<
+        zp::conv2d<"b1.expand", wide(48)>, zp::batch_norm2d<"b1.n1">, zp::relu,
+        zp::conv2d<"b1.depthwise", window(1)>, zp::batch_norm2d<"b1.n2">, zp::relu,
+        zp::conv2d<"b1.project", wide(16)>, zp::batch_norm2d<"b1.n3">>,
+    zp::conv2d<"b2.expand", wide(48)>, zp::batch_norm2d<"b2.n1">, zp::relu,
+    zp::conv2d<"b2.depthwise", window(2)>, zp::batch_norm2d<"b2.n2">, zp::relu,
+    zp::conv2d<"b2.project", wide(24)>, zp::batch_norm2d<"b2.n3">,
+    zp::residual<
+        zp::conv2d<"b3.expand", wide(72)>, zp::batch_norm2d<"b3.n1">, zp::relu,
+        zp::conv2d<"b3.depthwise", window(1)>, zp::batch_norm2d<"b3.n2">, zp::relu,
+        zp::conv2d<"b3.project", wide(24)>, zp::batch_norm2d<"b3.n3">>,
+    zp::conv2d<"head", wide(96)>, zp::batch_norm2d<"head_norm">, zp::relu,
+    zp::avg_pool2d<4>, zp::flatten,
+    zp::linear<"classifier", 10>> {};
+// clang-format on
+template <class Net> struct ends;  // the first and the last layer keep 8 bits
+template <> struct ends<digits_cnn> {
+    template <class Eight> using first = zp::for_layer<"conv1", Eight>;
+    template <class Eight> using last = zp::for_layer<"fc2", Eight>;
+};
+template <> struct ends<mobile> {
+    template <class Eight> using first = zp::for_layer<"stem", Eight>;
+    template <class Eight> using last = zp::for_layer<"classifier", Eight>;
+};
+
+template <int Bits> using unsigned_bits = zp::custom_range<std::uint8_t, 0, (1 << Bits) - 1>;
+template <int Bits> using signed_bits = zp::custom_range<std::int8_t, -(1 << (Bits - 1)), (1 << (Bits - 1)) - 1>;
+template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, zp::mse_observer<>>;
+template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, zp::mse_observer<>>;
+struct eight : zp::qconfig<activations<8>, weights<8>> {};
+struct few : zp::qconfig<activations<ACTIVATION_BITS>, weights<WEIGHT_BITS>, ends<NETWORK>::first<eight>,
+                         ends<NETWORK>::last<eight>> {};
+struct per_tensor : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                                zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
+
+namespace {
+
+digits data;
+std::vector<std::vector<float>> calibration;
+
+template <class Model> double accuracy(const Model& model) {
+    return percent_equal(read_digits(model, data.test.images), data.test.labels);
+}
+template <class Make> void tell(const char* method, Make make) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto network = make();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("%s\t%.2f\t%.2f\n", method, accuracy(network), seconds);
+    std::fflush(stdout);
+}
+template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
+    return zp::calibrate(zp::prepare<Config>(fused), calibration);
+}
+
+#ifdef RESCALED
+void run(const zp::float_model<NETWORK>& trained) {
+    using stage = zp::fused_stage<NETWORK>;
+    const auto fused = zp::fuse(trained);
+    std::printf("float\t%.2f\t0\n", accuracy(fused));
+    for (std::uint32_t seed = 1; seed != 6; ++seed) {
+        auto rescaled = fused;
+        std::mt19937 next(seed);
+        for (const zp::channel_site& site :
+             zp::find_channel_sites({stage::loose.nodes, static_cast<std::size_t>(stage::loose.size)}).sites) {
+            const zp::float_parameters p{rescaled.rows(), rescaled.parameters()};
+            std::vector<float> factors(static_cast<std::size_t>(p.channels(site.producer)));
+            for (float& factor : factors) factor = std::exp2(static_cast<float>(static_cast<int>(next() % 13) - 6));
+            zp::scale_channels(p, site, factors);
+        }
+        const std::string number = std::to_string(seed);
+        std::printf("%s: rescaled float\t%.2f\t0\n", number.c_str(), accuracy(rescaled));
+        tell((number + ": rescaled nearest").c_str(), [&] { return zp::convert(prepared<per_tensor>(rescaled)); });
+        tell((number + ": rescaled equalize").c_str(),
+             [&] { return zp::convert(prepared<per_tensor>(zp::equalize(rescaled))); });
+    }
+}
+#else
+void run(const zp::float_model<NETWORK>& trained) {
+    const auto fused = zp::fuse(trained);
+    std::printf("float\t%.2f\t0\n", accuracy(fused));
+    const auto nearest = prepared<few>(fused);
+    tell("nearest", [&] { return zp::convert(nearest); });
+    tell("correct_biases_by_data", [&] { return zp::convert(zp::correct_biases_by_data(nearest, calibration)); });
+    tell("equalize", [&] { return zp::convert(prepared<few>(zp::equalize(trained))); });
+    tell("sequential_mse", [&] { return zp::convert(zp::sequential_mse(nearest, calibration)); });
+    tell("gptq", [&] { return zp::convert(zp::gptq(nearest, calibration)); });
+    tell("adaround", [&] { return zp::convert(zp::adaround(nearest, calibration)); });
+    tell("reconstruct_blocks",
+         [&] { return zp::convert(zp::reconstruct_blocks(nearest, calibration, {.iterations = 1'000, .batch = 32})); });
+}
+#endif
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count != 3)
+        return std::fprintf(stderr, "usage: repairs <folder of digits.safetensors> <weights.safetensors>\n"), 1;
+    data = load_digits(arguments[1]);
+    for (std::size_t i = 0; i != 512; ++i)
+        calibration.emplace_back(data.training.images[i].begin(), data.training.images[i].end());
+    run(zp::load<zp::float_model<NETWORK>>(arguments[2]));
+    return 0;
+}

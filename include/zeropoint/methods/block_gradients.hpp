@@ -1,0 +1,197 @@
+// A residual block that runs forward and backward over some inputs at a time, with the rounding of its activations in between.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <zeropoint/analysis/simulated.hpp>
+#include <zeropoint/kernel/gradient/conv2d_batch.hpp>
+#include <zeropoint/kernel/gradient/conv2d_input_gradient.hpp>
+#include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
+#include <zeropoint/methods/layer_samples.hpp>
+#include <zeropoint/methods/residual_blocks.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// The grid on which values of a row lie in the quantized network.
+struct value_rounding {
+    bool is_there = false;
+    value_type type{};
+    qparams range{};
+};
+
+/// One block. Rounding has the gradient of the identity within its codes, 0 beyond them (Bengio 2013), and the last row is not rounded:
+/// it is what is compared.
+template <class Arch = default_architecture> class block_gradients {
+public:
+    /// `nodes` are loose ones, `rounding` is by row.
+    block_gradients(std::span<const node> nodes, const residual_block& block, std::span<const value_rounding> rounding,
+                    std::size_t batch)
+        : batch_(batch) {
+        const auto place_of = [&](int row) {
+            const auto at = std::find(block.rows.begin(), block.rows.end(), row);
+            return at == block.rows.end() ? from_entry : static_cast<int>(at - block.rows.begin());
+        };
+        std::size_t scratch = 0;
+        for (const int number : block.rows) {
+            const node_view v{nodes.data(), nodes[static_cast<std::size_t>(number)]};
+            row made{v.n, {from_entry, from_entry}, {}, {}, static_cast<std::size_t>(v.y_shape().size())};
+            for (int k = 0; k != v.n.input_count && k != 2; ++k) made.inputs[k] = place_of(v.n.inputs[k]);
+            if (number != block.rows.back()) made.rounding = rounding[static_cast<std::size_t>(number)];
+            if (detail::has_filters(v.n)) {
+                made.geometry = v.n.op->geometry(v);
+                scratch = std::max({scratch, kernel::conv2d_batch_scratch<Arch>(made.geometry),
+                                    kernel::conv2d_weight_gradient_scratch<Arch>(made.geometry),
+                                    kernel::conv2d_input_gradient_scratch<Arch>(made.geometry)});
+            }
+            made.values.resize(batch * made.size);
+            made.given.resize(batch * made.size);
+            made.gradient.resize(batch * made.size);
+            rows_.push_back(std::move(made));
+        }
+        entry_size_ = static_cast<std::size_t>(nodes[static_cast<std::size_t>(block.entry)].out.extents.size());
+        scratch_.resize(scratch);
+        std::size_t largest = entry_size_;
+        for (const row& one : rows_) largest = std::max(largest, one.size);
+        codes_.resize(2 * batch * largest);
+        passed_.resize(batch * largest);
+    }
+
+    std::size_t entry_size() const { return entry_size_; }
+    std::size_t exit_size() const { return rows_.back().size; }
+    std::size_t batch() const { return batch_; }
+    /// The filters of row `place` of the block: weights to compute with, biases, and what backward() adds up.
+    void set_filters(std::size_t place, std::span<const float> weights, std::span<const float> bias) {
+        rows_[place].weights.assign(weights.begin(), weights.end());
+        rows_[place].bias.assign(bias.begin(), bias.end());
+    }
+    std::span<float> weights(std::size_t place) { return rows_[place].weights; }
+    std::span<float> weight_gradient(std::size_t place) { return rows_[place].weight_gradient; }
+
+    /// The mean over outputs of the sum over channels of squared differences from `targets`; with `backward` the gradients of all filters.
+    /// `entries` are `count` inputs, at most a batch.
+    double loss(std::span<const float* const> entries, std::span<const float* const> targets, bool backward) {
+        const std::size_t count = entries.size();
+        entry_.resize(count * entry_size_);
+        for (std::size_t i = 0; i != count; ++i) std::copy_n(entries[i], entry_size_, entry_.data() + i * entry_size_);
+        for (row& one : rows_) forward(one, count);
+        row& last = rows_.back();
+        const double outputs = static_cast<double>(count * last.size) / last.channels();
+        double sum = 0;
+        for (row& one : rows_) {
+            std::fill(one.gradient.begin(), one.gradient.end(), 0.0f);
+            one.weight_gradient.assign(one.weights.size(), 0.0f);
+        }
+        for (std::size_t i = 0; i != count; ++i)
+            for (std::size_t k = 0; k != last.size; ++k) {
+                const float error = last.given[i * last.size + k] - targets[i][k];
+                sum += double{error} * double{error};
+                last.gradient[i * last.size + k] = static_cast<float>(2 * double{error} / outputs);
+            }
+        if (backward)
+            for (std::size_t r = rows_.size(); r-- != 0;) go_back(rows_[r], count);
+        return sum / outputs;
+    }
+
+private:
+    static constexpr int from_entry = -1;
+    struct row {
+        const node& n;
+        int inputs[2];
+        value_rounding rounding;
+        kernel::conv2d_geometry geometry;
+        std::size_t size = 0;
+        std::vector<float> weights{}, bias{}, weight_gradient{};
+        std::vector<float> values{};    // before rounding
+        std::vector<float> given{};     // to readers
+        std::vector<float> gradient{};  // by given
+
+        double channels() const { return n.out.extents.channels; }
+    };
+
+    const float* given(int place) const {
+        return place == from_entry ? entry_.data() : rows_[static_cast<std::size_t>(place)].given.data();
+    }
+    std::size_t size_of_input(int place) const {
+        return place == from_entry ? entry_size_ : rows_[static_cast<std::size_t>(place)].size;
+    }
+    static layer_output function_of(const row& one) {
+        layer_output f{one.n.fused.lowest, one.n.fused.highest};
+        if (one.n.op->function != nullptr) {
+            f.function = one.n.rules->value;
+            f.parameter = one.n.parameter;
+        }
+        return f;
+    }
+
+    void forward(row& one, std::size_t count) {
+        const std::size_t values = count * one.size;
+        const float* x = given(one.inputs[0]);
+        if (detail::has_filters(one.n)) {
+            kernel::conv2d_batch<Arch>(one.geometry, static_cast<int>(count),
+                                       {x, static_cast<std::ptrdiff_t>(size_of_input(one.inputs[0]))},
+                                       one.weights.data(), one.bias.data(), one.n.fused.lowest, one.n.fused.highest,
+                                       {one.values.data(), static_cast<std::ptrdiff_t>(one.size)}, scratch_.data());
+        } else if (detail::is_sum(one.n)) {
+            const float* other = given(one.inputs[1]);
+            for (std::size_t i = 0; i != values; ++i)
+                one.values[i] = std::clamp(x[i] + other[i], one.n.fused.lowest, one.n.fused.highest);
+        } else {
+            const layer_output f = function_of(one);
+            for (std::size_t i = 0; i != values; ++i) one.values[i] = f.value(x[i]);
+        }
+        std::copy_n(one.values.data(), values, one.given.data());
+        if (one.rounding.is_there)
+            detail::round_to_grid<Arch>(one.given.data(), values, one.rounding.type, one.rounding.range, codes_.data());
+    }
+    void add_to(int place, const float* gradient, std::size_t values) {
+        if (place == from_entry) return;
+        float* to = rows_[static_cast<std::size_t>(place)].gradient.data();
+        for (std::size_t i = 0; i != values; ++i) to[i] += gradient[i];
+    }
+    void go_back(row& one, std::size_t count) {
+        const std::size_t values = count * one.size;
+        if (one.rounding.is_there) {
+            const qparams& range = one.rounding.range;
+            const float low = range.scale * (static_cast<float>(one.rounding.type.quant_min - range.zero_point) - 0.5f),
+                        high =
+                            range.scale * (static_cast<float>(one.rounding.type.quant_max - range.zero_point) + 0.5f);
+            for (std::size_t i = 0; i != values; ++i)
+                if (!(one.values[i] >= low && one.values[i] <= high)) one.gradient[i] = 0;
+        }
+        if (detail::has_filters(one.n) || detail::is_sum(one.n)) {
+            for (std::size_t i = 0; i != values; ++i)
+                if (!(one.values[i] > one.n.fused.lowest && one.values[i] < one.n.fused.highest)) one.gradient[i] = 0;
+        }
+        if (detail::is_sum(one.n)) {
+            for (const int input : one.inputs) add_to(input, one.gradient.data(), values);
+        } else if (!detail::has_filters(one.n)) {
+            const layer_output f = function_of(one);
+            const float* x = given(one.inputs[0]);
+            for (std::size_t i = 0; i != values; ++i) passed_[i] = one.gradient[i] * f.slope(x[i]);
+            add_to(one.inputs[0], passed_.data(), values);
+        } else {
+            const auto in = static_cast<std::ptrdiff_t>(size_of_input(one.inputs[0])),
+                       out = static_cast<std::ptrdiff_t>(one.size);
+            const kernel::const_float_batch dy{one.gradient.data(), out};
+            kernel::conv2d_weight_gradient<Arch>(one.geometry, static_cast<int>(count), {given(one.inputs[0]), in}, dy,
+                                                 one.weight_gradient.data(), scratch_.data());
+            if (one.inputs[0] == from_entry) return;
+            kernel::conv2d_input_gradient<Arch>(one.geometry, static_cast<int>(count), dy, one.weights.data(),
+                                                {passed_.data(), in}, scratch_.data());
+            add_to(one.inputs[0], passed_.data(), count * static_cast<std::size_t>(in));
+        }
+    }
+
+    std::size_t batch_, entry_size_ = 0;
+    std::vector<row> rows_;
+    std::vector<float> entry_, passed_, scratch_;
+    std::vector<std::byte> codes_;
+};
+
+}  // namespace v0
+}  // namespace zp
