@@ -19,6 +19,7 @@ HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
   zeropoint import net.tflite -o out/       of TensorFlow Lite; of int8 models, and of ONNX with QDQ, the int8 file at once
   zeropoint verify out/net.hpp net.onnx     checks such files again
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
+  zeropoint report out/net.hpp --calibration images.npy -o net.html   a page of where int8 loses accuracy, and what to try
   zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
   zeropoint encodings out/net.hpp out/net.int8.safetensors -o net.onnx   to AIMET's encodings beside a float ONNX
   zeropoint pack out/net.hpp -o net.image   what a program without files or a heap runs from
@@ -79,9 +80,24 @@ def parser_of() -> argparse.ArgumentParser:
     quantize.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     quantize.add_argument("-o", "--out", type=Path, help="by default NAME.int8.safetensors beside the header")
+    add_report(commands)
     add_export(commands)
     add_small_machines(commands)
     return parser
+
+
+def add_report(commands: Any) -> None:
+    """Where accuracy goes."""
+    report = commands.add_parser("report", help="int8 beside float, row by row: a page, and text")
+    report.add_argument("header", type=Path, help="an imported header, or a .json that zp::to_json(inspection) made")
+    report.add_argument("--calibration", type=Path, help="a .npy of N inputs as the source has them, such as N x 3 x 224 x 224")
+    report.add_argument("--images", type=Path, help="a .npy of those that are compared; by default every fourth of calibration's")
+    report.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
+    report.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
+    report.add_argument("--sweep", type=int, default=32, help="inputs that sensitivity is measured with, 0 for none; default: %(default)s")
+    report.add_argument("-o", "--out", type=Path, help="the page, by default NAME.report.html beside the header")
+    report.add_argument("--json", type=Path, help="a file for the data")
+    report.add_argument("--text", action="store_true", help="print the text alone, and write no page")
 
 
 def add_export(commands: Any) -> None:
@@ -155,6 +171,28 @@ def run_quantize(options: argparse.Namespace) -> dict[str, Any]:
     return {"file": str(made.file), "snr": made.snr, "cosine": made.cosine}
 
 
+def run_report(options: argparse.Namespace) -> dict[str, Any]:
+    """zeropoint report"""
+    from zeropoint.inspection.report import read, report, write_whole
+
+    if options.header.suffix == ".json":
+        made = read(options.header)
+    elif options.calibration is None:
+        raise ZeropointError(f"{options.header}: give inputs with --calibration images.npy; ranges come from data")
+    else:
+        made = report(options.header, options.calibration, images=options.images, qconfig=options.qconfig, weights=options.weights,
+                      swept=options.sweep, progress=say)
+    say(made.text(coloured=sys.stdout.isatty()).rstrip())
+    if options.json is not None:
+        write_whole(options.json, json.dumps(made.data) + "\n")
+        say(f"wrote {options.json}")
+    target = options.out if options.out is not None else options.header.with_suffix(".report.html")
+    if not options.text:
+        made.write(target)
+        say(f"wrote {target}")
+    return {"page": None if options.text else str(target), "sqnr": made.data["whole"]["rows"][-1]["sqnr"]}
+
+
 def run_export(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint export"""
     from zeropoint.export.export import export_onnx
@@ -197,7 +235,7 @@ def run_embed(options: argparse.Namespace) -> dict[str, Any]:
     return {"files": [str(path) for path in made]}
 
 
-COMMANDS = {"import": run_import, "verify": run_verify, "quantize": run_quantize, "export": run_export,
+COMMANDS = {"import": run_import, "verify": run_verify, "quantize": run_quantize, "report": run_report, "export": run_export,
             "encodings": run_encodings, "pack": run_pack, "embed": run_embed}
 
 

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import re
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from zeropoint.abi import library_of
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
+from zeropoint.inspection.library import inspection_of
 from zeropoint.ports import from_memory, ports_of, to_memory
 
 
 def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str | Path | None = None,
-          int8: str | Path | None = None) -> Network:
+          int8: str | Path | None = None, inspects: bool = False) -> Network:
     """Compiles the network of an imported header, unless one like it is kept, and loads its weights.
 
     qconfig: one of zeropoint's presets, such as accurate_qconfig. weights: the float file, by default the one beside the
-    header. int8: a file that `save` wrote, in place of the float one. Raises ZeropointError.
+    header. int8: a file that `save` wrote, in place of the float one. inspects: it can be inspected, which takes longer to compile.
+    Raises ZeropointError.
     """
     header = Path(header)
     if not header.exists():
@@ -31,7 +35,10 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     if any(port.codes for port in [*inputs, *outputs]):
         raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
                              "arrays of floats go through those whose ports are floats")
-    source = library_of(header.name, name, qconfig, [prod(p.shape) for p in inputs], [p.is_integer for p in inputs])
+    sizes, are_integers = [prod(p.shape) for p in inputs], [p.is_integer for p in inputs]
+    source = library_of(header.name, name, qconfig, sizes, are_integers)
+    if inspects:
+        source += inspection_of(sizes, are_integers)
     path = compiled(source, {header.name: without_comments(header.read_text())}, library=True)
     return Network(path, header, weights or header.with_suffix(".safetensors"), int8)
 
@@ -105,6 +112,24 @@ class Network:
     def table(self) -> str:
         """The rows of the network, of the int8 one where there is one."""
         return self._library.zp_table(self._at).decode()
+
+    def inspect(self, *arrays: np.ndarray, swept: int = 32) -> dict[str, Any]:
+        """Every row of the int8 network beside the float one over these inputs, and the sensitivity of each over the first `swept` of
+        them: what zp::to_json(inspection) gives. The network must have been built with inspects=True, and converted here."""
+        if not hasattr(self._library, "zp_inspect"):
+            raise ZeropointError("this network was built without it: zeropoint.build(..., inspects=True)")
+        if not (self.has_float and self.has_int8):
+            raise ZeropointError("both networks are needed: call calibrate and convert first")
+        columns = self._columns(arrays)
+        self._reject_indices(columns)
+        joined = [np.ascontiguousarray(np.stack(column)) for column in columns]
+        pointers = (ctypes.c_void_p * len(joined))(*(a.ctypes.data for a in joined))
+        self._library.zp_inspect.restype = ctypes.c_char_p
+        text = self._library.zp_inspect(self._at, pointers, ctypes.c_longlong(len(columns[0])), ctypes.c_longlong(swept),
+                                        self.name.encode(), b"")
+        if not text:
+            raise ZeropointError(self._library.zp_error().decode())
+        return json.loads(text.decode())
 
     def microseconds(self, *arrays: np.ndarray, milliseconds: float = 100) -> float:
         """Of one call over one input, the least of those that fit into that time: of the int8 network where there is one.

@@ -164,6 +164,9 @@ private:
         row.row = i;
         row.name = value_name(network<Int8Stage>::rows(), network<FloatStage>::rows(), i);
         row.operation = detail::operation_text(codes_.view(i));
+        if (!changes_grid(n)) row.layer = n.name;
+        if (n.op->is_boundary && codes_.nodes[n.inputs[0]].op->is_input) row.layer = row.name;  // an input
+        row.reads.assign(n.inputs, n.inputs + n.input_count);
         row.out = n.out.extents;
         row.type = n.out.storage;
         row.values = pair_statistics(n.out.extents.channels);

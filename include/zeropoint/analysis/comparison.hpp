@@ -63,6 +63,8 @@ struct weight_comparison {
 struct row_comparison {
     int row = 0;
     std::string name, operation;  // "conv1", "conv2d + relu"
+    std::string layer;  // what a qconfig calls it: of a merged add the layer in front of it; empty where nothing does
+    std::vector<int> reads;  // rows
     shape out;
     scalar_type type = scalar_type::float32;
     qparams quantization{0, 0};

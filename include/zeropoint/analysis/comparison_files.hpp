@@ -106,6 +106,8 @@ inline void add_row(json_writer& json, const row_comparison& row) {
     json.member("row", row.row);
     json.member("name", row.name);
     json.member("operation", row.operation);
+    json.member("layer", row.layer);
+    json.array("reads", row.reads);
     json.array("extents", std::vector<int>{row.out.depth, row.out.height, row.out.width, row.out.channels});
     json.member("storage", zp::name_of(row.type));
     json.member("count", row.values.count());

@@ -1,0 +1,1 @@
+"""A quantized network beside its float one: pages, text for a terminal, and the data that both are made of."""

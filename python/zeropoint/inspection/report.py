@@ -1,0 +1,106 @@
+"""From an imported network, or from the JSON of a program, to a page and to text."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy as np
+
+from zeropoint.errors import ZeropointError
+from zeropoint.inspection.page import page_of
+from zeropoint.inspection.text import text_of
+from zeropoint.native import build
+
+
+@dataclass
+class Report:
+    """The data, and what is made of them."""
+
+    data: dict[str, Any]
+
+    @property
+    def page(self) -> str:
+        """HTML, whole in one file."""
+        return page_of(self.data)
+
+    def text(self, coloured: bool = False) -> str:
+        """For a terminal."""
+        return text_of(self.data, coloured)
+
+    def write(self, path: str | Path) -> Path:
+        """The page, replaced as a whole."""
+        return write_whole(Path(path), self.page)
+
+
+def write_whole(path: Path, text: str) -> Path:
+    """A file that is there as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
+
+
+def read(path: str | Path) -> Report:
+    """Of a file that zp::to_json(inspection) wrote. Raises ZeropointError."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ZeropointError(f"{path}: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != "zeropoint.inspection":
+        raise ZeropointError(f"{path}: expected the JSON of a zp::inspection, whose format is \"zeropoint.inspection\"")
+    if data.get("version") != 1:
+        raise ZeropointError(f"{path}: expected version 1 of an inspection, found {data.get('version')}")
+    return Report(data)
+
+
+def report(header: str | Path, calibration: str | Path | np.ndarray, *, images: str | Path | np.ndarray | None = None,
+           qconfig: str = "default_qconfig", weights: str | Path | None = None, swept: int = 32,
+           progress: Callable[[str], None] | None = None) -> Report:
+    """Compiles, calibrates, converts and inspects.
+
+    calibration: a .npy or an array of N inputs as the source has them. images: those that both networks run over; by default
+    every fourth of the others where there are 16 and more, which calibration does then not see. swept: how many inputs a sweep of
+    sensitivity runs over, 0 for none. Raises ZeropointError.
+    """
+    say = progress or (lambda text: None)
+    header = Path(header)
+    shown = loaded(calibration)
+    say(f"compile {header.name} under {qconfig}")
+    net = build(header, qconfig=qconfig, weights=weights, inspects=True)
+    if len(net.inputs) != 1:
+        raise ZeropointError("a network of several inputs: zeropoint.build(..., inspects=True), then calibrate(a, b), convert() and "
+                             "inspect(a, b)")
+    net.check(shown)
+    shown = shown.reshape(-1, *net.inputs[0].extents)
+    apart = loaded(images) if images is not None else shown
+    if images is None and len(shown) >= 16:
+        is_apart = np.arange(len(shown)) % 4 == 3
+        shown, apart = shown[~is_apart], shown[is_apart]
+    net.check(apart)
+    apart = apart.reshape(-1, *net.inputs[0].extents)
+    say(f"calibrate with {len(shown)} inputs")
+    for one in shown:
+        net.calibrate(one)
+    net.convert()
+    say(f"compare {len(apart)} inputs")
+    data = net.inspect(apart, swept=swept)
+    data["qconfig"] = qconfig
+    return Report(data)
+
+
+def loaded(array: str | Path | np.ndarray) -> np.ndarray:
+    """An array, from its file where it is one."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        return np.load(array, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ZeropointError(f"{array}: {error}") from None
