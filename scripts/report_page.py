@@ -9,7 +9,6 @@ behind: the same function in float. Needs torch, safetensors and Chromium.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import torch
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "scripts"), str(ROOT / "examples" / "web_digits")]
-os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 
 from digits_cnn import DATA, WEIGHTS, DigitsCnn  # noqa: E402
 from headless_chromium import headless_chromium  # noqa: E402
@@ -33,16 +31,13 @@ def rescaled(seed: int = 1) -> DigitsCnn:
     module.load_state_dict(load_file(WEIGHTS))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for norm, reader, per_channel in ((module.block.bn1, module.block.conv2, 1), (module.separable.bn2, module.fc1, 4)):
-            powers = torch.randint(-6, 7, (len(norm.weight),), generator=generator)
-            factors = 2.0 ** powers.float()
+        for norm, reader in ((module.block.bn1, module.block.conv2), (module.separable.bn2, module.fc1)):
+            factors = 2.0 ** torch.randint(-6, 7, (len(norm.weight),), generator=generator).float()
             norm.weight *= factors
             norm.bias *= factors
-            # What reads the channels divides again; a flattened image of 2 x 2 pixels has four columns a channel.
-            weight = reader.weight.reshape(len(reader.weight), len(factors), -1)
-            weight /= factors.reshape(1, -1, 1)
+            # What reads the channels divides again: nine taps of each, or the four columns of a flattened image's channel.
+            weight = reader.weight.reshape(len(reader.weight), len(factors), -1) / factors.reshape(1, -1, 1)
             reader.weight.copy_(weight.reshape(reader.weight.shape))
-            assert weight.shape[2] % per_channel == 0
     return module.eval()
 
 
@@ -53,7 +48,7 @@ def images() -> np.ndarray:
     return pixels.numpy()
 
 
-def screenshots(page: Path, folder: Path, checks: bool = True) -> list[str]:
+def screenshots(page: Path, folder: Path) -> list[str]:
     """PNG files of the page on a desk and on a phone; what is wrong with it."""
     wrong: list[str] = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -64,8 +59,10 @@ def screenshots(page: Path, folder: Path, checks: bool = True) -> list[str]:
             browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": colours}])
             browser.call("Page.navigate", url=page.resolve().as_uri())
             browser.wait_for("document.documentElement?.dataset.ready === 'yes'")
-            if checks:
-                wrong += problems(browser, name)
+            wrong += problems(browser, name)
+            if name == "phone":  # the layer that is open: the worst one
+                browser.evaluate("document.documentElement.style.scrollBehavior = 'auto'; "
+                                 "document.querySelector('details[open]').scrollIntoView()")
             browser.screenshot(folder / f"report_{name}.png")
         wrong += [f"an error of the page: {error}" for error in browser.errors]
     return wrong

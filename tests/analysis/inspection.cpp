@@ -70,7 +70,7 @@ TEST_CASE("advice: each finding where its cause is, and nothing where there is n
     CHECK(!has(channels, "layer: its largest channel"));  // a quarter of all values is enough of a signal: 41 dB
     for (std::size_t i = 0; i != uneven.size(); ++i) uneven[i] = even[i] * (i % 80 == 0 ? 40.0f : 0.2f);
     CHECK(has(findings(row_of(uneven, 80, -40, 40)), "layer: its largest channel is"));
-    CHECK(has(findings(row_of(uneven, 80, -40, 40)), "equalization"));
+    CHECK(has(findings(row_of(uneven, 80, -40, 40)), "zp::equalize before calibration"));
 
     zp::row_comparison plain = row_of(even, 8, -40, 40);
     CHECK(has(findings(plain), "nothing about its range explains that"));

@@ -36,7 +36,7 @@ inline double outlier_ratio(const row_comparison& row) {
 /// The largest channel's size over the middle one's.
 inline double channel_ratio(const row_comparison& row) {
     std::vector<float> sizes;
-    for (const channel_statistics& one : row.values.channels())
+    for (const channel_errors& one : row.values.channels())
         if (one.largest > 0) sizes.push_back(one.largest);
     if (sizes.size() < 4) return 1;
     std::sort(sizes.begin(), sizes.end());
@@ -56,17 +56,20 @@ inline std::string in_more_bits(const row_comparison& row) {
         return "a name for it, zp::named<\"...\", ...>, and zp::int16_qconfig or zp::keep_float for that";
     return "zp::for_layer<\"" + row.layer + "\", zp::int16_qconfig>, or zp::keep_float<\"" + row.layer + "\">";
 }
-inline bool has_uneven_channels(const row_comparison& row) { return channel_ratio(row) > 8 || row.lost_channels != 0; }
-/// What a row reads that has uneven channels, or null.
+inline bool has_uneven_channels(const row_comparison& row) { return channel_ratio(row) > 8; }
+/// Of what a row reads that with the most uneven channels, or null.
 inline const row_comparison* uneven_input(const row_comparison& row, const comparison& all) {
+    const row_comparison* found = nullptr;
     for (const row_comparison& other : all.rows)
-        if (std::find(row.reads.begin(), row.reads.end(), other.row) != row.reads.end() && has_uneven_channels(other))
-            return &other;
-    return nullptr;
+        if (std::find(row.reads.begin(), row.reads.end(), other.row) != row.reads.end() && has_uneven_channels(other) &&
+            (found == nullptr || channel_ratio(other) > channel_ratio(*found)))
+            found = &other;
+    return found;
 }
 
-/// What is the matter with the values of a row, and with its weights.
-inline void advise_values(const row_comparison& row, const comparison& alone, std::vector<advice>& all) {
+/// What is the matter with the values of a row. `blamed` gets the rows whose uneven channels were named as the cause of another's errors.
+inline void advise_values(const row_comparison& row, const comparison& alone, std::vector<advice>& all,
+                          std::vector<int>& blamed) {
     const auto say = [&](const std::string& finding, const std::string& remedy) {
         all.push_back({row.row, row.name, row.name + ": " + finding, remedy});
     };
@@ -74,30 +77,31 @@ inline void advise_values(const row_comparison& row, const comparison& alone, st
     const std::string equalize = "zp::equalize before calibration, which makes the channels of a layer alike; else ";
     if (row.clipped_share > 0.001 && row.rmse_in_steps() > 1)
         say(percent_text(row.clipped_share) + " of its values lie outside of what its codes reach, from " +
-                number_text(dequantize(row.quant_min, row.quantization)) + " to " +
-                number_text(dequantize(row.quant_max, row.quantization)),
+                figure("%.4g", double{dequantize(row.quant_min, row.quantization)}) + " to " +
+                figure("%.4g", double{dequantize(row.quant_max, row.quantization)}),
             "calibrate with more inputs of the kind that come, or take an observer that cuts less for it: "
             "zp::min_max_observer");
-    else if (const row_comparison* input = uneven_input(row, alone); row.sqnr() < bad_decibels && input != nullptr)
+    else if (const row_comparison* input = uneven_input(row, alone); row.sqnr() < bad_decibels && input != nullptr) {
+        blamed.push_back(input->row);
         say("alone it has " + decibels(row.sqnr()) + "; it reads " + input->name + ", whose largest channel is " +
                 times(channel_ratio(*input)) + " the middle one, with one scale for all",
             equalize + in_more_bits(*input));
-    else if (const double ratio = outlier_ratio(row); is_poor && ratio > 3)
+    } else if (const double ratio = outlier_ratio(row); is_poor && ratio > 3)
         say("its largest value is " + times(ratio) +
                 " what all but one in a thousand stay below, so that most of them share few of its " +
                 std::to_string(row.codes.used()) + " used codes",
-            "an observer that cuts rare values: zp::entropy_observer, zp::percentile_observer or zp::mse_observer for "
-            "this "
-            "layer");
+            "an observer that cuts rare values for it: zp::entropy_observer, zp::percentile_observer, "
+            "zp::mse_observer");
     else if (const double channels = channel_ratio(row); is_poor && channels > 8)
         say("its largest channel is " + times(channels) + " the middle one, and all have one scale",
             equalize + in_more_bits(row));
     else if (row.sqnr() < bad_decibels && row.quantization.scale != 0)
         say("alone it has " + decibels(row.sqnr()) + ", and nothing about its range explains that", in_more_bits(row));
-    if (row.lost_channels != 0)
+    const bool are_many = row.lost_channels * 20 > row.out.channels;
+    if (are_many && std::find(blamed.begin(), blamed.end(), row.row) == blamed.end())
         say(std::to_string(row.lost_channels) + " of " + std::to_string(row.out.channels) +
                 " channels are zero in every input, and not in float: they are below half a step of " +
-                number_text(row.quantization.scale),
+                figure("%.4g", double{row.quantization.scale}),
             equalize + in_more_bits(row));
 }
 inline void advise_weights(const row_comparison& row, std::vector<advice>& all) {
@@ -125,8 +129,9 @@ inline void advise_weights(const row_comparison& row, std::vector<advice>& all) 
 /// `whole` and `alone` are of the same networks, by comparison_mode::whole_networks and each_row. The worst rows come first.
 inline std::vector<advice> advise(const comparison& whole, const comparison& alone) {
     std::vector<advice> all;
+    std::vector<int> blamed;
     for (const row_comparison& row : alone.worst()) {
-        detail::advise_values(row, alone, all);
+        detail::advise_values(row, alone, all, blamed);
         detail::advise_weights(row, all);
     }
     if (whole.rows.empty()) return all;
@@ -141,7 +146,8 @@ inline std::vector<advice> advise(const comparison& whole, const comparison& alo
                        "errors have a direction: on average " + detail::percent_text(bias / error) +
                            " of their size is their mean",
                        "zp::correct_biases in the qconfig, as zp::accurate_qconfig has it"});
-    if (last.sqnr() < detail::bad_decibels && all.empty())
+    const bool is_good_alone = alone.worst().front().sqnr() >= detail::enough_decibels;
+    if (last.sqnr() < detail::bad_decibels && is_good_alone)
         all.push_back({-1, "",
                        "no row is bad by itself: the errors of " + std::to_string(whole.rows.size()) +
                            " rows add up to " + detail::decibels(last.sqnr()),

@@ -142,7 +142,7 @@ public:
     comparison result() const {
         comparison all = result_;
         for (row_comparison& row : all.rows) {
-            for (const channel_statistics& c : row.values.channels()) {
+            for (const channel_errors& c : row.values.channels()) {
                 row.dead_channels += c.largest_rounded == 0;
                 row.lost_channels += c.largest_rounded == 0 && c.largest != 0;
             }

@@ -132,11 +132,11 @@ inline void add_row(json_writer& json, const row_comparison& row) {
     }
     json.key("channel_size");
     json.open_array();
-    for (const channel_statistics& one : row.values.channels()) json.value(one.largest);
+    for (const channel_errors& one : row.values.channels()) json.value(one.largest);
     json.close_array();
     json.key("channel_sqnr");
     json.open_array();
-    for (const channel_statistics& one : row.values.channels())
+    for (const channel_errors& one : row.values.channels())
         json.value(static_cast<float>(decibel(one.signal, one.noise)));
     json.close_array();
     add_histogram(json,

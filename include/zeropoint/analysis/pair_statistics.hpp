@@ -21,7 +21,7 @@ inline double decibel(double signal, double noise) {
 }
 
 /// One channel of a value.
-struct channel_statistics {
+struct channel_errors {
     float largest = 0, largest_rounded = 0;  // by size
     double signal = 0, noise = 0;            // sums of squares of the real values, and of the errors
 };
@@ -47,7 +47,7 @@ public:
             signal_ += x * x;
             rounded_ += y * y;
             product_ += x * y;
-            channel_statistics& own = channels_[c];
+            channel_errors& own = channels_[c];
             own.largest = std::max(own.largest, std::abs(real[i]));
             own.largest_rounded = std::max(own.largest_rounded, std::abs(rounded[i]));
             own.signal += x * x;
@@ -80,14 +80,14 @@ public:
     double mean_deviation() const { return inputs_ == 0 ? 0 : deviations_ / static_cast<double>(inputs_); }
     double mean_largest_error() const { return inputs_ == 0 ? 0 : largest_errors_ / static_cast<double>(inputs_); }
     const exact_histogram<2048>& histogram() const { return histogram_; }
-    std::span<const channel_statistics> channels() const { return channels_; }
+    std::span<const channel_errors> channels() const { return channels_; }
 
 private:
     std::uint64_t inputs_ = 0, count_ = 0;
     double signal_ = 0, noise_ = 0, rounded_ = 0, product_ = 0, errors_ = 0, largest_ = 0;
     double deviations_ = 0, largest_errors_ = 0;
     exact_histogram<2048> histogram_;
-    std::vector<channel_statistics> channels_;
+    std::vector<channel_errors> channels_;
 };
 
 }  // namespace v0

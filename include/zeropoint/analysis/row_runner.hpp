@@ -95,13 +95,15 @@ void compute_in_floats(row_runner<FloatStage>& runner, const std::byte* paramete
     }
 }
 
-/// A name for the values of row i of a quantized network: that of the layer which makes them; "a -> b" where values of a are brought to
-/// the grid of b.
+/// What row i of a quantized network is called: by the name of its layer, to which a merged add or a fused function belongs; without one by
+/// the operator that makes its values and that one's number in the float network; "a -> b" where values of a are brought to the grid of b.
 inline std::string value_name(std::span<const node> rows, std::span<const node> floats, int i) {
     const node& n = rows[static_cast<std::size_t>(i)];
-    const std::string name = display_name(floats, float_value_of(rows.data(), i));
-    const bool is_regridded =
-        changes_grid(n) && n.out.is_codes() && rows[static_cast<std::size_t>(n.inputs[0])].out.is_codes();
+    if (!changes_grid(n) && n.name[0] != 0) return n.name;
+    if (!changes_grid(n)) return display_name(floats, float_value_of(rows.data(), i));
+    const int from = n.inputs[0];
+    const std::string name = value_name(rows, floats, from);
+    const bool is_regridded = n.out.is_codes() && rows[static_cast<std::size_t>(from)].out.is_codes();
     return is_regridded ? name + " -> " + display_name(floats, n.from.self) : name;
 }
 

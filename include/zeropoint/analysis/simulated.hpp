@@ -33,7 +33,7 @@ enum class precision : std::uint8_t {
 /// What can be switched: a row of the quantized network that rounds values, weights, or both.
 struct simulated_row {
     int row = 0;               // of the quantized network
-    std::string name;          // of the layer that makes the values: see value_name
+    std::string name;          // of the layer: see value_name
     std::string operation;     // the operator's name
     bool has_values = false;   // rounds what it gives
     bool has_weights = false;  // has codes for weights

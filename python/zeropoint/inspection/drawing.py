@@ -25,6 +25,8 @@ def number(value: float | None) -> str:
     """A number in few digits."""
     if value is None:
         return "–"
+    if 1e4 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
     return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e+")
 
 

@@ -153,7 +153,8 @@ def values_part(row: Row, alone: Row) -> str:
                     ("codes used", f"{row['used_codes']} of {row['quant_max'] - row['quant_min'] + 1}"),
                     ("saturated", share(row["saturated_share"])), ("clipped", share(row["clipped_share"]))]
         key += ('<span style="--c:var(--accent)"><i></i>codes</span><span style="--c:var(--s4)"><i></i>ends of the codes</span>')
-    figures.append(("dead channels", f"{row['dead_channels']}, {row['lost_channels']} in int8 alone"))
+    lost = f", {row['lost_channels']} in int8 alone" if row["lost_channels"] else ""
+    figures.append(("dead channels", f"{row['dead_channels']}{lost}"))
     return f"<div>{histogram(row)}{key}</div>{terms(figures)}</div>"
 
 

@@ -47,7 +47,7 @@ svg.graph circle[class^=s] { fill: var(--c); stroke: none; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9375rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 6px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 tr:last-child td { border-bottom: 0; }
-th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--card); max-width: 42vw; overflow: hidden;
+th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: var(--card); max-width: 36vw; overflow: hidden;
   text-overflow: ellipsis; }
 th { font-weight: 600; color: var(--dim); font-size: 0.875rem; }
 th button { all: unset; cursor: pointer; } th button:focus-visible { outline: 2px solid var(--accent); }
