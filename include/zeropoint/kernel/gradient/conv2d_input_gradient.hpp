@@ -62,6 +62,9 @@ template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometr
 
 /// How many floats of scratch conv2d_input_gradient() needs.
 template <class Arch> constexpr std::size_t conv2d_input_gradient_scratch(const conv2d_geometry& g) {
+    if (pairs_channels(g) && g.stride_height == 1 && g.stride_width == 1)
+        return static_cast<std::size_t>(g.out.channels) * static_cast<std::size_t>(g.taps()) +
+               conv2d_float_scratch<Arch>(transposed_phase(transposed_of(g), 0, 0).window);
     if (pairs_channels(g)) return conv_transpose2d_float_scratch<Arch>(transposed_of(g));
     return multiply_windows_scratch<Arch>(g.out, input_gradient_windows<Arch>(g, nullptr));
 }
@@ -73,6 +76,17 @@ template <class Arch>
 void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_batch dy, const float* weights,
                            float_batch dx, float* scratch) noexcept {
     constexpr float infinite = std::numeric_limits<float>::infinity();
+    if (pairs_channels(g) && g.stride_height == 1 && g.stride_width == 1) {
+        // A convolution with the kernels turned around.
+        const conv2d_geometry window = transposed_phase(transposed_of(g), 0, 0).window;
+        const std::ptrdiff_t taps = g.taps();
+        for (std::ptrdiff_t i = 0; i != g.out.channels * taps; ++i)
+            scratch[i] = weights[i / taps * taps + (taps - 1 - i % taps)];
+        for (int i = 0; i != samples; ++i)
+            conv2d_float<Arch>(window, dy[i], scratch, nullptr, -infinite, infinite, dx[i],
+                               scratch + g.out.channels * taps);
+        return;
+    }
     if (pairs_channels(g)) {
         for (int i = 0; i != samples; ++i)
             conv_transpose2d_float<Arch>(transposed_of(g), dy[i], weights, nullptr, -infinite, infinite, dx[i],
