@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include <zeropoint/training/train.hpp>
@@ -124,6 +127,44 @@ template <class Network> void codes(Network& qat, int rows = 2) {
     CHECK(outputs == 0);
 }
 
+/// The gradient of the int8 network is nearly that of the float one, array by array: rounding is passed straight through.
+template <class QAT, class Net>
+void straight_through(QAT qat, const zp::float_model<Net>& model, int rows, double least_cosine) {
+    const auto xs = inputs<Net>(24, rows);
+    const auto wanted = labels<Net>(24);
+    const zp::training_options step{.batch = 24, .optimizer = zp::sgd{.lr = 1e-3}};
+    auto floats = zp::fuse(model);
+    const auto change = [&](auto& network, auto& values) {
+        const std::vector<float> before(values.begin(), values.end());
+        zp::train(network, zp::labelled(xs, wanted), step);
+        std::vector<double> all;
+        for (std::size_t k = 0; k != before.size(); ++k) all.push_back(double{before[k]} - double{values[k]});
+        return all;
+    };
+    auto coded = qat.values();
+    std::span<float> plain(reinterpret_cast<float*>(floats.parameters()),
+                           static_cast<std::size_t>(zp::fused<Net>::parameter_bytes) / sizeof(float));
+    const auto by_codes = change(qat, coded), by_floats = change(floats, plain);
+    std::vector<zp::trained_part> parts;
+    zp::detail::append_parts_of_parameters<zp::fused_stage<Net>>(parts);
+    const auto sums = [&](std::size_t begin, std::size_t count) {
+        std::array<double, 3> all{};
+        for (std::size_t k = begin; k != begin + count; ++k) {
+            all[0] += by_codes[k] * by_floats[k];
+            all[1] += by_codes[k] * by_codes[k];
+            all[2] += by_floats[k] * by_floats[k];
+        }
+        return all;
+    };
+    const auto [product, first, second] = sums(0, by_floats.size());
+    for (const zp::trained_part& part : parts) {
+        const auto own = sums(part.offset, part.count);
+        INFO(part.name, ": cosine ", own[0] / std::sqrt(own[1] * own[2]));
+        CHECK((own[2] < 1e-4 * second || own[0] > 0.5 * std::sqrt(own[1] * own[2])));
+    }
+    CHECK(product > least_cosine * std::sqrt(first * second));
+}
+
 /// Trains a network as int8 for a few steps: its loss falls, and its codes are those of the converted network.
 template <class Config, class Net> void trained_is_converted(const zp::float_model<Net>& model, int rows = 2) {
     const std::size_t count = 24;
@@ -132,6 +173,7 @@ template <class Config, class Net> void trained_is_converted(const zp::float_mod
     auto qat = zp::prepare_qat(zp::calibrate(zp::prepare<Config>(zp::fuse(model)), xs));
     const double before = loss_of(zp::convert(qat), xs, wanted);
     codes(qat, rows);
+    straight_through(qat, model, rows, 0.95);
     const auto report = zp::train(qat, zp::labelled(xs, wanted),
                                   {.epochs = 4, .batch = 6, .block = 4, .optimizer = zp::adam{.lr = 3e-3}});
     codes(qat, rows);

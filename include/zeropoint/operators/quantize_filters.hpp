@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/graph/quantized_weights.hpp>
 #include <zeropoint/observe/observer.hpp>
@@ -100,7 +101,8 @@ quantized_weights quantize_filters(std::span<const float> weights, std::span<con
                 fit_weight_scale_to_bias(own_bias, how.x_scale, ranges[c].scale, how.most_steps, how.least_step);
             is_raised = is_raised || fit.raised;
             ranges[c].scale = fit.weight_scale;
-            quantize<dtype>(filter, ranges[c], std::span(codes, depth));
+            kernel::quantize<Arch>(filter.data(), depth, ranges[c].scale, ranges[c].zero_point, dtype::quant_min,
+                                   dtype::quant_max, codes);
         };
         quantize_filter();
         if (how.means != nullptr) {

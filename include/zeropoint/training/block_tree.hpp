@@ -35,7 +35,6 @@ public:
     }
     /// The sum of all into `sum`, and from the beginning again.
     void finish(std::vector<float>& sum) {
-        std::fill(sum.begin(), sum.end(), 0.0f);
         bool is_first = true;
         for (std::size_t level = 0; level != levels_.size(); ++level) {
             if (!is_full_[level]) continue;
@@ -44,6 +43,7 @@ public:
             is_first = false;
             is_full_[level] = false;
         }
+        if (is_first) std::fill(sum.begin(), sum.end(), 0.0f);
     }
 
 private:

@@ -114,9 +114,7 @@ public:
     tape_parameters pack() {
         std::copy_n(values_.data(), parameter_floats(), reinterpret_cast<float*>(floats_.parameters()));
         give();
-        conversion_notes notes;
-        detail::converter<prepared_type, quantized_type>(floats_, int8_, notes).run();
-        take_meaning();
+        make_codes([&](int r, const node_parameters& all) { take_meaning(r, all); });
         return {meant_.data(), int8_.parameters(), int8_.ranges()};
     }
     /// What values mean where codes are made by nobody yet.
@@ -250,13 +248,19 @@ private:
         const std::string where = display_name(prepared_type::rows(), observer_set<prepared_stage_type>::reporter(id));
         floats_.observers().visit(id, [&](const auto& watched) {
             using quantizer = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
+            using dtype = typename quantizer::dtype;
+            const qparams* given = floats_.given().range_of(id);
             const qparams chosen =
-                watched.observer
-                    .template calculate_qparams<typename quantizer::dtype, typename quantizer::qscheme,
-                                                typename quantizer::rule>(where)
-                    .front();
+                given != nullptr
+                    ? *given
+                    : watched.observer
+                          .template calculate_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
+                              where)
+                          .front();
             slot.chosen = {chosen.scale, static_cast<float>(chosen.zero_point)};
-            const observed_range range = watched.observer.range();
+            const observed_range range = given == nullptr ? watched.observer.range()
+                                                          : observed_range{dequantize(dtype::quant_min, chosen),
+                                                                           dequantize(dtype::quant_max, chosen)};
             if (slot.follows) slot.average.add(range.min, range.max, true, slot.averaging_constant);
             slot.has_begun = true;
             if (!slot.follows && !slot.is_learned) floats_.given().give_range(id, chosen);
@@ -280,9 +284,7 @@ private:
         scales_.clear();
         coded_.clear();
         give();
-        conversion_notes notes;
-        detail::converter<prepared_type, quantized_type>(floats_, int8_, notes).run();
-        find_coded_weights();
+        make_codes([&](int r, const node_parameters& all) { find_coded_weights(r, all); });
         for (detail::scale_slot& slot : scales_) slot.at = values_.size(), append_scales(slot);
     }
     void append_scales(detail::scale_slot& slot) {
@@ -329,34 +331,27 @@ private:
 
     // ---- weights ----
 
-    node_parameters unpacked(int r) {
-        const node& n = coded_table.nodes[r];
-        return quantized_stage_type::unpacks[static_cast<std::size_t>(r)](
-            {coded_table.view(r), int8_.ranges(), int8_.parameters() + n.at.parameter_offset});
-    }
-    /// visit(row of the int8 network, its parameters) for rows that have some.
-    template <class Visit> void for_each_coded_row(Visit visit) {
-        for (int r = 0; r != coded_table.size; ++r) {
-            const node& n = coded_table.nodes[r];
-            if (n.op->is_boundary || parameters_of(coded_table.view(r)).count == 0) continue;
-            visit(r, unpacked(r));
-        }
-    }
-    void take_meaning() {
-        for_each_coded_row([&](int r, const node_parameters& all) {
-            const node_view v = coded_table.view(r);
-            const node_view from = float_table.view(v.n.from.self);
-            const bool has_range = v.n.input_count != 0 && v.x_type().is_codes();
-            const float x_scale = has_range ? int8_.ranges()[v.x_type().qparams_id].scale : 1.0f;
-            const qparams y = v.n.out.is_codes() ? int8_.ranges()[v.n.out.qparams_id] : qparams{};
-            floats_of_parameters<Arch>(v, from, all, x_scale, y,
-                                       reinterpret_cast<float*>(meant_.data() + from.n.at.parameter_offset));
-            std::size_t matrices = 0;
-            for_each_coded_array(v, [&](int array, const coded_array&) {
-                const quantized_weights& weights = all.matrices[matrices++];
-                for (detail::coded_weights& known : coded_)
-                    if (known.row == v.n.from.self && known.array == array) known.channels = channels_of(weights);
+    /// Codes of what the float network has now. visit(row of the int8 network, its parameters) for rows that have some.
+    template <class Visit> void make_codes(const Visit& visit) {
+        conversion_notes notes;
+        detail::converter<prepared_type, quantized_type>(floats_, int8_, notes)
+            .run([&](int r, const node_parameters& all) {
+                if (parameters_of(coded_table.view(r)).count != 0) visit(r, all);
             });
+    }
+    void take_meaning(int r, const node_parameters& all) {
+        const node_view v = coded_table.view(r);
+        const node_view from = float_table.view(v.n.from.self);
+        const bool has_range = v.n.input_count != 0 && v.x_type().is_codes();
+        const float x_scale = has_range ? int8_.ranges()[v.x_type().qparams_id].scale : 1.0f;
+        const qparams y = v.n.out.is_codes() ? int8_.ranges()[v.n.out.qparams_id] : qparams{};
+        floats_of_parameters<Arch>(v, from, all, x_scale, y,
+                                   reinterpret_cast<float*>(meant_.data() + from.n.at.parameter_offset));
+        std::size_t matrices = 0;
+        for_each_coded_array(v, [&](int array, const coded_array&) {
+            const quantized_weights& weights = all.matrices[matrices++];
+            for (detail::coded_weights& known : coded_)
+                if (known.row == v.n.from.self && known.array == array) known.channels = channels_of(weights);
         });
     }
     template <class Visit> static void for_each_coded_array(const node_view& v, Visit visit) {
@@ -372,30 +367,28 @@ private:
             channels[c] = {weights.scales[c], weights.zero_points.empty() ? 0 : weights.zero_points[c]};
         return channels;
     }
-    /// The arrays that are codes, and which of them have learned scales.
-    void find_coded_weights() {
-        for_each_coded_row([&](int r, const node_parameters& all) {
-            const node_view v = coded_table.view(r);
-            const node_view from = float_table.view(v.n.from.self);
-            const parameter_list list = parameters_of(from);
-            std::size_t matrices = 0;
-            for_each_coded_array(v, [&](int array, const coded_array& coding) {
-                const quantized_weights& weights = all.matrices[matrices++];
-                if (weights.scales.empty() || coding.has_offsets || coding.has_groups) return;
-                detail::coded_weights found;
-                found.row = v.n.from.self;
-                found.array = array;
-                found.offset = static_cast<std::size_t>(from.n.at.parameter_offset) / sizeof(float) +
-                               static_cast<std::size_t>(list.offset_of(array));
-                found.layout = layout_of_scales(list.arrays[array], weights.scales.size());
-                found.channels = channels_of(weights);
-                found.bounds = {coding.quant_min, coding.quant_max};
-                if (learns_weights(v.n) && list.arrays[array].role == parameter_role::filters) {
-                    found.scales = static_cast<int>(scales_.size());
-                    scales_.push_back({found.row, array, 0, found.channels.size(), {}});
-                }
-                coded_.push_back(std::move(found));
-            });
+    /// The arrays of a row that are codes, and whether their scales are learned.
+    void find_coded_weights(int r, const node_parameters& all) {
+        const node_view v = coded_table.view(r);
+        const node_view from = float_table.view(v.n.from.self);
+        const parameter_list list = parameters_of(from);
+        std::size_t matrices = 0;
+        for_each_coded_array(v, [&](int array, const coded_array& coding) {
+            const quantized_weights& weights = all.matrices[matrices++];
+            if (weights.scales.empty() || coding.has_offsets || coding.has_groups) return;
+            detail::coded_weights found;
+            found.row = v.n.from.self;
+            found.array = array;
+            found.offset = static_cast<std::size_t>(from.n.at.parameter_offset) / sizeof(float) +
+                           static_cast<std::size_t>(list.offset_of(array));
+            found.layout = layout_of_scales(list.arrays[array], weights.scales.size());
+            found.channels = channels_of(weights);
+            found.bounds = {coding.quant_min, coding.quant_max};
+            if (learns_weights(v.n) && list.arrays[array].role == parameter_role::filters) {
+                found.scales = static_cast<int>(scales_.size());
+                scales_.push_back({found.row, array, 0, found.channels.size(), {}});
+            }
+            coded_.push_back(std::move(found));
         });
     }
     static bool learns_weights(const node& n) {

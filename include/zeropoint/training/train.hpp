@@ -135,7 +135,7 @@ private:
         }
     }
     void prepare(int workers) {
-        tape_ = network_.make_tape(std::min(options_.block, options_.batch));
+        tape_ = network_.make_tape(std::min(options_.block != 0 ? options_.block : suitable_block(), options_.batch));
         leaf_floats_ = tape_.gradient_floats + 2 * static_cast<std::size_t>(tape_.qparams_count);
         const auto most = static_cast<std::size_t>(std::max(workers, 1));
         for (std::size_t w = 0; w != most; ++w) workers_.emplace_back(tape_, leaf_floats_);
@@ -155,6 +155,13 @@ private:
         ranks_.require_same(digest_of(std::as_bytes(std::span(facts))),
                             "number of samples, batch, block, epochs, seed, step or workers");
         share_parameters(ranks_, network_.values());
+    }
+    /// As many samples as make products with weights efficient, where their values are few enough to stay near.
+    int suitable_block() const {
+        const std::size_t each = network_.make_tape(2).bytes - network_.make_tape(1).bytes;
+        int block = 8;
+        while (block != 32 && 2 * static_cast<std::size_t>(block) * each <= std::size_t{1} << 22) block *= 2;
+        return block;
     }
     /// When all that is trained is known.
     void begin() {
@@ -254,6 +261,8 @@ private:
         if (ranks_.size() > 1) {
             ranks_.sum_parts(sums_, parts.count(), sum_);
             tell_ranks(parts);
+        } else if (sums_.size() == 1) {
+            std::swap(sum_, sums_.front());
         } else {
             block_tree<arch> whole(leaf_floats_);
             for (std::vector<float>& sum : sums_) whole.push(sum);

@@ -51,7 +51,8 @@ using any_loss = std::variant<cross_entropy, mean_squared_error, kl_divergence, 
 struct training_options {
     int epochs = 1;
     int batch = 32;  // samples of a step; the last step of an epoch may have fewer
-    int block = 8;   // samples whose gradients are summed one after another; part of what results depend on
+    int block =
+        0;  // samples whose gradients are summed one after another, part of what results depend on; 0: 8 to 32, by the network
     any_optimizer optimizer = sgd{};
     any_schedule schedule = constant_rate{};
     warm_up start = {};
@@ -96,7 +97,8 @@ inline void require_valid(const training_options& options, std::size_t samples) 
     require(options.batch >= 1 && static_cast<std::size_t>(options.batch) <= samples,
             "expected a batch from 1 to the " + std::to_string(samples) +
                 " inputs that came, found .batch = " + std::to_string(options.batch));
-    require(options.block >= 1, "expected at least 1 sample a block, found .block = " + std::to_string(options.block));
+    require(options.block >= 0,
+            "expected at least 1 sample a block, or 0, found .block = " + std::to_string(options.block));
     require(options.clip_norm >= 0, "expected .clip_norm above 0, or 0 for none");
     require(!options.resume || !options.checkpoint.empty(), ".resume needs the name of the file in .checkpoint");
     require(options.checkpoint_every >= 0, "expected .checkpoint_every of at least 0");

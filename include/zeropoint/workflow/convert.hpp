@@ -78,13 +78,17 @@ public:
         : source_(source), target_(target), notes_(notes) {}
 
     void run() {
+        run([](int, const node_parameters&) {});
+    }
+    /// The same, with visit(row, its parameters as codes and floats) before they are packed.
+    template <class Visit> void run(const Visit& visit) {
         for (const node& n : Quantized::rows()) {
             if (!n.out.is_codes()) continue;
             choose_range(n.from.sum >= 0 ? n.from.sum : n.from.self);
             if (n.from.lut >= 0) choose_range(n.from.lut);
         }
         for (int i = 0; i != nodes.size; ++i)
-            if (nodes.nodes[i].at.parameter_bytes != 0) pack(i);
+            if (nodes.nodes[i].at.parameter_bytes != 0) pack(i, visit);
     }
 
 private:
@@ -110,10 +114,11 @@ private:
         });
     }
 
-    void pack(int i) {
+    template <class Visit> void pack(int i, const Visit& visit) {
         const node& n = nodes.nodes[i];
         const preparation p{nodes.view(i), target_.ranges(), target_.parameters() + n.at.parameter_offset};
         node_parameters parameters = quantized(i);
+        visit(i, std::as_const(parameters));
         add_luts(i, parameters);
         const refusal wrong = target_stage::packs[static_cast<std::size_t>(i)](p, parameters);
         if (wrong.rule == nullptr) return;

@@ -30,6 +30,7 @@ template <> struct gradient_of<op::concat> : detail::moved_gradient {};
 template <> struct gradient_of<op::gather> : detail::moved_gradient {};
 template <> struct gradient_of<op::stack> : detail::moved_gradient {};
 template <> struct gradient_of<op::gather_nd> : detail::moved_gradient {};
+template <> struct gradient_of<op::scatter_nd> : detail::moved_gradient {};
 template <> struct gradient_of<op::pad> : detail::moved_gradient {};
 template <> struct gradient_of<op::permute> : detail::moved_gradient {};
 template <> struct gradient_of<op::flip> : detail::moved_gradient {};
