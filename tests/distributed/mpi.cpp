@@ -1,5 +1,6 @@
 // zp::ranks over MPI. Each process runs all test cases, so that they meet in the same calls; communicators of 1, 2, ... ranks are made
-// of the first processes. With the argument "kill", rank 1 is killed while all train, and the others must say so.
+// of the first processes. With the arguments "kill FILE", rank 1 is killed while all train, and the others must say so; with "resume
+// FILE" they go on from the checkpoint.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <zeropoint/distributed/mpi.hpp>
 
@@ -20,6 +21,7 @@
 
 #include "../support/arrays.hpp"
 #include "../support/errors.hpp"
+#include "training.hpp"
 
 namespace {
 
@@ -91,20 +93,25 @@ template <class Exchange> floats trained(Exchange& with) {
     return weights;
 }
 
-/// Sums until somebody is missing. Returns what to exit with.
-int sum_until_killed() {
+/// Trains until somebody is missing, with a checkpoint. Returns what to exit with.
+int train_until_killed(const std::string& file) {
     zp::ranks world(MPI_COMM_WORLD, {.patience = 2});
-    floats sum(1000);
-    for (int step = 0; step != 1000; ++step) {
-        if (world.rank() == 1 && step == 3) std::raise(SIGKILL);
-        const auto parts = parts_of(zp::part_range::of(6, world.rank(), world.size()), sum.size());
-        const std::string said = zp_test::error_of<zp::rank_error>([&] { world.sum_parts(parts, 6, sum); });
-        if (said == "no error") continue;
-        std::printf("step %d: %s\n", step, said.c_str());
-        std::fflush(stdout);
-        return 0;
-    }
-    return 1;
+    if (world.rank() == 0) std::remove(file.c_str());
+    const std::string said = zp_test::error_of<zp::rank_error>([&] { distributed_test::trained_by(world, file, 4); });
+    std::printf("%s\n", said.c_str());
+    std::fflush(stdout);
+    return said == "no error";
+}
+/// Goes on where that ended, with however many ranks there are.
+int train_on(const std::string& file) {
+    zp::ranks world(MPI_COMM_WORLD);
+    FILE* const there = std::fopen(file.c_str(), "rb");
+    if (there == nullptr) return 1;
+    std::fclose(there);
+    const bool is_equal =
+        arrays::same_bits(distributed_test::trained_by(world, file), distributed_test::trained_alone());
+    std::printf("rank %d: %s\n", world.rank(), is_equal ? "the bits of one process" : "other bits than one process");
+    return !is_equal;
 }
 
 }  // namespace
@@ -189,12 +196,21 @@ TEST_CASE("ranks: twenty steps of training end in the same bits as one process's
     for_each_size({}, [&](zp::ranks& world) { CHECK(arrays::same_bits(trained(world), expected)); });
 }
 
+TEST_CASE("ranks: zp::train ends in the same bits as one process, with learned scales and moving averages") {
+    const floats expected = distributed_test::trained_alone();
+    for_each_size({},
+                  [&](zp::ranks& world) { CHECK(arrays::same_bits(distributed_test::trained_by(world), expected)); });
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int failed = 0;
-    if (argc > 1 && std::string(argv[1]) == "kill") {
-        failed = sum_until_killed();
-        std::_Exit(failed);  // MPI_Finalize would wait for who is gone
+    const std::string what = argc > 2 ? argv[1] : "";
+    if (what == "kill") std::_Exit(train_until_killed(argv[2]));  // MPI_Finalize would wait for who is gone
+    if (what == "resume") {
+        failed = train_on(argv[2]);
+        MPI_Finalize();
+        return failed;
     }
     doctest::Context context(argc, argv);
     failed = context.run();

@@ -1,0 +1,66 @@
+#include "training.hpp"
+
+#include <csignal>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators.hpp>
+#include <zeropoint/training/train.hpp>
+
+#include "../support/arrays.hpp"
+#include "../support/errors.hpp"
+#include "../support/made_up.hpp"
+
+namespace {
+
+// clang-format off
+struct net : zp::model<zp::input<4, 4, 2>,
+    zp::conv2d<"conv", zp::conv{.out_channels = 6, .kernel = 3}>, zp::batch_norm2d<"norm">, zp::relu, zp::flatten,
+    zp::linear<"fc", 3>> {};
+// clang-format on
+struct learned
+    : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<>>,
+                  zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::learned_step<zp::min_max_observer>>> {
+};
+
+constexpr std::size_t samples = 45;
+
+template <class Exchange, class Progress>
+std::vector<float> trained(Exchange& with, const zp::training_options& changed, const Progress& progress) {
+    zp::training_options options = changed;
+    options.epochs = 2;
+    options.batch = 20;
+    options.block = 3;
+    options.optimizer = zp::adam{.lr = 0.01};
+    auto qat = zp::prepare_qat<learned>(zp::fuse(made_up::network<net>(1)));
+    const auto xs = made_up::inputs<net>(samples, 3);
+    std::vector<int> labels;
+    for (std::size_t i = 0; i != samples; ++i) labels.push_back(static_cast<int>(i % 3));
+    zp::train(qat, zp::labelled(xs, labels), options, zp::executors::serial{}, progress, with);
+    return {qat.values().begin(), qat.values().end()};
+}
+
+}  // namespace
+
+namespace distributed_test {
+
+std::vector<float> trained_alone() {
+    zp::one_rank alone;
+    return trained(alone, {}, [](const zp::training_progress&) {});
+}
+std::vector<float> trained_by(zp::ranks& world, const std::string& file, int kill) {
+    zp::training_options options;
+    options.checkpoint = file;
+    options.checkpoint_every = 1;
+    options.resume = !file.empty();
+    int steps = 0;
+    return trained(world, options, [&](const zp::training_progress&) {
+        if (world.rank() == 1 && ++steps == kill) std::raise(SIGKILL);
+    });
+}
+
+}  // namespace distributed_test

@@ -1,0 +1,16 @@
+// What the tests of zp::ranks train: a small network with learned scales, and its parameters after that.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <zeropoint/distributed/mpi.hpp>
+
+namespace distributed_test {
+
+/// What is trained by one process alone.
+std::vector<float> trained_alone();
+/// By all ranks of `world`; with a checkpoint after each step where `file` has a name. At step `kill` (counted from 0) rank 1 is killed.
+std::vector<float> trained_by(zp::ranks& world, const std::string& file = {}, int kill = -1);
+
+}  // namespace distributed_test
