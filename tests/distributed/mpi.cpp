@@ -15,6 +15,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/observe/moving_average_min_max_observer.hpp>
 #include <zeropoint/training/losses.hpp>
 #include <zeropoint/training/optimizers.hpp>
 #include <zeropoint/training/random_numbers.hpp>
@@ -200,6 +201,23 @@ TEST_CASE("ranks: zp::train ends in the same bits as one process, with learned s
     const floats expected = distributed_test::trained_alone();
     for_each_size({},
                   [&](zp::ranks& world) { CHECK(arrays::same_bits(distributed_test::trained_by(world), expected)); });
+}
+
+TEST_CASE("ranks: a network calibrated on shares of the data is one that saw all of it") {
+    for_each_size({}, [](zp::ranks& world) {
+        CHECK(distributed_test::calibrates_as_one(world));
+        zp::moving_average_min_max_observer<> own, expected;
+        for (int r = 0; r != world.size(); ++r) {
+            zp::moving_average_min_max_observer<> one;
+            const floats values = arrays::reals(40, 60 + static_cast<std::uint64_t>(r));
+            one.observe({values, 1, 1, "x"});
+            if (r == world.rank()) own = one;
+            expected.merge(one);
+        }
+        zp::merge_ranks(world, own);
+        CHECK(own.range() == expected.range());
+        CHECK(own.count() == expected.count());
+    });
 }
 
 int main(int argc, char** argv) {

@@ -8,11 +8,11 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/mse_observer.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/training/train.hpp>
 
 #include "../support/arrays.hpp"
-#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -26,6 +26,9 @@ struct learned
     : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<>>,
                   zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::learned_step<zp::min_max_observer>>> {
 };
+
+struct exact : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::mse_observer<>>,
+                           zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>> {};
 
 constexpr std::size_t samples = 45;
 
@@ -61,6 +64,20 @@ std::vector<float> trained_by(zp::ranks& world, const std::string& file, int kil
     return trained(world, options, [&](const zp::training_progress&) {
         if (world.rank() == 1 && ++steps == kill) std::raise(SIGKILL);
     });
+}
+
+bool calibrates_as_one(zp::ranks& world) {
+    const auto xs = made_up::inputs<net>(samples, 3);
+    const auto floats = zp::fuse(made_up::network<net>(1));
+    const zp::part_range own = zp::part_range::of(samples, world.rank(), world.size());
+    auto some = zp::prepare<exact>(floats), all = zp::prepare<exact>(floats);
+    for (std::size_t i = 0; i != samples; ++i) {
+        all.observe(xs[i].data());
+        if (own.first <= i && i < own.last) some.observe(xs[i].data());
+    }
+    zp::merge_ranks(world, some);
+    CHECK(some.samples() == samples);
+    return zp::state_bytes(some) == zp::state_bytes(all);
 }
 
 }  // namespace distributed_test

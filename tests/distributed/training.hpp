@@ -12,5 +12,7 @@ namespace distributed_test {
 std::vector<float> trained_alone();
 /// By all ranks of `world`; with a checkpoint after each step where `file` has a name. At step `kill` (counted from 0) rank 1 is killed.
 std::vector<float> trained_by(zp::ranks& world, const std::string& file = {}, int kill = -1);
+/// Whether what ranks observe of a share of the data each, merged, is what one process observes of all.
+bool calibrates_as_one(zp::ranks& world);
 
 }  // namespace distributed_test

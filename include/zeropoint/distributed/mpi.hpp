@@ -21,11 +21,13 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/observe/observer.hpp>
+#include <zeropoint/observe/state_bytes.hpp>
 #include <zeropoint/training/gradient_exchange.hpp>
 
 namespace zp {
@@ -315,6 +317,30 @@ private:
     bool is_broken_ = false;
     std::unique_ptr<buffers> memory_ = std::make_unique<buffers>();
 };
+
+/// Gives an observer, or a network that is being or was calibrated, on each rank, what all ranks have observed: states are merged in the
+/// order of ranks, the same on each. So observers whose merging is exact end as one that saw all data; for those whose order matters
+/// rank 1's data comes after rank 0's. A network's parameters must be equal on all ranks.
+template <class Observed> void merge_ranks(ranks& world, Observed& observed) {
+    if constexpr (requires {
+                      observed.parameters();
+                      observed.parameter_bytes;
+                  }) {
+        const auto* const bytes = reinterpret_cast<const std::byte*>(observed.parameters());
+        world.require_same(digest_of({bytes, static_cast<std::size_t>(observed.parameter_bytes)}), "network");
+    }
+    const std::vector<std::byte> own = state_bytes(observed);
+    const std::vector<std::uint64_t> sizes = world.gather_numbers(own.size());
+    Observed whole = observed, other = observed;
+    for (int r = 0; r != world.size(); ++r) {
+        std::vector<std::byte> bytes = own;
+        bytes.resize(static_cast<std::size_t>(sizes[static_cast<std::size_t>(r)]));
+        world.broadcast_bytes(bytes, r, "observers");
+        set_state(r == 0 ? whole : other, bytes);
+        if (r != 0) whole.merge(other);
+    }
+    observed = std::move(whole);
+}
 
 }  // namespace v0
 }  // namespace zp

@@ -72,6 +72,12 @@ public:
     }
 
     bool operator==(const exact_histogram&) const = default;
+    template <class Visitor> void each_state(Visitor&& visit) {
+        visit(range_);
+        visit(first_);
+        visit(exponent_);
+        visit(counts_);
+    }
 
 private:
     /// floor, of a value in bins.
@@ -129,6 +135,10 @@ public:
     /// Everything seen, of which qparams may cut parts.
     observed_range range() const { return histogram_.range(); }
     const exact_histogram<Bins>& histogram() const { return histogram_; }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(histogram_);
+    }
 
 protected:
     void merge_base(const exact_histogram_base& other) {

@@ -56,6 +56,11 @@ public:
     /// Everything seen, of which the search may cut parts.
     observed_range range() const { return range_; }
     std::span<const float> counts() const { return counts_; }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(range_);
+        visit(counts_);
+    }
 
 private:
     void add_counts(const std::vector<float>& counts, const observed_range& wide) {

@@ -84,6 +84,11 @@ public:
     }
     const std::vector<float>& mins() const { return mins_; }
     const std::vector<float>& maxs() const { return maxs_; }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(mins_);
+        visit(maxs_);
+    }
 
 private:
     void widen(const std::vector<float>& mins, const std::vector<float>& maxs) {

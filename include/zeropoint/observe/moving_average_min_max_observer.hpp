@@ -93,6 +93,10 @@ public:
     }
     /// The averages, not the extremes.
     observed_range range() const { return samples() == 0 ? observed_range{} : average_.values(); }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(average_);
+    }
 
 private:
     moving_range average_;
@@ -147,6 +151,10 @@ public:
         observed_range all;
         for (const moving_range& channel : averages_) all = all.with(channel.values());
         return all;
+    }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(averages_);
     }
 
 private:

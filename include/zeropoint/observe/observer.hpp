@@ -128,6 +128,12 @@ class observation_count {
 public:
     std::uint64_t samples() const { return samples_; }
     std::uint64_t count() const { return count_; }
+    /// Calls visit(field) for each field that data has changed: how processes send an observer's state (observe/state_bytes.hpp). Derived
+    /// classes call their base's and visit their own.
+    template <class Visitor> void each_state(Visitor&& visit) {
+        visit(samples_);
+        visit(count_);
+    }
 
 protected:
     void add(const observation& seen) {
@@ -155,6 +161,10 @@ public:
         add(seen);
     }
     observed_range range() const { return range_; }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(range_);
+    }
 
 protected:
     void merge_base(const widest_range& other) {

@@ -83,6 +83,10 @@ public:
         return all;
     }
     std::size_t channels() const { return channels_.size(); }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        observation_count::each_state(visit);
+        visit(channels_);
+    }
 
 private:
     template <class QScheme> using per_tensor_of = qscheme<per_tensor, typename QScheme::symmetry>;

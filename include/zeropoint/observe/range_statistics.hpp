@@ -61,6 +61,10 @@ public:
                              params.scale * (static_cast<float>(quant_max - params.zero_point) + 0.5f));
     }
     const exact_histogram<2048>& histogram() const { return histogram_; }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        visit(channels_);
+        visit(histogram_);
+    }
 
 private:
     template <class Predicate> std::vector<int> channels_where(Predicate predicate) const {

@@ -44,6 +44,10 @@ public:
     std::span<const float> values() const { return values_; }
     /// How many values did not fit.
     std::uint64_t dropped() const { return count() - values_.size(); }
+    template <class Visitor> void each_state(Visitor&& visit) {
+        widest_range::each_state(visit);
+        visit(values_);
+    }
 
 private:
     void keep(std::span<const float> values) {

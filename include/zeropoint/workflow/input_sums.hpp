@@ -71,6 +71,7 @@ public:
         for (double& mean : result.values) mean /= count;
         return result;
     }
+    template <class Visitor> void each_state(Visitor&& visit) { visit(sums_); }
 
 private:
     std::vector<double> sums_ = std::vector<double>(offsets.back());
@@ -79,6 +80,7 @@ template <class Stage> class input_sums<Stage, false> {
 public:
     void observe(int, const float*) {}
     void merge(const input_sums&) {}
+    template <class Visitor> void each_state(Visitor&&) {}
 };
 
 }  // namespace v0

@@ -129,6 +129,17 @@ public:
         input_sums_.merge(other.input_sums_);
         samples_ += other.samples_;
     }
+    /// All that was learned from data: for copies in other processes (distributed/mpi.hpp). Not what was given, which each gives itself.
+    template <class Visitor> void each_state(Visitor&& visit) {
+        for (int id = 0; id != base::stage::table.qparams_count; ++id)
+            observers_.visit(id, [&](auto& mine) {
+                visit(mine.observer);
+                visit(mine.statistics);
+            });
+        visit(ranges_);
+        visit(input_sums_);
+        visit(samples_);
+    }
 
 private:
     /// Where each output lies in memory_, and behind the last where that ends.
