@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when the C++ that README.md and docs/ show is not the C++ that is compiled. Usage: check_snippets.py [--update]
 
-A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, or tests/executors:
+A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, tests/executors or tests/distributed:
 
     <!-- snippet: walk_through.cpp#pipeline -->         // [pipeline]
     ```cpp                                              const auto fused = zp::fuse(trained);
@@ -93,7 +93,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="write the regions of tests/docs into the pages")
     options = parser.parse_args()
 
-    regions, errors = read_regions(options.root / "tests" / "docs", options.root / "tests" / "executors")
+    regions, errors = read_regions(options.root / "tests" / "docs", options.root / "tests" / "executors", options.root / "tests" / "distributed")
     used: set[str] = set()
     docs = options.root / "docs"
     for page in [options.root / "README.md", *sorted(docs.rglob("*.md"))]:

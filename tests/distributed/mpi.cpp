@@ -1,9 +1,10 @@
 // zp::ranks over MPI. Each process runs all test cases, so that they meet in the same calls; communicators of 1, 2, ... ranks are made
 // of the first processes. With the arguments "kill FILE", rank 1 is killed while all train, and the others must say so; with "resume
-// FILE" they go on from the checkpoint.
+// FILE" they go on from the checkpoint. "time" prints what the exchange of gradients takes.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <zeropoint/distributed/mpi.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstddef>
@@ -102,6 +103,27 @@ int train_until_killed(const std::string& file) {
     std::printf("%s\n", said.c_str());
     std::fflush(stdout);
     return said == "no error";
+}
+/// Seconds of the exchange of a step, the median of 21, for gradients of so many floats.
+void print_times() {
+    for (const bool exact : {true, false}) {
+        zp::ranks world(MPI_COMM_WORLD, {.exact = exact});
+        const auto count = static_cast<std::size_t>(world.size());
+        for (const std::size_t size : {std::size_t{10'000}, std::size_t{100'000}, std::size_t{1'000'000}}) {
+            const auto parts = parts_of(zp::part_range::of(count, world.rank(), world.size()), size);
+            floats sum(size);
+            std::vector<double> seconds;
+            for (int i = 0; i != 21; ++i) {
+                const double begin = MPI_Wtime();
+                world.sum_parts(parts, count, sum);
+                seconds.push_back(MPI_Wtime() - begin);
+            }
+            std::sort(seconds.begin(), seconds.end());
+            if (world.rank() == 0)
+                std::printf("%d ranks, %s, %zu floats: %.0f us\n", world.size(), exact ? "exact" : "fast", size,
+                            1e6 * seconds[10]);
+        }
+    }
 }
 /// Goes on where that ended, with however many ranks there are.
 int train_on(const std::string& file) {
@@ -224,6 +246,11 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int failed = 0;
     const std::string what = argc > 2 ? argv[1] : "";
+    if (argc > 1 && std::string(argv[1]) == "time") {
+        print_times();
+        MPI_Finalize();
+        return 0;
+    }
     if (what == "kill") std::_Exit(train_until_killed(argv[2]));  // MPI_Finalize would wait for who is gone
     if (what == "resume") {
         failed = train_on(argv[2]);

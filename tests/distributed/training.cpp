@@ -8,6 +8,8 @@
 #include <doctest/doctest.h>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/observe/moving_average_min_max_observer.hpp>
+#include <zeropoint/observe/moving_average_min_max_observer.hpp>
 #include <zeropoint/observe/mse_observer.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/training/train.hpp>
@@ -22,11 +24,12 @@ struct net : zp::model<zp::input<4, 4, 2>,
     zp::conv2d<"conv", zp::conv{.out_channels = 6, .kernel = 3}>, zp::batch_norm2d<"norm">, zp::relu, zp::flatten,
     zp::linear<"fc", 3>> {};
 // clang-format on
-struct learned
-    : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<>>,
-                  zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::learned_step<zp::min_max_observer>>> {
+using weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::learned_step<zp::min_max_observer>>;
+struct learned_everything : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<>>, weights> {
 };
-
+/// Ranges that follow the batches, and one that is learned.
+struct learned : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::moving_average_min_max_observer<>>,
+                             weights, zp::for_layer<"conv", learned_everything>> {};
 struct exact : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::mse_observer<>>,
                            zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>> {};
 
@@ -50,6 +53,16 @@ std::vector<float> trained(Exchange& with, const zp::training_options& changed, 
 }  // namespace
 
 namespace distributed_test {
+
+// [training]
+/// Between MPI_Init and MPI_Finalize, on every rank.
+void train_together(zp::fake_quantized<net, learned>& qat, const std::vector<std::vector<float>>& images,
+                    const std::vector<int>& labels) {
+    zp::ranks world{MPI_COMM_WORLD};
+    zp::train(qat, zp::labelled(images, labels),
+              {.epochs = 20, .batch = 64, .checkpoint = "qat.safetensors", .resume = true}, world);
+}
+// [/training]
 
 std::vector<float> trained_alone() {
     zp::one_rank alone;
@@ -75,7 +88,9 @@ bool calibrates_as_one(zp::ranks& world) {
         all.observe(xs[i].data());
         if (own.first <= i && i < own.last) some.observe(xs[i].data());
     }
-    zp::merge_ranks(world, some);
+    // [calibration]
+    zp::merge_ranks(world, some);  // what all ranks have observed, on each
+    // [/calibration]
     CHECK(some.samples() == samples);
     return zp::state_bytes(some) == zp::state_bytes(all);
 }
