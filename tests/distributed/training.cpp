@@ -54,6 +54,7 @@ std::vector<float> trained(Exchange& with, const zp::training_options& changed, 
 
 namespace distributed_test {
 
+[[maybe_unused]]
 // [training]
 /// Between MPI_Init and MPI_Finalize, on every rank.
 void train_together(zp::fake_quantized<net, learned>& qat, const std::vector<std::vector<float>>& images,
