@@ -22,7 +22,7 @@ template <class F> double call(double x, float parameter) {
 /// Differences of the function in double, at values that are not next to a corner.
 template <class F> void compare(float low, float high, float parameter = 0) {
     CAPTURE(F::kind);
-    for (const std::size_t count : {1, 8, 37, 61}) {
+    for (const std::size_t count : {1u, 8u, 37u, 61u}) {
         const floats values = arrays::reals(count, count, low, high), dy = arrays::reals(count, 2, -1, 1);
         doubles x = widened(values);
         const doubles expected = differences(

@@ -91,7 +91,7 @@ void compare(int samples, int pixels, std::size_t channels, bool trains, bool ha
 
 TEST_CASE("gradients of batch_norm: of the mini-batch's statistics, and of frozen ones") {
     for (const bool trains : {true, false}) {
-        for (const std::size_t channels : {1, 7, 8, 20}) {
+        for (const std::size_t channels : {1u, 7u, 8u, 20u}) {
             compare(3, 5, channels, trains);
             compare(9, 1, channels, trains);  // behind a linear layer
             compare(2, 33, channels, trains, false);

@@ -25,7 +25,7 @@ TEST_CASE("clamp_gradient: bounds, values on them, infinities, NaN") {
     const float bounds[][2] = {{0, zp::infinity}, {0, 6}, {-1, 1}, {-zp::infinity, 2}, {-zp::infinity, zp::infinity}};
     for (const auto& bound : bounds) {
         const float low = bound[0], high = bound[1];
-        for (const std::size_t count : {0, 1, 7, 8, 9, 40, 67}) {
+        for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 40u, 67u}) {
             floats x = arrays::reals(count, 1, -8, 8);
             const floats dy = arrays::reals(count, 2);
             const float special[] = {0, -0.0f, 6, -1, 1, 2, zp::infinity, -zp::infinity, NAN};

@@ -70,14 +70,14 @@ void compare(norm kind, std::size_t pixels, std::size_t channels, std::size_t gr
 
 TEST_CASE("gradients of layer_norm, rms_norm, group_norm, l2_normalize") {
     for (const bool has_weight : {true, false}) {
-        for (const std::size_t channels : {3, 8, 21}) {
+        for (const std::size_t channels : {3u, 8u, 21u}) {
             compare(norm::layer, 4, channels, 1, has_weight);
             compare(norm::mean_square, 4, channels, 1, has_weight);
         }
-        for (const std::size_t groups : {1, 2, 6, 18}) compare(norm::group, 5, 18, groups, has_weight);
+        for (const std::size_t groups : {1u, 2u, 6u, 18u}) compare(norm::group, 5, 18, groups, has_weight);
         compare(norm::group, 3, 40, 2, has_weight);
     }
-    for (const std::size_t channels : {2, 8, 13}) compare(norm::length, 4, channels, 1, false);
+    for (const std::size_t channels : {2u, 8u, 13u}) compare(norm::length, 4, channels, 1, false);
 }
 
 TEST_CASE("gradients of norms: parameters are added to, inputs may be written over") {

@@ -69,5 +69,5 @@ void compare(kind which, std::size_t rows, std::size_t channels) {
 
 TEST_CASE("gradients of softmax, masked softmax, log_softmax") {
     for (const kind which : {kind::plain, kind::masked, kind::logarithm})
-        for (const std::size_t channels : {2, 7, 8, 9, 20}) compare(which, 3, channels);
+        for (const std::size_t channels : {2u, 7u, 8u, 9u, 20u}) compare(which, 3, channels);
 }

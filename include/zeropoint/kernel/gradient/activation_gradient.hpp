@@ -124,8 +124,9 @@ template <class F> concept known_derivative = requires(const F& f, float x) { de
 /// A callable of the user's that brings its own: `float derivative(float x) const`.
 template <class F> concept own_derivative = requires(const F& f, float x) { f.derivative(x); };
 
-/// The derivative of a callable at x: the library's, its own, or a central difference. That is in double if the callable takes and
-/// gives doubles (then within 1e-9 of smooth functions), else in float, with a step of 1/256 of x's magnitude, at least of 1.
+/// The derivative of a callable at x: the library's, its own, or a central difference. That is in double if the callable
+/// takes and gives doubles (then within 1e-9 of smooth functions), else in float, with a step of 1/256 of x's magnitude,
+/// at least of 1.
 template <class F> float derivative_at(const F& f, float x) {
     if constexpr (own_derivative<F>) {
         return static_cast<float>(f.derivative(x));

@@ -24,8 +24,9 @@ namespace kernel {
 /// So many pixels of a sample are added in float, then to a sum in double.
 inline constexpr std::ptrdiff_t pixels_together = 32;
 
-/// sums[k * channels + c] += the sum over samples and pixels of number k of term(sample, offset, number), for c < channels: offset
-/// is that of a pixel's channel c, and term gives `Count` numbers. Sums of pixels_together are floats, those of all of these doubles.
+/// sums[k * channels + c] += the sum over samples and pixels of number k of term(sample, offset, number), for c <
+/// channels: offset is that of a pixel's channel c, and term gives `Count` numbers. Sums of pixels_together are floats,
+/// those of all of these doubles.
 template <class Arch, std::size_t Count, class Term>
 [[gnu::always_inline]] inline void add_pixel_sums(int samples, std::ptrdiff_t pixels, std::size_t channels,
                                                   double* sums, const Term& term) noexcept {
@@ -121,9 +122,9 @@ void add_batch_norm_gradient_sums(int samples, const_float_batch x, const_float_
         });
 }
 
-/// The gradient by the input from those sums, of all blocks: dx = slope * (dy - shift - lean * (x - mean)) in each channel. `count` is the
-/// number of values of a channel that mean and variance come from; 0 where they are frozen, and then x is not read. A null gamma
-/// is ones. dx may be dy. `room` is for 3 * channels floats.
+/// The gradient by the input from those sums, of all blocks: dx = slope * (dy - shift - lean * (x - mean)) in each
+/// channel. `count` is the number of values of a channel that mean and variance come from; 0 where they are frozen, and
+/// then x is not read. A null gamma is ones. dx may be dy. `room` is for 3 * channels floats.
 template <class Arch>
 void batch_norm_input_gradient(int samples, const_float_batch x, const_float_batch dy, std::ptrdiff_t pixels,
                                std::size_t channels, const float* gamma, const float* mean, const float* variance,

@@ -13,7 +13,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// What dy is multiplied by, or what becomes of it: by_a and by_b of two floats or vectors and dy. The twins of namespace binary.
+/// What dy is multiplied by, or what becomes of it: by_a and by_b of two floats or vectors and dy. The twins of namespace
+/// binary.
 namespace binary_gradients {
 
 struct add {
@@ -148,8 +149,8 @@ void binary_gradient(const float* a, const shape& a_shape, const float* b, const
     add_binary_gradient<Arch, Function>(a, a_shape, b, b_shape, dy, full, da, db);
 }
 
-/// The gradients of prelu() of an NHWC image: dx is written, dslopes, of `slope_count` slopes (1, or one a channel), added to and may
-/// be null. At 0 the slope's side counts, as in PyTorch.
+/// The gradients of prelu() of an NHWC image: dx is written, dslopes, of `slope_count` slopes (1, or one a channel),
+/// added to and may be null. At 0 the slope's side counts, as in PyTorch.
 template <class Arch>
 void prelu_gradient(const float* x, const shape& extents, const float* slopes, int slope_count, const float* dy,
                     float* dx, float* dslopes) noexcept {

@@ -34,25 +34,29 @@ template <class Visit> constexpr void for_each_phase_window(const conv_transpose
 }
 
 /// Calls visit(convolution, what packs its panels) for each phase of the gradient. The depth of a phase is [tap][output
-/// channel of the group], and a row of its panel lies side by side in `weights`. A phase without taps multiplies with zeros.
+/// channel of the group], and a row of its panel lies side by side in `weights`. Of a matrix several panels are packed
+/// together, because its rows lie far apart in memory. A phase without taps multiplies with zeros.
 template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometry& g, const float* weights) {
     return [&g, weights](auto&& visit) {
         const conv_transpose2d_geometry t = transposed_of(g);
-        for_each_phase_window(t, [&](const transposed_phase& phase, const product_window& window) {
+        for_each_phase_window(t, [&](const transposed_phase& phase, product_window window) {
+            if (g.taps() == 1) window.together = 4;
             visit(window, [&g, &t, &phase, weights](int channel, int channels, float* panel) {
                 constexpr int tile = product_tile<Arch>::channels;
                 const int group = channel / g.group_in(), first = channel % g.group_in();
+                const std::ptrdiff_t each = std::ptrdiff_t{phase.window.depth()} * tile;
                 for (int tap = 0; tap != phase.window.taps(); ++tap) {
                     for (int o = 0; o != g.group_out(); ++o, panel += tile) {
-                        if (channels != tile || !phase.has_taps()) std::fill_n(panel, tile, 0.0f);
-                        if (!phase.has_taps()) continue;
                         const std::ptrdiff_t filter = std::ptrdiff_t{group} * g.group_out() + o;
                         const float* const from =
-                            weights + (filter * g.taps() + phase.tap(t, tap)) * g.group_in() + first;
-                        // Of a matrix, rows lie far apart: what comes soon is asked for now.
-                        constexpr int soon = 24;
-                        if (o + soon < g.group_out()) __builtin_prefetch(from + std::ptrdiff_t{soon} * g.depth());
-                        std::copy_n(from, channels, panel);
+                            weights + (filter * g.taps() + (phase.has_taps() ? phase.tap(t, tap) : 0)) * g.group_in() +
+                            first;
+                        for (int j = 0; j < channels; j += tile) {
+                            float* const to = panel + j / tile * each;
+                            const int width = phase.has_taps() ? std::min(channels - j, tile) : 0;
+                            if (width == tile) std::copy_n(from + j, tile, to);
+                            else std::fill(std::copy_n(from + j, width, to), to + tile, 0.0f);
+                        }
                     }
                 }
             });

@@ -97,14 +97,12 @@ void add_strip_in_place(const conv2d_geometry& g, int sample, int samples, int f
     }
 }
 
-/// The windows of a row of outputs, [column][copied_depth], zeros where there is no input and behind the depth. `x` is a group's first
-/// channel of an image.
+/// The windows of a row of outputs, [column][copied_depth], zeros where there is no input; what is behind the depth
+/// stays. `x` is a group's first channel of an image.
 template <class Arch> void copy_windows(const conv2d_geometry& g, const float* x, int row, float* to) noexcept {
     constexpr int size = static_cast<int>(vector_size<float, Arch>);
     const int channels = g.group_in(), run = g.kernel_width * channels, padded = copied_depth<Arch>(g),
               width = g.out.width;
-    for (int column = 0; column != width; ++column)
-        std::fill_n(to + column * padded + g.depth(), padded - g.depth(), 0.0f);
     // Columns whose windows lie in the image, side by side in memory.
     int begin = 0, end = 0;
     if (g.groups == 1 && g.dilation_width == 1) {
@@ -165,8 +163,8 @@ void add_strip_of_copies(const conv2d_geometry& g, int sample, int samples, int 
     }
 }
 
-/// `Taps` taps of one row of a kernel, for a vector or two of channels: sums[tap][channel] += dy * x over an image. Columns that all of
-/// the taps reach are taken together, then those that only some reach.
+/// `Taps` taps of one row of a kernel, for a vector or two of channels: sums[tap][channel] += dy * x over an image.
+/// Columns that all of the taps reach are taken together, then those that only some reach.
 template <class Arch, int Taps, int Vectors, class Number>
 [[gnu::always_inline]] inline void add_depthwise_taps(const conv2d_geometry& g, int ky, int kx, std::ptrdiff_t c,
                                                       const float* x, const float* dy, float* sums) noexcept {
@@ -260,9 +258,10 @@ template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const
            static_cast<std::size_t>(g.out.width) * static_cast<std::size_t>(copied_depth<Arch>(g));
 }
 
-/// dw[o][ky][kx][i] += sum over samples and outputs of dy[o] * x[i], the value of the input under that tap: conv2d_batch()'s
-/// weights. Each sum goes on from what dw holds, sample by sample and in a fixed order of the pixels of each, so that it has the same
-/// bits however samples are divided into calls. `scratch` has conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
+/// dw[o][ky][kx][i] += sum over samples and outputs of dy[o] * x[i], the value of the input under that tap:
+/// conv2d_batch()'s weights. Each sum goes on from what dw holds, sample by sample and in a fixed order of the pixels of
+/// each, so that it has the same bits however samples are divided into calls. `scratch` has
+/// conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
 template <class Arch>
 void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_batch x, const_float_batch dy, float* dw,
                             float* scratch) noexcept {
@@ -270,6 +269,8 @@ void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_b
         add_depthwise_weight_gradient<Arch>(g, samples, x, dy, dw, scratch);
         return;
     }
+    if (!is_large_product(g) && copies_windows<Arch>(g))  // zeros behind the depth
+        std::fill_n(scratch, conv2d_weight_gradient_scratch<Arch>(g), 0.0f);
     for_each_strip(g, samples, [&](int sample, int count, int row, int rows) {
         if (is_large_product(g)) {
             const std::ptrdiff_t in = g.in.channels, out = g.out.channels, width = g.out.width;

@@ -12,7 +12,8 @@
 #include <zeropoint/kernel/gradient/outer_product.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
-// Weights are [out_channels][kernel_height][kernel_width][in_channels / groups]. The gradient of a bias is add_channel_sums() of dy.
+// Weights are [out_channels][kernel_height][kernel_width][in_channels / groups]. The gradient of a bias is
+// add_channel_sums() of dy.
 
 namespace zp {
 inline namespace v0 {
@@ -98,8 +99,8 @@ constexpr std::size_t conv_transpose2d_weight_gradient_scratch(const conv_transp
            static_cast<std::size_t>(g.in.width) * static_cast<std::size_t>(size);
 }
 
-/// dw[o][tap][i] += sum over samples and inputs of x[i] * dy[o], the value under that tap, in the order of samples, rows and columns of x.
-/// `scratch` has conv_transpose2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
+/// dw[o][tap][i] += sum over samples and inputs of x[i] * dy[o], the value under that tap, in the order of samples, rows
+/// and columns of x. `scratch` has conv_transpose2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
 template <class Arch>
 void conv_transpose2d_weight_gradient(const conv_transpose2d_geometry& g, int samples, const_float_batch x,
                                       const_float_batch dy, float* dw, float* scratch) noexcept {

@@ -24,9 +24,9 @@ template <class Arch> constexpr std::size_t matmul_gradient_scratch(const matmul
     return std::max(panel, static_cast<std::size_t>(inner) < size ? size * static_cast<std::size_t>(g.rows) : 0);
 }
 
-/// The gradients of matmul_float(): da = dy * b', db = a' * dy, of the layouts of a and b; either may be null. Where all batches
-/// share a matrix b, db is the sum of theirs, in their order; a is one a batch. `scratch` has matmul_gradient_scratch<Arch>(g)
-/// floats; nothing overlaps.
+/// The gradients of matmul_float(): da = dy * b', db = a' * dy, of the layouts of a and b; either may be null. Where all
+/// batches share a matrix b, db is the sum of theirs, in their order; a is one a batch. `scratch` has
+/// matmul_gradient_scratch<Arch>(g) floats; nothing overlaps.
 template <class Arch>
 void matmul_gradient(const matmul_geometry& g, const float* a, const float* b, const float* dy, float* da, float* db,
                      float* scratch) noexcept {

@@ -96,8 +96,8 @@ void gather_gradient(const shape& in, int axis, const std::int32_t* indices, int
     }
 }
 
-/// The gradient of a table of floats, rows x columns: dtable[indices[i]] += dy[i], in the order of indices, which lie in the table.
-/// The row `padding_index`, PyTorch's padding_idx, gets nothing; -1: none.
+/// The gradient of a table of floats, rows x columns: dtable[indices[i]] += dy[i], in the order of indices, which lie in
+/// the table. The row `padding_index`, PyTorch's padding_idx, gets nothing; -1: none.
 template <class Arch, class Index>
 void add_embedding_gradient(const Index* indices, std::size_t count, int columns, std::ptrdiff_t padding_index,
                             const float* dy, float* dtable) noexcept {

@@ -86,8 +86,8 @@ void rms_norm_gradient(const float* x, const float* dy, std::size_t rows, std::s
     }
 }
 
-/// The gradients of group_norm() of one image of `pixels` x `channels`: as layer_norm_gradient() over the pixels and channels of
-/// each of `groups` groups, weight and bias being those of channels. dx may be dy or x.
+/// The gradients of group_norm() of one image of `pixels` x `channels`: as layer_norm_gradient() over the pixels and
+/// channels of each of `groups` groups, weight and bias being those of channels. dx may be dy or x.
 template <class Arch>
 void group_norm_gradient(const float* x, const float* dy, std::size_t pixels, std::size_t channels, std::size_t groups,
                          float epsilon, const float* weight, float* dx, float* dweight, float* dbias) noexcept {
@@ -136,8 +136,8 @@ void group_norm_gradient(const float* x, const float* dy, std::size_t pixels, st
     }
 }
 
-/// The gradient of l2_normalize(): dx = (dy - y * sum of dy * y) / length, y = x / length; where the length is below 1e-12, dy /
-/// 1e-12. dx may be dy or x.
+/// The gradient of l2_normalize(): dx = (dy - y * sum of dy * y) / length, y = x / length; where the length is below
+/// 1e-12, dy / 1e-12. dx may be dy or x.
 template <class Arch>
 void l2_normalize_gradient(const float* x, const float* dy, std::size_t pixels, std::size_t channels,
                            float* dx) noexcept {

@@ -149,8 +149,8 @@ template <class Arch> constexpr std::size_t packed_outer_scratch(int pixels, int
     return static_cast<std::size_t>(pixels) * static_cast<std::size_t>(tiles * tile::rows + tile::vectors * tile::size);
 }
 
-/// The same sums, of operands that are copied before: for matrices whose rows are long, of which a column of tiles would meet in
-/// few sets of a cache. Nothing is asked of what lies behind `columns`.
+/// The same sums, of operands that are copied before: for matrices whose rows are long, of which a column of tiles would
+/// meet in few sets of a cache. Nothing is asked of what lies behind `columns`.
 template <class Arch>
 void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, const pixel_grid& b, int rows, int columns,
                                float* c, std::ptrdiff_t pitch, float* scratch) noexcept {

@@ -34,9 +34,9 @@ template <class Number>
     });
 }
 
-/// dx = the gradient of max_pool2d() by x: each dy goes to the largest value of its window, the first one in the order of rows and
-/// columns where several are, as in PyTorch. Windows add to one another in the order of outputs. x and dx have the extents of
-/// g.in, dy of g.out. Of windows with a NaN nothing is promised.
+/// dx = the gradient of max_pool2d() by x: each dy goes to the largest value of its window, the first one in the order of
+/// rows and columns where several are, as in PyTorch. Windows add to one another in the order of outputs. x and dx have
+/// the extents of g.in, dy of g.out. Of windows with a NaN nothing is promised.
 template <class Arch>
 void max_pool2d_gradient(const conv2d_geometry& g, const float* x, const float* dy, float* dx) noexcept {
     std::fill_n(dx, g.in.size(), 0.0f);

@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN layers over the sequences of a mini-batch, forward with what backward needs, and backpropagation through time.
+// LSTM, GRU and RNN layers over the sequences of a mini-batch, forward with what backward needs, and backpropagation
+// through time.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,8 @@
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
-// Of one layer in one direction; layers and directions are calls one after another. PyTorch's equations and its order of gates, with
-// u = W_ih x + b_ih and v = W_hh h + b_hh:
+// Of one layer in one direction; layers and directions are calls one after another. PyTorch's equations and its order of
+// gates, with u = W_ih x + b_ih and v = W_hh h + b_hh:
 //
 //     lstm  i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of u + v;  c' = f c + i g;  h' = o tanh(c'), or W_hr times that
 //     gru   r, z = sigmoid of u + v;  n = tanh(u_n + r v_n);  h' = (1 - z) n + z h
@@ -28,7 +29,8 @@ namespace kernel {
 
 enum class recurrent_kind { lstm, gru, rnn_tanh, rnn_relu };
 
-/// `samples` sequences of `steps` x `inputs`. `projection` is an LSTM's, 0 for none. A reversed layer begins with the last step.
+/// `samples` sequences of `steps` x `inputs`. `projection` is an LSTM's, 0 for none. A reversed layer begins with the
+/// last step.
 struct recurrent_extents {
     recurrent_kind kind = recurrent_kind::lstm;
     int samples = 1, steps = 1, inputs = 1, hidden = 1, projection = 0;
@@ -58,8 +60,9 @@ struct recurrent_extents {
     }
 };
 
-/// PyTorch's parameters of a layer and direction, or their gradients, which are added to: weight_ih [gates * hidden][inputs], weight_hh
-/// [gates * hidden][outputs], the biases, weight_hr [projection][hidden]. Biases may be null, and weight_hr without a projection.
+/// PyTorch's parameters of a layer and direction, or their gradients, which are added to: weight_ih [gates *
+/// hidden][inputs], weight_hh [gates * hidden][outputs], the biases, weight_hr [projection][hidden]. Biases may be null,
+/// and weight_hr without a projection.
 template <class T> struct recurrent_parameters {
     T *weight_ih = nullptr, *weight_hh = nullptr, *bias_ih = nullptr, *bias_hh = nullptr, *weight_hr = nullptr;
 };
@@ -141,14 +144,14 @@ void recurrent_forward(const recurrent_extents& e, const_float_batch x, const re
                  *const unprojected = scratch + plan.unprojected, *const cells = scratch + plan.cells,
                  *const input_bias = scratch + plan.bias, *const state_bias = input_bias + e.sums();
     const product_window state(e.from_state());
-    pack_panels<Arch>(
+    pack_window_panels<Arch>(
         state,
         [&](int channel, int channels, float* panel) {
             pack_forward_panel<Arch>(p.weight_hh, static_cast<std::size_t>(e.outputs()), channel, channels, panel);
         },
         scratch + plan.state_panels);
     if (e.projection != 0)
-        pack_panels<Arch>(
+        pack_window_panels<Arch>(
             product_window(e.projected()),
             [&](int channel, int channels, float* panel) {
                 pack_forward_panel<Arch>(p.weight_hr, static_cast<std::size_t>(e.hidden), channel, channels, panel);
@@ -165,9 +168,9 @@ void recurrent_forward(const recurrent_extents& e, const_float_batch x, const re
         if (turn == 0)
             for (int i = 0; i != e.samples; ++i) std::copy_n(state_bias, e.sums(), from_state + i * e.sums());
         else
-            multiply_panels<Arch>(state, e.samples, {{y.values + (step + e.before()) * y_row, y.stride}, 0},
-                                  scratch + plan.state_panels, {state_bias, -infinite, infinite},
-                                  {from_state, e.sums()});
+            multiply_window_panels<Arch>(state, e.samples, {{y.values + (step + e.before()) * y_row, y.stride}, 0},
+                                         scratch + plan.state_panels, {state_bias, -infinite, infinite},
+                                         {from_state, e.sums()});
         for (int i = 0; i != e.samples; ++i) {
             const std::ptrdiff_t row = std::ptrdiff_t{i} * e.steps + step;
             float* const h = e.projection != 0 ? unprojected + i * e.hidden : y[i] + step * y_row;
@@ -176,9 +179,9 @@ void recurrent_forward(const recurrent_extents& e, const_float_batch x, const re
                                          saved + row * e.saved_width(), h);
         }
         if (e.projection != 0)
-            multiply_panels<Arch>(product_window(e.projected()), e.samples, {{unprojected, e.hidden}, 0},
-                                  scratch + plan.projection_panels, {nullptr, -infinite, infinite},
-                                  {y.values + step * y_row, y.stride});
+            multiply_window_panels<Arch>(product_window(e.projected()), e.samples, {{unprojected, e.hidden}, 0},
+                                         scratch + plan.projection_panels, {nullptr, -infinite, infinite},
+                                         {y.values + step * y_row, y.stride});
     }
 }
 
@@ -261,9 +264,10 @@ void recurrent_cell_backward(recurrent_kind kind, int hidden, const float* saved
         });
 }
 
-/// The gradients of recurrent_forward(), of whose x, parameters, y and `saved` it takes what they hold: dx, steps x inputs for each
-/// sample, is written where its values are not null, and the gradients of parameters are added to. dy lies as y, with its own stride.
-/// Steps whose h nothing reads have dy 0. `scratch` has recurrent_backward_scratch<Arch>(e) floats.
+/// The gradients of recurrent_forward(), of whose x, parameters, y and `saved` it takes what they hold: dx, steps x
+/// inputs for each sample, is written where its values are not null, and the gradients of parameters are added to. dy
+/// lies as y, with its own stride. Steps whose h nothing reads have dy 0. `scratch` has
+/// recurrent_backward_scratch<Arch>(e) floats.
 template <class Arch>
 void recurrent_backward(const recurrent_extents& e, const_float_batch x, const recurrent_parameters<const float>& p,
                         const_float_batch y, const_float_batch dy, std::ptrdiff_t y_row, const float* saved,
@@ -277,7 +281,7 @@ void recurrent_backward(const recurrent_extents& e, const_float_batch x, const r
     const product_window to_state = plan_of::backward_window(e.from_state()),
                          to_projected = plan_of::backward_window(e.projected());
     const auto pack = [](const float* weights, int depth, int columns, const product_window& window, float* panels) {
-        pack_panels<Arch>(
+        pack_window_panels<Arch>(
             window,
             [=](int channel, int channels, float* panel) {
                 constexpr int tile = product_tile<Arch>::channels;
@@ -300,8 +304,9 @@ void recurrent_backward(const recurrent_extents& e, const_float_batch x, const r
             for (int i = 0; i != e.samples; ++i)
                 std::copy_n(dh + i * e.outputs(), e.outputs(),
                             scratch + plan.given + (std::ptrdiff_t{i} * e.steps + step) * e.outputs());
-            multiply_panels<Arch>(to_projected, e.samples, {{dh, e.outputs()}, 0}, scratch + plan.projection_panels,
-                                  {nullptr, -infinite, infinite}, {dm, e.hidden});
+            multiply_window_panels<Arch>(to_projected, e.samples, {{dh, e.outputs()}, 0},
+                                         scratch + plan.projection_panels, {nullptr, -infinite, infinite},
+                                         {dm, e.hidden});
         }
         for (int i = 0; i != e.samples; ++i) {
             const std::ptrdiff_t row = std::ptrdiff_t{i} * e.steps + step;
@@ -318,8 +323,8 @@ void recurrent_backward(const recurrent_extents& e, const_float_batch x, const r
             else std::copy_n(h_before, e.outputs(), kept);
         }
         if (turn == 0) break;
-        multiply_panels<Arch>(to_state, e.samples, {{dv + step * e.sums(), step_sums}, 0}, scratch + plan.state_panels,
-                              {nullptr, -infinite, infinite}, {dh, e.outputs()});
+        multiply_window_panels<Arch>(to_state, e.samples, {{dv + step * e.sums(), step_sums}, 0},
+                                     scratch + plan.state_panels, {nullptr, -infinite, infinite}, {dh, e.outputs()});
         if (is_gru)
             for (int i = 0; i != e.samples * e.hidden; ++i) dh[i] += dh_step[i];
     }

@@ -15,8 +15,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Calls body(positions, dy) for every output of a reduction of `in` to `out`: positions(visit) calls visit(index) for each value
-/// of x that the output is made of, in the order of rows, columns and channels.
+/// Calls body(positions, dy) for every output of a reduction of `in` to `out`: positions(visit) calls visit(index) for
+/// each value of x that the output is made of, in the order of rows, columns and channels.
 template <class Body>
 void for_each_reduced(const shape& in, const shape& out, const float* x, const float* dy, const Body& body) noexcept {
     const reduction_extents e(in, out);

@@ -34,6 +34,7 @@ template <class Arch> struct product_tile {
 struct product_window {
     conv2d_geometry window;
     std::ptrdiff_t first = 0, row = 0, pixel = 0;
+    int together = 1;  ///< so many panels of a group may be packed by one call, one behind another
 
     constexpr explicit product_window(const conv2d_geometry& g)
         : window(g), row(std::ptrdiff_t{g.out.width} * g.out.channels), pixel(g.out.channels) {}
@@ -117,10 +118,10 @@ struct product_epilogue {
 /// One tile: the windows that begin at from[p], times a panel, to to[p]. `runs` runs of `length` values lie `step` apart in a
 /// row of a window, whose rows are `row` apart.
 template <class Arch, class Pointers, class Places>
-[[gnu::always_inline]] inline void multiply_tile(const Pointers& from, int rows, std::ptrdiff_t row, int runs,
-                                                 std::ptrdiff_t step, int length, const float* panel, const float* bias,
-                                                 float low, float high, const Places& to, int count,
-                                                 int channels) noexcept {
+[[gnu::always_inline]] inline void multiply_window_tile(const Pointers& from, int rows, std::ptrdiff_t row, int runs,
+                                                        std::ptrdiff_t step, int length, const float* panel,
+                                                        const float* bias, float low, float high, const Places& to,
+                                                        int count, int channels) noexcept {
     using tile = product_tile<Arch>;
     using Number = number<Arch>;
     constexpr int size = tile::size;
@@ -161,14 +162,15 @@ template <class Arch, class Pointers, class Places>
 }
 
 /// Rows of outputs.
-struct row_range {
+struct output_rows {
     int first = 0, count = 0;
 };
 
 /// `channels` output channels from `channel` on, of some rows of outputs of `samples` samples.
 template <class Arch>
-void multiply_panel(const product_window& p, int samples, row_range rows, const product_source& x, const float* panel,
-                    int channel, int channels, const product_epilogue& epilogue, const float_batch& y) noexcept {
+void multiply_window_panel(const product_window& p, int samples, output_rows rows, const product_source& x,
+                           const float* panel, int channel, int channels, const product_epilogue& epilogue,
+                           const float_batch& y) noexcept {
     using tile = product_tile<Arch>;
     const conv2d_geometry& g = p.window;
     const std::ptrdiff_t pixel = g.in.channels, group_offset = std::ptrdiff_t{channel / g.group_out()} * g.group_in();
@@ -199,13 +201,14 @@ void multiply_panel(const product_window& p, int samples, row_range rows, const 
             row = rows.first;
             ++sample;
         }
-        multiply_tile<Arch>(from, g.kernel_height, g.dilation_height * x.row, runs, g.dilation_width * pixel, length,
-                            panel, bias.data(), epilogue.low, epilogue.high, to, count, channels);
+        multiply_window_tile<Arch>(from, g.kernel_height, g.dilation_height * x.row, runs, g.dilation_width * pixel,
+                                   length, panel, bias.data(), epilogue.low, epilogue.high, to, count, channels);
     }
 }
 
 /// Writes the panels of a product, one behind another: panels_size() floats. See multiply_windows() for `pack`.
-template <class Arch, class Pack> void pack_panels(const product_window& p, const Pack& pack, float* panels) noexcept {
+template <class Arch, class Pack>
+void pack_window_panels(const product_window& p, const Pack& pack, float* panels) noexcept {
     constexpr int tile = product_tile<Arch>::channels;
     const int each = p.window.group_out();
     for (int group = 0; group != p.window.groups; ++group)
@@ -215,14 +218,14 @@ template <class Arch, class Pack> void pack_panels(const product_window& p, cons
 
 /// The product of all panels, for windows that do not leave the images.
 template <class Arch>
-void multiply_panels(const product_window& p, int samples, const product_source& x, const float* panels,
-                     const product_epilogue& epilogue, const float_batch& y) noexcept {
+void multiply_window_panels(const product_window& p, int samples, const product_source& x, const float* panels,
+                            const product_epilogue& epilogue, const float_batch& y) noexcept {
     constexpr int tile = product_tile<Arch>::channels;
     const int each = p.window.group_out();
     for (int group = 0; group != p.window.groups; ++group)
         for (int j = 0; j < each; j += tile, panels += std::ptrdiff_t{p.window.depth()} * tile)
-            multiply_panel<Arch>(p, samples, {0, p.window.out.height}, x, panels, group * each + j,
-                                 std::min(each - j, tile), epilogue, y);
+            multiply_window_panel<Arch>(p, samples, {0, p.window.out.height}, x, panels, group * each + j,
+                                        std::min(each - j, tile), epilogue, y);
 }
 
 /// The scratch of multiply_windows(), in floats.
@@ -233,15 +236,16 @@ constexpr std::size_t multiply_windows_scratch(const shape& image, ForEach&& for
     for_each_window([&](const product_window& p, const auto&) {
         margins.include(p.window);
         all += p.panels_size<Arch>();
-        most = std::max(most, std::ptrdiff_t{product_tile<Arch>::channels} * p.window.depth());
+        most = std::max(most, std::ptrdiff_t{p.together} * product_tile<Arch>::channels * p.window.depth());
     });
     return static_cast<std::size_t>(margins.any() ? all + margins.images_together(image) * margins.copied_size(image)
                                                   : most);
 }
 
 /// y of `samples` samples = clamp(bias + sums of products of windows of x and weights). `for_each_window(visit)` calls
-/// visit(product_window, pack) for each convolution, of one image, pack(channel, channels, panel) being what writes the weights of some
-/// channels as [depth][product_tile::channels], zeros behind them. Outputs are of disjoint places.
+/// visit(product_window, pack) for each convolution of an image, whose outputs are of places of their own. pack(channel,
+/// channels, panel) writes the weights of up to `together` tiles of channels, each as [depth][product_tile::channels],
+/// zeros behind the last.
 template <class Arch, class ForEach>
 void multiply_windows(const shape& image, int samples, const const_float_batch& x, const product_epilogue& epilogue,
                       const float_batch& y, float* scratch, ForEach&& for_each_window) noexcept {
@@ -272,14 +276,17 @@ void multiply_windows(const shape& image, int samples, const const_float_batch& 
             float* panel = scratch;
             for_each_window([&](const product_window& p, const auto& pack) {
                 const conv2d_geometry& g = p.window;
-                const row_range outputs{row, std::clamp(g.out.height - row, 0, rows_together)};
+                const output_rows outputs{row, std::clamp(g.out.height - row, 0, rows_together)};
+                const std::ptrdiff_t each = std::ptrdiff_t{g.depth()} * tile;
+                const int wide = copies ? tile : p.together * tile;  // what is packed by one call
                 for (int group = 0; group != g.groups; ++group) {
-                    for (int j = 0; j < g.group_out(); j += tile) {
-                        const int channel = group * g.group_out() + j, channels = std::min(g.group_out() - j, tile);
+                    for (int j = 0; j < g.group_out(); j += wide) {
+                        const int channel = group * g.group_out() + j, channels = std::min(g.group_out() - j, wide);
                         if (first == 0 && row == 0) pack(channel, channels, panel);
-                        multiply_panel<Arch>(p, count, outputs, source, panel, channel, channels, epilogue,
-                                             {y[first], y.stride});
-                        if (copies) panel += std::ptrdiff_t{g.depth()} * tile;
+                        for (int k = 0; k < channels; k += tile)
+                            multiply_window_panel<Arch>(p, count, outputs, source, panel + k / tile * each, channel + k,
+                                                        std::min(channels - k, tile), epilogue, {y[first], y.stride});
+                        if (copies) panel += each;
                     }
                 }
             });
