@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 #include <zeropoint/kernel/machine/architecture.hpp>
@@ -43,6 +44,11 @@ template <class Number>
 [[gnu::always_inline]] inline Number multiply_add(const Number& a, const Number& b, const Number& c) noexcept {
     if constexpr (std::is_arithmetic_v<Number>) return a * b + c;
     else return xsimd::fma(a, b, c);
+}
+
+/// As many floats as are known when this is compiled: a move or a few, and no call.
+template <int Count> [[gnu::always_inline]] inline void copy_floats(const float* from, float* to) noexcept {
+    std::memcpy(to, from, Count * sizeof(float));
 }
 
 /// Calls body(i, number) for i in [0, count): with vectors of Arch while they are full, then with floats.

@@ -54,7 +54,7 @@ template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometr
                         for (int j = 0; j < channels; j += tile) {
                             float* const to = panel + j / tile * each;
                             const int width = phase.has_taps() ? std::min(channels - j, tile) : 0;
-                            if (width == tile) std::copy_n(from + j, tile, to);
+                            if (width == tile) copy_floats<tile>(from + j, to);
                             else std::fill(std::copy_n(from + j, width, to), to + tile, 0.0f);
                         }
                     }

@@ -168,7 +168,10 @@ void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, cons
     for_each_pixel(a, [&](const float* from, std::ptrdiff_t pixel) {
         for (int t = 0, row = 0; t != tiles; ++t) {
             const int count = (rows - row) / (tiles - t);
-            std::copy_n(from + row, count, left + (t * std::ptrdiff_t{pixels} + pixel) * tile::rows);
+            float* const to = left + (t * std::ptrdiff_t{pixels} + pixel) * tile::rows;
+            if (count == tile::rows) copy_floats<tile::rows>(from + row, to);
+            else
+                for (int r = 0; r != count; ++r) to[r] = from[row + r];
             row += count;
         }
     });
@@ -177,7 +180,8 @@ void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, cons
         const int width = std::min(columns - column, wide), vectors = (width + size - 1) / size;
         for_each_pixel(b, [&](const float* from, std::ptrdiff_t pixel) {
             float* const to = right + pixel * wide;
-            std::fill(std::copy_n(from + column, width, to), to + wide, 0.0f);
+            if (width == wide) copy_floats<wide>(from + column, to);
+            else std::fill(std::copy_n(from + column, width, to), to + wide, 0.0f);
         });
         const int rest = width - (vectors - 1) * size;
         for (int t = 0, row = 0; t != tiles; ++t) {

@@ -73,8 +73,9 @@ struct image_margins {
     }
     /// Rows of outputs that are computed together, and the images whose rows are.
     constexpr int rows_together(const shape& image) const {
-        constexpr std::ptrdiff_t room = 3072;  // floats
-        return static_cast<int>(std::clamp<std::ptrdiff_t>(room / (row(image) * stride), 4, std::max(most_rows, 4)));
+        constexpr std::ptrdiff_t room = 6144;  // floats
+        const auto rows = static_cast<int>(std::clamp<std::ptrdiff_t>(room / (row(image) * stride), 3, 1 << 20));
+        return rows >= most_rows ? std::max(most_rows, 1) : rows - rows % 3;  // often whole tiles
     }
     constexpr int images_together(const shape& image) const {
         const bool whole = rows_together(image) >= most_rows;
