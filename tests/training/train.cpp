@@ -27,6 +27,9 @@ struct net : zp::model<zp::input<6, 6, 3>,
     zp::conv2d<"depthwise", zp::conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>, zp::relu,
     zp::avg_pool2d<3>, zp::flatten,
     zp::linear<"fc", 4>> {};
+struct two_outputs : zp::model<zp::input<1, 1, 5>, zp::linear<"first", 3>, zp::output<"scores">, zp::relu,
+    zp::linear<"second", 2>, zp::output<"more">> {};
+struct one_output : zp::model<zp::input<1, 1, 5>, zp::linear<"first", 3>> {};
 // clang-format on
 
 using weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>;
@@ -241,4 +244,26 @@ TEST_CASE("train: what cannot be trained with is a sentence") {
     floats = zp::fuse(made_up::network<net>(1));
     CHECK(says(zp::labelled(spoilt, wanted), {.shuffle = false})
               .find("train: epoch 0, batch 0: expected finite values, but input") == 0);
+}
+
+TEST_CASE("train: the loss is of the first output, and others disturb nothing") {
+    auto both = zp::fuse(made_up::network<two_outputs>(3));
+    auto first = zp::fuse(made_up::network<one_output>(3));
+    const auto values = [](auto& network, int row) {
+        const auto of = zp_test::array_of(network, network.rows()[static_cast<std::size_t>(row)], 0);
+        return std::vector<float>(of.begin(), of.end());
+    };
+    const auto start = values(first, 1);
+    REQUIRE(values(both, 1) == start);
+    const int last = static_cast<int>(both.rows().size()) - 2;
+    const auto untouched = values(both, last);
+    const auto xs = made_up::inputs<one_output>(16);
+    std::vector<int> wanted;
+    for (int i = 0; i != 16; ++i) wanted.push_back(i % 3);
+    const zp::training_options options{.epochs = 2, .batch = 8, .block = 2, .optimizer = zp::sgd{.lr = 0.1}};
+    zp::train(both, zp::labelled(xs, wanted), options);
+    zp::train(first, zp::labelled(xs, wanted), options);
+    CHECK(values(first, 1) != start);
+    CHECK(values(both, 1) == values(first, 1));
+    CHECK(values(both, last) == untouched);
 }

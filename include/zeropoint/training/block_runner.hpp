@@ -64,6 +64,11 @@ public:
         quantizes_ = quantizes && !tape_->coded.empty();
         if (quantizes_) run_coded();
         for (std::size_t i = 0; i != tape_->rows.size(); ++i) run_row(i);
+        // The loss writes the gradient of the first output; of others nothing comes but from rows that read them.
+        for (std::size_t number = 1; number < tape_->outputs.size(); ++number) {
+            const auto row = static_cast<std::size_t>(tape_->outputs[number]);
+            std::fill_n(floats(tape_->rows[row].gradient_at), count_of(row), 0.0f);
+        }
     }
     /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`.
     void backward(float* gradient, std::span<range_gradient> ranges) noexcept {

@@ -222,7 +222,7 @@ private:
             row.value = put(sizeof(float) * samples * row.size);
             const bool is_apart = (row.rounding.exists() && !row.rounding.is_exact) || row.table.qparams_id >= 0;
             row.before = is_apart ? put(sizeof(float) * samples * row.size) : row.value;
-            if (row.is_reached && row.asks) row.gradient_at = put(sizeof(float) * samples * row.size);
+            if (row.is_reached) row.gradient_at = put(sizeof(float) * samples * row.size);
         }
         std::size_t coded_scratch = 0, coded_state = 0;
         for (const node& n : coded_nodes) {
