@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <immintrin.h>
@@ -175,7 +176,59 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
         return uint8(_mm256_blendv_epi8(if_not, if_set, condition));
     }
 
+    static constexpr int word_part = 4;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        first = int32(_mm256_srai_epi32(_mm256_unpacklo_epi16(a, a), 16));
+        second = int32(_mm256_srai_epi32(_mm256_unpackhi_epi16(a, a), 16));
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        const __m256i low = _mm256_mullo_epi16(a, b), high = _mm256_mulhi_epi16(a, b);
+        first = int32(_mm256_unpacklo_epi16(low, high));
+        second = int32(_mm256_unpackhi_epi16(low, high));
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        return int16(_mm256_packs_epi32(first, second));
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        return int16(_mm256_mulhrs_epi16(a, b));
+    }
+    [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
+        return int16(_mm256_sign_epi16(size, of));
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packs_epi16(words, words), 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    }
+
+    /// Of lanes with even and with odd numbers.
+    struct wide_sums {
+        __m256i even, odd;
+    };
+    static constexpr int multiplier_numbers = 2;
+    static void put_multiplier(std::int32_t* to, int lane, std::int32_t value) {
+        to[lane % 2 * base::lanes + lane / 2 * 2] = value;
+    }
+    static void put_wide(std::int32_t* to, int lane, std::int64_t value) {
+        std::memcpy(to + lane % 2 * base::lanes + lane / 2 * 2, &value, sizeof value);
+    }
+    [[gnu::always_inline]] static wide_sums load_wide(const std::int32_t* from) {
+        return {load_numbers(from), load_numbers(from + base::lanes)};
+    }
+    [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
+        to.even = _mm256_add_epi64(to.even, _mm256_mul_epi32(sums, load_numbers(multipliers)));
+        to.odd = _mm256_add_epi64(
+            to.odd, _mm256_mul_epi32(_mm256_srli_epi64(sums, 32), load_numbers(multipliers + base::lanes)));
+    }
+    [[gnu::always_inline]] static int32 shift_wide(const wide_sums& sums, int shift) {
+        const __m256i even = _mm256_srl_epi64(sums.even, _mm_cvtsi32_si128(shift)),
+                      odd = _mm256_sll_epi64(sums.odd, _mm_cvtsi32_si128(32 - shift));
+        return int32(_mm256_blend_epi32(even, odd, 0xaa));
+    }
+
 private:
+    [[gnu::always_inline]] static __m256i load_numbers(const std::int32_t* from) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    }
     [[gnu::always_inline]] static __m256i first_lanes(int count) {
         return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
     }

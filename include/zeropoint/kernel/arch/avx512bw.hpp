@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <immintrin.h>
@@ -108,7 +109,64 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         return uint8(_mm512_mask_blend_epi8(_mm512_movepi8_mask(condition), not_set, set));
     }
 
+    static constexpr int word_part = 4;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        first = int32(_mm512_srai_epi32(_mm512_unpacklo_epi16(a, a), 16));
+        second = int32(_mm512_srai_epi32(_mm512_unpackhi_epi16(a, a), 16));
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        const __m512i low = _mm512_mullo_epi16(a, b), high = _mm512_mulhi_epi16(a, b);
+        first = int32(_mm512_unpacklo_epi16(low, high));
+        second = int32(_mm512_unpackhi_epi16(low, high));
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        return int16(_mm512_packs_epi32(first, second));
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        return int16(_mm512_mulhrs_epi16(a, b));
+    }
+    [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
+        const __m512i zero = _mm512_setzero_si512(), x = size;  // what is a macro without optimization converts no batches
+        return int16(_mm512_mask_sub_epi16(x, _mm512_movepi16_mask(of), zero, x));
+    }
+    /// vpermw takes the place itself.
+    [[gnu::always_inline]] static int16 word_places(const int16& index) { return index; }
+    [[gnu::always_inline]] static int16 look_up_words(const uint8& table, const int16& places) {
+        return int16(_mm512_permutexvar_epi16(places, table));
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtsepi16_epi8(words));
+    }
+
+    /// Of lanes with even and with odd numbers.
+    struct wide_sums {
+        __m512i even, odd;
+    };
+    static constexpr int multiplier_numbers = 2;
+    static void put_multiplier(std::int32_t* to, int lane, std::int32_t value) {
+        to[lane % 2 * base::lanes + lane / 2 * 2] = value;
+    }
+    static void put_wide(std::int32_t* to, int lane, std::int64_t value) {
+        std::memcpy(to + lane % 2 * base::lanes + lane / 2 * 2, &value, sizeof value);
+    }
+    [[gnu::always_inline]] static wide_sums load_wide(const std::int32_t* from) {
+        return {load_numbers(from), load_numbers(from + base::lanes)};
+    }
+    [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
+        to.even = _mm512_add_epi64(to.even, _mm512_mul_epi32(sums, load_numbers(multipliers)));
+        to.odd = _mm512_add_epi64(
+            to.odd, _mm512_mul_epi32(_mm512_srli_epi64(sums, 32), load_numbers(multipliers + base::lanes)));
+    }
+    [[gnu::always_inline]] static int32 shift_wide(const wide_sums& sums, int shift) {
+        const __m512i even = _mm512_srl_epi64(sums.even, _mm_cvtsi32_si128(shift)),
+                      odd = _mm512_sll_epi64(sums.odd, _mm_cvtsi32_si128(32 - shift));
+        return int32(_mm512_mask_blend_epi32(0xaaaa, even, odd));
+    }
+
 private:
+    [[gnu::always_inline]] static __m512i load_numbers(const std::int32_t* from) {
+        return _mm512_loadu_si512(from);
+    }
     [[gnu::always_inline]] static __mmask16 first_lanes(int count) {
         return count >= 16 ? __mmask16{0xffff} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1 << count) - 1);
     }

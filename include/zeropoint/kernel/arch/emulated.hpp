@@ -29,6 +29,10 @@ struct emulated_operations : vector_operations<emulated_operations<Bits>, xsimd:
     [[gnu::noinline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
         base::multiply_wide(a, b, high, low);
     }
+    [[gnu::noinline]] static int16 multiply_q15(const int16& a, const int16& b) { return base::multiply_q15(a, b); }
+    [[gnu::noinline]] static int16 pack_words(const int32& first, const int32& second) {
+        return base::pack_words(first, second);
+    }
 };
 
 }  // namespace kernel

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <arm_neon.h>
@@ -134,6 +135,45 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
     [[gnu::always_inline]] static uint8 shuffle16(const uint8& table, const uint8& index) {
         return base::template bits<uint8>(
             shuffle_bytes(base::template bits<bytes16>(table), base::template bits<bytes16>(index)));
+    }
+
+    static constexpr int word_part = 4;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        first = int32(vmovl_s16(vget_low_s16(a)));
+        second = int32(vmovl_s16(vget_high_s16(a)));
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        first = int32(vmull_s16(vget_low_s16(a), vget_low_s16(b)));
+        second = int32(vmull_s16(vget_high_s16(a), vget_high_s16(b)));
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        return int16(vcombine_s16(vqmovn_s32(first), vqmovn_s32(second)));
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        return int16(vqrdmulhq_s16(a, b));
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        vst1_s8(to, vqmovn_s16(words));
+    }
+
+    /// Of the lower and the upper two lanes.
+    struct wide_sums {
+        int64x2_t low, high;
+    };
+    static void put_wide(std::int32_t* to, int lane, std::int64_t value) {
+        std::memcpy(to + 2 * lane, &value, sizeof value);
+    }
+    [[gnu::always_inline]] static wide_sums load_wide(const std::int32_t* from) {
+        return {vreinterpretq_s64_s32(vld1q_s32(from)), vreinterpretq_s64_s32(vld1q_s32(from + 4))};
+    }
+    [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
+        const int32x4_t by = vld1q_s32(multipliers);
+        to.low = vmlal_s32(to.low, vget_low_s32(sums), vget_low_s32(by));
+        to.high = vmlal_s32(to.high, vget_high_s32(sums), vget_high_s32(by));
+    }
+    [[gnu::always_inline]] static int32 shift_wide(const wide_sums& sums, int shift) {
+        const int64x2_t right = vdupq_n_s64(-shift);
+        return int32(vcombine_s32(vmovn_s64(vshlq_s64(sums.low, right)), vmovn_s64(vshlq_s64(sums.high, right))));
     }
 
 protected:

@@ -98,6 +98,29 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
                      : [b] "m"(*reinterpret_cast<const __m128i*>(b)));
     }
 
+    static constexpr int word_part = 4;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        first = int32(_mm_srai_epi32(_mm_unpacklo_epi16(a, a), 16));
+        second = int32(_mm_srai_epi32(_mm_unpackhi_epi16(a, a), 16));
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        const __m128i low = _mm_mullo_epi16(a, b), high = _mm_mulhi_epi16(a, b);
+        first = int32(_mm_unpacklo_epi16(low, high));
+        second = int32(_mm_unpackhi_epi16(low, high));
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        return int16(_mm_packs_epi32(first, second));
+    }
+    /// 2 * high + (low + 2^14) / 2^15, low being unsigned.
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        const __m128i high = _mm_mulhi_epi16(a, b), quarters = _mm_srli_epi16(_mm_mullo_epi16(a, b), 14);
+        const __m128i rounded = _mm_srli_epi16(_mm_add_epi16(quarters, _mm_set1_epi16(1)), 1);
+        return int16(_mm_add_epi16(_mm_add_epi16(high, high), rounded));
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), _mm_packs_epi16(words, words));
+    }
+
 private:
     template <int Index> [[gnu::always_inline]] static __m128i splat(__m128i four) {
         __m128i splat;
@@ -157,6 +180,21 @@ struct ssse3_operations : sse_operations<ssse3_operations, xsimd::ssse3> {
             sums[window] += _mm_cvtsi128_si32(_mm_add_epi32(sum, _mm_unpackhi_epi64(sum, sum)));
             for (; i < count; ++i) sums[window] += magnitudes[i] & magnitudes[i + flips];
         }
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        return int16(_mm_mulhrs_epi16(a, b));
+    }
+    [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
+        return int16(_mm_sign_epi16(size, of));
+    }
+    [[gnu::always_inline]] static __m128i load_words(const std::int16_t* table) {
+        return _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    }
+    [[gnu::always_inline]] static __m128i word_places(const int16& index) {
+        return _mm_add_epi16(_mm_mullo_epi16(index, _mm_set1_epi16(514)), _mm_set1_epi16(256));
+    }
+    [[gnu::always_inline]] static int16 look_up_words(__m128i table, __m128i places) {
+        return int16(_mm_shuffle_epi8(table, places));
     }
     [[gnu::always_inline]] static bytes16 shuffle_bytes(const bytes16& table, const bytes16& index) {
         return bits<bytes16>(_mm_shuffle_epi8(bits<__m128i>(table), bits<__m128i>(index)));

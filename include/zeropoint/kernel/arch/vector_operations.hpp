@@ -243,7 +243,93 @@ template <class Derived, class Arch> struct vector_operations {
         return xsimd::select(condition >= uint8(128), if_set, if_not);
     }
 
+    // Words of gates: the products of both words of a lane, in the order in which these lie.
+    static constexpr int word_part = 1;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        const int32 both = xsimd::bitwise_cast<std::int32_t>(a), low = (both << 16) >> 16, high = both >> 16;
+        first = is_little ? low : high;
+        second = is_little ? high : low;
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        int32 x[2], y[2];
+        widen_words(a, x[0], x[1]);
+        widen_words(b, y[0], y[1]);
+        first = x[0] * y[0];
+        second = x[1] * y[1];
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        const int32 low(-32768), high(32767), mask(0xffff);
+        const int32 x = xsimd::min(xsimd::max(first, low), high), y = xsimd::min(xsimd::max(second, low), high);
+        return xsimd::bitwise_cast<std::int16_t>(is_little ? (y << 16) | (x & mask) : (x << 16) | (y & mask));
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        int32 first, second;
+        multiply_words(a, b, first, second);
+        return pack_words((first + int32(16384)) >> 15, (second + int32(16384)) >> 15);
+    }
+    [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
+        const int16 sign = of >> 15;
+        return (size ^ sign) - sign;
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        std::int16_t stored[2 * lanes];
+        store(stored, xsimd::min(xsimd::max(words, int16(std::int16_t{-128})), int16(std::int16_t{127})));
+        for (int i = 0; i != 2 * lanes; ++i) to[i] = static_cast<std::int8_t>(stored[i]);
+    }
+    [[gnu::always_inline]] static auto load_words(const std::int16_t* table) {
+        if constexpr (Derived::has_byte_lookup)
+            return Derived::broadcast16(reinterpret_cast<const std::uint8_t*>(table));
+        else return table;
+    }
+    [[gnu::always_inline]] static auto word_places(const int16& index) {
+        // 2 * index and 2 * index + 1, as bytes of the table lie
+        constexpr std::int16_t first = is_little ? 256 : 1;
+        if constexpr (Derived::has_byte_lookup)
+            return uint8(xsimd::bitwise_cast<std::uint8_t>(index * int16(std::int16_t{514}) + int16(first)));
+        else return index;
+    }
+    template <class Table, class Places>
+    [[gnu::always_inline]] static int16 look_up_words(const Table& table, const Places& places) {
+        if constexpr (Derived::has_byte_lookup) {
+            return xsimd::bitwise_cast<std::int16_t>(uint8(Derived::shuffle16(table, places)));
+        } else {
+            std::int16_t words[2 * lanes];
+            store(words, places);
+            for (std::int16_t& word : words) word = table[word];
+            return load<int16>(words);
+        }
+    }
+
+    /// As two halves.
+    struct wide_sums {
+        int32 low, high;
+    };
+    static constexpr int multiplier_numbers = 1;
+    static void put_multiplier(std::int32_t* to, int lane, std::int32_t value) { to[lane] = value; }
+    static void put_wide(std::int32_t* to, int lane, std::int64_t value) {
+        to[lane] = static_cast<std::int32_t>(value);
+        to[lanes + lane] = static_cast<std::int32_t>(value >> 32);
+    }
+    [[gnu::always_inline]] static wide_sums load_wide(const std::int32_t* from) {
+        return {load<int32>(from), load<int32>(from + lanes)};
+    }
+    [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
+        using uint32 = batch<std::uint32_t>;
+        int32 high, low;
+        Derived::multiply_wide(sums, load<int32>(multipliers), high, low);
+        const uint32 more = xsimd::bitwise_cast<std::uint32_t>(low),
+                     total = xsimd::bitwise_cast<std::uint32_t>(to.low) + more;
+        const uint32 carry = xsimd::select(total < more, uint32(1), uint32(0));
+        to.low = xsimd::bitwise_cast<std::int32_t>(total);
+        to.high += high + xsimd::bitwise_cast<std::int32_t>(carry);
+    }
+    [[gnu::always_inline]] static int32 shift_wide(const wide_sums& sums, int shift) {
+        const auto low = (xsimd::bitwise_cast<std::uint32_t>(sums.low) >> 1) >> (shift - 1);
+        return xsimd::bitwise_cast<std::int32_t>(low) | (sums.high << (32 - shift));
+    }
+
 protected:
+    static constexpr bool is_little = std::endian::native == std::endian::little;
     template <class To, class From> [[gnu::always_inline]] static To bits(const From& from) {
         return __builtin_bit_cast(To, from);
     }

@@ -73,6 +73,25 @@ template <class Derived> struct wasm_base : vector_operations<Derived, xsimd::wa
     [[gnu::always_inline]] static uint8 shuffle16(const uint8& table, const uint8& index) {
         return uint8(wasm_i8x16_swizzle(table, index));
     }
+
+    static constexpr int word_part = 4;
+    [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
+        first = int32(wasm_i32x4_extend_low_i16x8(a));
+        second = int32(wasm_i32x4_extend_high_i16x8(a));
+    }
+    [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
+        first = int32(wasm_i32x4_extmul_low_i16x8(a, b));
+        second = int32(wasm_i32x4_extmul_high_i16x8(a, b));
+    }
+    [[gnu::always_inline]] static int16 pack_words(const int32& first, const int32& second) {
+        return int16(wasm_i16x8_narrow_i32x4(first, second));
+    }
+    [[gnu::always_inline]] static int16 multiply_q15(const int16& a, const int16& b) {
+        return int16(wasm_i16x8_q15mulr_sat(a, b));
+    }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
+        wasm_v128_store64_lane(to, wasm_i8x16_narrow_i16x8(words, words), 0);
+    }
 };
 
 struct wasm_operations : wasm_base<wasm_operations> {};

@@ -1,0 +1,364 @@
+// A step of an LSTM or GRU layer over 8-bit codes: products, arguments and gates of a block of units in one piece, in integers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/recurrent/word_functions.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
+
+// kernel/reference/recurrent.hpp has the definition. A gate's argument is
+//
+//     floor((x_sum * x_multiplier + h_sum * h_multiplier + bias) / 2^shift)      in int64, one half being in the bias
+//
+// as int32, then saturated to int16: of scale 2^-12 for a tanh, 2^-11 for a sigmoid. A GRU's third gate has two, of the input and of
+// the state, of scale 2^-14. Whoever packs sees to it that none leaves 30 bits. Then, in PyTorch's order of gates,
+//
+//     LSTM  c = sat16((f * c + ((i * g + 8) >> 4) + 2^14) >> 15)                            c of scale 2^-11
+//           h = min((q15(o, tanh(sat16(2 * c))) + 128) >> 8, 127)                           h of scale 2^-7
+//     GRU   n = tanh(sat16((x_n + ((r * h_n + 2^14) >> 15) + 2) >> 2))
+//           wide = (n * 2^15 + z * (wide - n) + 2^14) >> 15                                 of scale 2^-15
+//           h = min((wide + 128) >> 8, 127)
+//
+// Weights lie in blocks of 2 * lanes units, as many as a vector of words has, and there step by step of the depth, gate by gate, in
+// two vectors of sums. Units are placed in those so that packing them to words restores their order. Behind a block's weights are its
+// multipliers and biases. Where bytes have an exact product, activations are staged as bytes, else as words from their zero point.
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// Codes of 8 bits that a step reads.
+struct byte_codes {
+    std::int32_t zero_point = 0;
+    bool is_signed = true;
+};
+
+/// Extents of a layer; `fixed_cell` has them when it is compiled.
+struct cell_extents {
+    int inputs, hidden;
+};
+template <int Inputs, int Hidden> struct fixed_cell { static constexpr int inputs = Inputs, hidden = Hidden; };
+
+/// What a row of weights computes with beside them, as integers: gate by gate, unit by unit. A half is in x_bias, and in h_bias of
+/// a GRU's third gate.
+struct cell_numbers {
+    const std::int32_t *x_multiplier, *h_multiplier;
+    const std::int64_t *x_bias, *h_bias;
+};
+
+/// `Wide` says that weights are kept as words where they are multiplied as such: faster, and twice the bytes.
+template <class Arch, bool IsLstm, bool Wide> struct byte_cell {
+private:
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    static constexpr int lanes = ops::lanes, units = 2 * lanes, gates = IsLstm ? 4 : 3, sums = 2 * gates;
+    static constexpr bool signed_quads = ops::quads == quad_products::exact_signed,
+                          quads = signed_quads || ops::quads == quad_products::exact;
+    static constexpr int group = quads ? 4 : 2;
+    using weight = std::conditional_t<quads || !Wide, std::int8_t, std::int16_t>;
+    static constexpr int step_weights = sums * lanes * group;
+
+    /// The numbers of a vector of sums: two multipliers and one bias, of a GRU's third gate two.
+    static constexpr int multipliers = [] {
+        if constexpr (ops::has_batches) return ops::multiplier_numbers * ops::lanes;
+        else return ops::lanes;
+    }();
+    static constexpr int at_h = multipliers, at_bias = 2 * multipliers, at_h_bias = at_bias + 2 * lanes,
+                         vector_numbers = at_h_bias + (IsLstm ? 0 : 2 * lanes);
+    static constexpr bool is_apart(int gate) { return !IsLstm && gate == 2; }
+
+    template <class Extents> static constexpr int x_steps(const Extents& e) { return (e.inputs + group - 1) / group; }
+    template <class Extents> static constexpr int h_steps(const Extents& e) { return (e.hidden + group - 1) / group; }
+    template <class Extents> static constexpr int blocks(const Extents& e) { return (e.hidden + units - 1) / units; }
+    template <class Extents> static constexpr std::size_t numbers_begin(const Extents& e) {
+        return align_up(sizeof(weight) * static_cast<std::size_t>((x_steps(e) + h_steps(e)) * step_weights));
+    }
+    template <class Extents> static constexpr std::size_t block_bytes(const Extents& e) {
+        return numbers_begin(e) + align_up(sizeof(std::int32_t) * static_cast<std::size_t>(sums * vector_numbers));
+    }
+
+    /// Which unit of a block a lane of the first or second vector holds.
+    static constexpr int unit_of(int vector, int lane) {
+        if constexpr (ops::has_batches)
+            return lane / ops::word_part * 2 * ops::word_part + vector * ops::word_part + lane % ops::word_part;
+        else return vector * lanes + lane;
+    }
+    /// What is added to codes before they are multiplied.
+    static constexpr std::int32_t shift_of(byte_codes codes) {
+        if constexpr (!quads) return -codes.zero_point;
+        else return signed_quads ? (codes.is_signed ? 0 : -128) : (codes.is_signed ? 128 : 0);
+    }
+    static constexpr byte_codes of_state{};
+
+public:
+    /// What activations are multiplied as.
+    using activation = std::conditional_t<quads, std::uint8_t, std::int16_t>;
+
+    template <class Extents> static constexpr std::size_t packed_bytes(const Extents& e) {
+        return static_cast<std::size_t>(blocks(e)) * block_bytes(e);
+    }
+    /// Elements of staged inputs, and of a staged state.
+    template <class Extents> static constexpr int staged_inputs(const Extents& e) { return x_steps(e) * group; }
+    template <class Extents> static constexpr int staged_state(const Extents& e) { return h_steps(e) * group; }
+
+    /// x: gates * hidden x inputs int8 weights, h: gates * hidden x hidden.
+    static void pack(const cell_extents& e, byte_codes codes, const std::int8_t* x, const std::int8_t* h,
+                     const cell_numbers& from, std::byte* packed) {
+        std::memset(packed, 0, packed_bytes(e));
+        for_each_row(e, packed, [&](int row, int gate, weight* w, std::int32_t* numbers, int lane) {
+            std::int64_t x_sum = 0, h_sum = 0;
+            for (int i = 0; i != e.inputs; ++i)
+                x_sum += w[place(i)] = x[static_cast<std::ptrdiff_t>(row) * e.inputs + i];
+            for (int i = 0; i != e.hidden; ++i)
+                h_sum += w[x_steps(e) * step_weights + place(i)] = h[static_cast<std::ptrdiff_t>(row) * e.hidden + i];
+            const std::int64_t x_bias =
+                from.x_bias[row] - x_sum * (codes.zero_point + shift_of(codes)) * from.x_multiplier[row];
+            const std::int64_t h_bias = from.h_bias[row] - h_sum * shift_of(of_state) * from.h_multiplier[row];
+            put_multiplier(numbers, lane, from.x_multiplier[row]);
+            put_multiplier(numbers + at_h, lane, from.h_multiplier[row]);
+            put_wide(numbers + at_bias, lane, is_apart(gate) ? x_bias : x_bias + h_bias);
+            if (is_apart(gate)) put_wide(numbers + at_h_bias, lane, h_bias);
+        });
+    }
+    /// The inverse, of weights.
+    static void unpack(const cell_extents& e, std::byte* packed, std::int8_t* x, std::int8_t* h) {
+        for_each_row(e, packed, [&](int row, int, const weight* w, const std::int32_t*, int) {
+            for (int i = 0; i != e.inputs; ++i)
+                x[static_cast<std::ptrdiff_t>(row) * e.inputs + i] = static_cast<std::int8_t>(w[place(i)]);
+            for (int i = 0; i != e.hidden; ++i)
+                h[static_cast<std::ptrdiff_t>(row) * e.hidden + i] =
+                    static_cast<std::int8_t>(w[x_steps(e) * step_weights + place(i)]);
+        });
+    }
+
+    /// One step: x has e.inputs codes, h and carried e.hidden values. `staged` has staged_inputs(e) + staged_state(e) elements.
+    template <class Code, class Extents>
+    [[gnu::always_inline]] static void step(const Extents& e, byte_codes codes, const std::byte* packed, int shift,
+                                            const Code* x, std::int8_t* h, std::int16_t* carried,
+                                            activation* staged) noexcept {
+        activation* state = staged + staged_inputs(e);
+        stage(x, e.inputs, codes, staged_inputs(e), staged);
+        stage(h, e.hidden, of_state, staged_state(e), state);
+        if constexpr (ops::has_batches) {
+            const word_functions<ops> functions;
+            for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
+                step_block(e, functions, packed, shift, staged, state, e.hidden - block * units, h + block * units,
+                           carried + block * units);
+        } else {
+            for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
+                step_units(e, packed, shift, staged, state, std::min(e.hidden - block * units, units),
+                           h + block * units, carried + block * units);
+        }
+    }
+
+private:
+    static constexpr int place(int i) { return i / group * step_weights + i % group; }
+    static void put_multiplier(std::int32_t* to, int lane, std::int32_t value) {
+        if constexpr (ops::has_batches) ops::put_multiplier(to, lane, value);
+        else to[lane] = value;
+    }
+    static void put_wide(std::int32_t* to, int lane, std::int64_t value) {
+        if constexpr (ops::has_batches) ops::put_wide(to, lane, value);
+        else std::memcpy(to + 2 * lane, &value, sizeof value);
+    }
+    /// visit(row, gate, its first weight of the input, the numbers of its vector, its lane)
+    template <class Visit> static void for_each_row(const cell_extents& e, std::byte* packed, Visit visit) {
+        for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
+            for (int s = 0; s != sums; ++s)
+                for (int lane = 0; lane != lanes; ++lane) {
+                    const int unit = block * units + unit_of(s % 2, lane);
+                    if (unit >= e.hidden) continue;
+                    visit(s / 2 * e.hidden + unit, s / 2,
+                          reinterpret_cast<weight*>(packed) + (s * lanes + lane) * group,
+                          reinterpret_cast<std::int32_t*>(packed + numbers_begin(e)) + s * vector_numbers, lane);
+                }
+    }
+
+    /// The first `count` of `padded` elements from codes, the others zeros.
+    template <class Code>
+    [[gnu::always_inline]] static void stage(const Code* from, int count, byte_codes codes, int padded,
+                                             activation* to) noexcept {
+        if constexpr (quads) {
+            const auto flip = static_cast<std::uint8_t>(shift_of(codes) == 0 ? 0 : 128);
+            for (int i = 0; i != count; ++i) to[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(from[i]) ^ flip);
+        } else {
+            ops::widen(from, count, codes.zero_point, to);
+        }
+        for (int i = count; i != padded; ++i) to[i] = 0;
+    }
+
+    /// to += activations * weights, `steps` groups of the depth.
+    [[gnu::always_inline]] static void multiply(const activation* from, int steps, const weight* w,
+                                                int32 (&to)[sums]) noexcept {
+#pragma GCC unroll 4
+        for (int k = 0; k != steps; ++k) {
+            const auto a = ops::broadcast(from + k * group);
+            repeat<sums>([&](int s) __attribute__((always_inline)) {
+                const weight* at = w + k * step_weights + s * lanes * group;
+                if constexpr (quads) ops::dot4(to[s], a, ops::template load<typename ops::int8>(at));
+                else if constexpr (Wide) ops::dot2(to[s], a, ops::template load<typename ops::int16>(at));
+                else ops::dot2(to[s], a, ops::load_widened(at));
+            });
+        }
+    }
+    [[gnu::always_inline]] static void clear(int32 (&to)[sums]) noexcept {
+        static constexpr std::int32_t zeros[lanes] = {};
+        repeat<sums>([&](int s) __attribute__((always_inline)) { to[s] = ops::template load<int32>(zeros); });
+    }
+
+    template <class Extents>
+    [[gnu::always_inline]] static void step_block(const Extents& e, const word_functions<ops>& functions,
+                                                  const std::byte* packed, int shift, const activation* x,
+                                                  const activation* state, int count, std::int8_t* h,
+                                                  std::int16_t* carried) noexcept {
+        using int16 = typename ops::int16;
+        const auto* w = reinterpret_cast<const weight*>(packed);
+        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e));
+        int32 from_state[sums];
+        // Where registers are few, sums of the input wait in memory.
+        alignas(64) std::int32_t from_input[sums * lanes];
+        {
+            int32 input[sums];
+            clear(input);
+            multiply(x, x_steps(e), w, input);
+            repeat<sums>([&](int s)
+                             __attribute__((always_inline)) { ops::store(from_input + s * lanes, input[s]); });
+        }
+        asm volatile("" : "+m"(from_input));
+        clear(from_state);
+        multiply(state, h_steps(e), w + x_steps(e) * step_weights, from_state);
+
+        const auto scaled_input = [&](int s) __attribute__((always_inline)) {
+            auto sum = ops::load_wide(numbers + s * vector_numbers + at_bias);
+            ops::add_scaled(sum, ops::template load<int32>(from_input + s * lanes), numbers + s * vector_numbers);
+            return sum;
+        };
+        const auto words = [&](int gate) __attribute__((always_inline)) {
+            int32 argument[2];
+            repeat<2>([&](int i) __attribute__((always_inline)) {
+                const int s = 2 * gate + i;
+                auto sum = scaled_input(s);
+                ops::add_scaled(sum, from_state[s], numbers + s * vector_numbers + at_h);
+                argument[i] = ops::shift_wide(sum, shift);
+            });
+            return ops::pack_words(argument[0], argument[1]);
+        };
+
+        // The last block may have fewer units than words of a vector.
+        alignas(64) std::int16_t last[units] = {};
+        const bool is_whole = count >= units;
+        if (!is_whole) std::memcpy(last, carried, static_cast<std::size_t>(count) * sizeof *carried);
+        const int16 old = ops::template load<int16>(is_whole ? carried : last);
+        int16 now, out;
+        if constexpr (IsLstm) {
+            const int16 i = functions.sigmoid(words(0)), g = functions.tanh(words(2)), f = functions.sigmoid(words(1));
+            int32 kept[2], added[2];
+            ops::multiply_words(f, old, kept[0], kept[1]);
+            ops::multiply_words(i, g, added[0], added[1]);
+            repeat<2>([&](int q) __attribute__((always_inline)) {
+                kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
+            });
+            now = ops::pack_words(kept[0], kept[1]);
+            const int16 bounded = functions.tanh(xsimd::sadd(now, now)), o = functions.sigmoid(words(3));
+            out = ops::multiply_q15(o, bounded);
+        } else {
+            const int16 r = functions.sigmoid(words(0));
+            int32 reset[2], argument[2];
+            ops::widen_words(r, reset[0], reset[1]);
+            repeat<2>([&](int q) __attribute__((always_inline)) {
+                const std::int32_t* own = numbers + (4 + q) * vector_numbers;
+                auto sum = ops::load_wide(own + at_h_bias);
+                ops::add_scaled(sum, from_state[4 + q], own + at_h);
+                const int32 x_n = ops::shift_wide(scaled_input(4 + q), shift), h_n = ops::shift_wide(sum, shift);
+                argument[q] = (x_n + multiply_reset(reset[q], h_n) + int32(2)) >> 2;
+            });
+            const int16 n = functions.tanh(ops::pack_words(argument[0], argument[1])), z = functions.sigmoid(words(1));
+            int32 kept[2], less[2], fresh[2];
+            ops::multiply_words(z, old, kept[0], kept[1]);
+            ops::multiply_words(z, n, less[0], less[1]);
+            ops::widen_words(n, fresh[0], fresh[1]);
+            repeat<2>([&](int q) __attribute__((always_inline)) {
+                kept[q] = (kept[q] - less[q] + (fresh[q] << 15) + int32(16384)) >> 15;
+            });
+            now = ops::pack_words(kept[0], kept[1]);
+            out = now;
+        }
+        const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
+        if (is_whole) {
+            ops::store(carried, now);
+            ops::store_codes(h, codes);
+        } else {
+            alignas(64) std::int8_t bytes[units];
+            ops::store(last, now);
+            ops::store_codes(bytes, codes);
+            std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
+            std::memcpy(h, bytes, static_cast<std::size_t>(count));
+        }
+    }
+    /// (r * h_n + 2^14) >> 15 of r in [0, 2^15) and h_n of 31 bits: its upper 16 bits, whose products need no rounding, and its lower
+    /// 15.
+    [[gnu::always_inline]] static int32 multiply_reset(const int32& r, const int32& h_n) noexcept {
+        const auto product = [&](const int32& by) __attribute__((always_inline)) {
+            int32 sum(0);  // the upper words of r are zeros
+            ops::dot2(sum, xsimd::bitwise_cast<std::int16_t>(by), xsimd::bitwise_cast<std::int16_t>(r));
+            return sum;
+        };
+        return product(h_n >> 15) + ((product(h_n & int32(0x7fff)) + int32(16384)) >> 15);
+    }
+
+    /// The same unit by unit.
+    template <class Extents>
+    static void step_units(const Extents& e, const std::byte* packed, int shift, const activation* x,
+                           const activation* state, int count, std::int8_t* h, std::int16_t* carried) noexcept {
+        const auto* w = reinterpret_cast<const weight*>(packed);
+        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e));
+        std::int32_t from_input[sums * lanes], from_state[sums * lanes];
+        const auto multiply_into = [&](const activation* from, int steps, const weight* weights, std::int32_t* to) {
+            int32 sum[sums];
+            clear(sum);
+            multiply(from, steps, weights, sum);
+            for (int s = 0; s != sums; ++s) ops::store(to + s * lanes, sum[s]);
+        };
+        multiply_into(x, x_steps(e), w, from_input);
+        multiply_into(state, h_steps(e), w + x_steps(e) * step_weights, from_state);
+        const auto saturated = [](std::int32_t value) { return std::clamp(value, -32768, 32767); };
+        for (int unit = 0; unit != count; ++unit) {
+            const int lane = unit % lanes;
+            // What is added up and shifted: of the input, of the state, or both.
+            const auto argument = [&](int gate, bool of_x, bool of_h, int bias) {
+                const int s = 2 * gate + unit / lanes;
+                const std::int32_t* own = numbers + s * vector_numbers;
+                std::int64_t sum;
+                std::memcpy(&sum, own + bias + 2 * lane, sizeof sum);
+                if (of_x) sum += std::int64_t{from_input[s * lanes + lane]} * own[lane];
+                if (of_h) sum += std::int64_t{from_state[s * lanes + lane]} * own[at_h + lane];
+                return static_cast<std::int32_t>(sum >> shift);
+            };
+            const auto word = [&](int gate) { return saturated(argument(gate, true, true, at_bias)); };
+            int now, out;
+            if constexpr (IsLstm) {
+                const int added = word_sigmoid(word(0)) * word_tanh(word(2));
+                now = saturated((word_sigmoid(word(1)) * carried[unit] + ((added + 8) >> 4) + 16384) >> 15);
+                out = multiply_q15(word_sigmoid(word(3)), word_tanh(saturated(2 * now)));
+            } else {
+                const std::int64_t r = word_sigmoid(word(0)), h_n = argument(2, false, true, at_h_bias);
+                const std::int64_t sum = argument(2, true, false, at_bias) + ((r * h_n + 16384) >> 15);
+                const std::int64_t n = word_tanh(saturated(static_cast<std::int32_t>((sum + 2) >> 2)));
+                now = static_cast<int>((n * 32768 + word_sigmoid(word(1)) * (carried[unit] - n) + 16384) >> 15);
+                out = now;
+            }
+            carried[unit] = static_cast<std::int16_t>(now);
+            h[unit] = static_cast<std::int8_t>(std::min((out + 128) >> 8, 127));
+        }
+    }
+};
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
