@@ -14,7 +14,7 @@
 #include <zeropoint/kernel/float/reproducible_product.hpp>
 #include <zeropoint/kernel/recurrent/gates.hpp>
 #include <zeropoint/kernel/recurrent/gates_int16.hpp>
-#include <zeropoint/kernel/recurrent/integer_gates.hpp>
+#include <zeropoint/kernel/reference/recurrent.hpp>
 #include <zeropoint/layer/alone.hpp>
 #include <zeropoint/layer/runtime_dynamic_linear.hpp>
 #include <zeropoint/operators/recurrent_geometry.hpp>
@@ -129,34 +129,64 @@ std::vector<float> floats(const zp::recurrent_layer& layer, int inputs, Find& fi
     });
 }
 
-/// Gates of 8 bits, and of 16.
-struct bytes {
-    using h = std::int8_t;
-    using wide = std::int16_t;
-    using sum = std::int32_t;
-    using tables = zp::kernel::gate_tables;
-    using arguments = zp::kernel::gate_arguments;
-    static constexpr int multiplier_bits = 30, argument_bits = 8, least_shift = 15, most_shift = 45;
-    static constexpr double scale = 1.0 / 128;
-    static constexpr auto lstm = &zp::kernel::integer_lstm_gates;
-    static constexpr auto gru = &zp::kernel::integer_gru_gates;
-};
-struct words {
-    using h = std::int16_t;
-    using wide = std::int32_t;
-    using sum = std::int64_t;
-    using tables = zp::kernel::gate_tables_int16;
-    using arguments = zp::kernel::gate_arguments_int16;
-    static constexpr int multiplier_bits = 22, argument_bits = 17, least_shift = 1, most_shift = 40;
-    static constexpr double scale = 1.0 / 32768;
-    static constexpr auto lstm = &zp::kernel::lstm_gates_int16;
-    static constexpr auto gru = &zp::kernel::gru_gates_int16;
+/// Weights of 8 bits, symmetric, a scale a row.
+struct integer_matrix {
+    std::vector<std::int8_t> codes;
+    std::vector<float> scales;
+    integer_matrix(const std::vector<float>& weights, const zp::recurrent_layer& layer) {
+        std::vector<std::string> raised;
+        const std::vector<float> none(static_cast<std::size_t>(layer.sums()));
+        const zp::quantized_weights quantized =
+            zp::quantize_filters<zp::own_weight_quantizer, arch>(weights, none, {}, "reference", raised);
+        for (const auto code : quantized.codes) codes.push_back(static_cast<std::int8_t>(code));
+        scales = quantized.scales;
+    }
 };
 
-/// One step after another in integers. Weights have 8 bits, symmetric, a scale a row.
-template <class Codes> class integer_cell {
+/// Steps over codes of 8 bits: the numbers of docs/numerics.md, and the oracle of the kernels.
+class bytes {
 public:
-    integer_cell(const zp::recurrent_layer& layer, const parameters& p, int inputs, double x_scale, int x_zero_point)
+    static constexpr double scale = 1.0 / 128;
+    bytes(const zp::recurrent_layer& layer, const parameters& p, int inputs, double x_scale, int x_zero_point)
+        : x_zero_point_(x_zero_point), h_(static_cast<std::size_t>(layer.hidden)), carried_(h_.size()) {
+        const integer_matrix ih(p.weight_ih, layer), hh(p.weight_hh, layer);
+        const bool is_lstm = layer.cell == zp::recurrent_cell::lstm;
+        // 2^11 for a sigmoid, 2^12 for an LSTM's tanh, 2^14 for both parts of a GRU's.
+        const auto fraction = [&](std::size_t row) { return row / h_.size() != 2 ? 0x1p11 : is_lstm ? 0x1p12 : 0x1p14; };
+        double largest = 0;
+        for (std::size_t row = 0; row != ih.scales.size(); ++row)
+            largest = std::max({largest, x_scale * double{ih.scales[row]} * fraction(row),
+                                scale * double{hh.scales[row]} * fraction(row)});
+        int shift = 32;
+        while (shift > 1 && std::ldexp(largest, shift) >= 0x1p30) --shift;
+        cell_ = {is_lstm, inputs, layer.hidden, shift, ih.codes, hh.codes, {}, {}, {}, {}};
+        for (std::size_t row = 0; row != ih.scales.size(); ++row) {
+            const auto integer = [&](double real) {
+                return static_cast<std::int64_t>(std::nearbyint(std::ldexp(real * fraction(row), shift)));
+            };
+            cell_.x_multiplier.push_back(static_cast<std::int32_t>(integer(x_scale * double{ih.scales[row]})));
+            cell_.h_multiplier.push_back(static_cast<std::int32_t>(integer(scale * double{hh.scales[row]})));
+            cell_.x_bias.push_back(p.bias_ih.empty() ? 0 : integer(double{p.bias_ih[row]}));
+            cell_.h_bias.push_back(p.bias_hh.empty() ? 0 : integer(double{p.bias_hh[row]}));
+        }
+    }
+    std::vector<std::int8_t> operator()(const int* x) {
+        zp::kernel::reference::recurrent_step(cell_, x, x_zero_point_, carried_, h_);
+        return h_;
+    }
+
+private:
+    int x_zero_point_;
+    zp::kernel::reference::recurrent_cell_integers cell_{};
+    std::vector<std::int8_t> h_;
+    std::vector<std::int16_t> carried_;
+};
+
+/// The same over codes of 16 bits, with the gates of the kernels.
+class words {
+public:
+    static constexpr double scale = 1.0 / 32768;
+    words(const zp::recurrent_layer& layer, const parameters& p, int inputs, double x_scale, int x_zero_point)
         : layer_(layer),
           inputs_(static_cast<std::size_t>(inputs)),
           x_zero_point_(x_zero_point),
@@ -166,10 +196,9 @@ public:
           wide_(h_.size()) {
         double largest = 0;
         for (std::size_t c = 0; c != ih_.scales.size(); ++c)
-            largest = std::max({largest, x_scale * double{ih_.scales[c]}, Codes::scale * double{hh_.scales[c]}});
-        shift_ = std::clamp(Codes::multiplier_bits - Codes::argument_bits - (std::ilogb(largest) + 1),
-                            Codes::least_shift, Codes::most_shift);
-        const double unit = std::ldexp(1.0, Codes::argument_bits + shift_);
+            largest = std::max({largest, x_scale * double{ih_.scales[c]}, scale * double{hh_.scales[c]}});
+        shift_ = std::clamp(22 - 17 - (std::ilogb(largest) + 1), 1, 40);
+        const double unit = std::ldexp(1.0, 17 + shift_);
         for (std::size_t c = 0; c != ih_.scales.size(); ++c) {
             const auto bias = [&](const std::vector<float>& from) {
                 return from.empty() ? std::int64_t{0}
@@ -177,41 +206,32 @@ public:
             };
             ih_.multipliers.push_back(
                 static_cast<std::int32_t>(std::nearbyint(x_scale * double{ih_.scales[c]} * unit)));
-            hh_.multipliers.push_back(
-                static_cast<std::int32_t>(std::nearbyint(Codes::scale * double{hh_.scales[c]} * unit)));
+            hh_.multipliers.push_back(static_cast<std::int32_t>(std::nearbyint(scale * double{hh_.scales[c]} * unit)));
             ih_.biases.push_back(bias(p.bias_ih));
             hh_.biases.push_back(bias(p.bias_hh));
         }
     }
-    std::vector<typename Codes::h> operator()(const int* x) {
+    std::vector<std::int16_t> operator()(const int* x) {
         const auto a = ih_.sums(x, inputs_, x_zero_point_), b = hh_.sums(h_.data(), h_.size(), 0);
-        const typename Codes::arguments arguments{ih_.multipliers.data(), hh_.multipliers.data(), ih_.biases.data(),
-                                                  hh_.biases.data(), shift_};
-        const auto gates = layer_.cell == zp::recurrent_cell::lstm ? Codes::lstm : Codes::gru;
+        const zp::kernel::gate_arguments_int16 arguments{ih_.multipliers.data(), hh_.multipliers.data(),
+                                                         ih_.biases.data(), hh_.biases.data(), shift_};
+        const auto gates = layer_.cell == zp::recurrent_cell::lstm ? &zp::kernel::lstm_gates_int16
+                                                                   : &zp::kernel::gru_gates_int16;
         gates(tables_, arguments, a.data(), b.data(), h_.size(), wide_.data(), h_.data());
         return h_;
     }
 
 private:
-    struct matrix {
-        std::vector<int> codes;
-        std::vector<float> scales;
+    struct matrix : integer_matrix {
         std::vector<std::int32_t> multipliers;
         std::vector<std::int64_t> biases;
-        matrix(const std::vector<float>& weights, const zp::recurrent_layer& layer) {
-            std::vector<std::string> raised;
-            const std::vector<float> none(static_cast<std::size_t>(layer.sums()));
-            const zp::quantized_weights quantized =
-                zp::quantize_filters<zp::own_weight_quantizer, arch>(weights, none, {}, "reference", raised);
-            for (const auto code : quantized.codes) codes.push_back(static_cast<std::int8_t>(code));
-            scales = quantized.scales;
-        }
-        template <class X> std::vector<typename Codes::sum> sums(const X* x, std::size_t depth, int zero_point) const {
-            std::vector<typename Codes::sum> result;
+        using integer_matrix::integer_matrix;
+        template <class X> std::vector<std::int64_t> sums(const X* x, std::size_t depth, int zero_point) const {
+            std::vector<std::int64_t> result;
             for (std::size_t c = 0; c != scales.size(); ++c) {
                 std::int64_t sum = 0;
                 for (std::size_t k = 0; k != depth; ++k) sum += std::int64_t{x[k] - zero_point} * codes[c * depth + k];
-                result.push_back(static_cast<typename Codes::sum>(sum));
+                result.push_back(sum);
             }
             return result;
         }
@@ -220,9 +240,9 @@ private:
     std::size_t inputs_;
     int x_zero_point_, shift_ = 0;
     matrix ih_, hh_;
-    std::vector<typename Codes::h> h_;
-    std::vector<typename Codes::wide> wide_;
-    typename Codes::tables tables_;
+    std::vector<std::int16_t> h_;
+    std::vector<std::int32_t> wide_;
+    zp::kernel::gate_tables_int16 tables_;
 };
 
 /// In integers throughout: codes of a range to codes of states, `bytes` of scale 2^-7 or `words` of 2^-15.
@@ -230,7 +250,7 @@ template <class Codes, class Find>
 std::vector<int> integers(const zp::recurrent_layer& layer, int inputs, Find& find, zp::qparams range,
                           const std::vector<int>& x) {
     return run(layer, inputs, find, x, [&](const parameters& p, int number, int depth) {
-        return integer_cell<Codes>(layer, p, depth, number == 0 ? double{range.scale} : Codes::scale,
+        return Codes(layer, p, depth, number == 0 ? double{range.scale} : Codes::scale,
                                    number == 0 ? range.zero_point : 0);
     });
 }

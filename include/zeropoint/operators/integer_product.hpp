@@ -1,19 +1,14 @@
-// Products of codes and int8 weights that leave their sums, and what makes the arguments of gates of them.
+// Products of codes and int8 weights that leave their sums.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/gemm/implicit_gemm.hpp>
 #include <zeropoint/kernel/gemm/pack_panels.hpp>
 #include <zeropoint/kernel/gemm/small_linear.hpp>
-#include <zeropoint/kernel/recurrent/gates_int16.hpp>
-#include <zeropoint/kernel/recurrent/integer_gates.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -62,53 +57,6 @@ private:
             copy<OtherArch>(sums, rows, count, y, pitch);
         }
     };
-};
-
-/// How arguments of gates are made: they have scale 2^-argument_bits, the largest multiplier is in [2^(multiplier_bits - 1),
-/// 2^multiplier_bits) but for the shifts that there are, and the state that comes back has `state_scale`.
-struct gate_units {
-    int multiplier_bits, argument_bits, least_shift, most_shift;
-    float state_scale;
-    double most_step;  // sums times scales must be below this: multipliers would leave their bits
-};
-/// Of kernel/recurrent/integer_gates.hpp and kernel/recurrent/gates_int16.hpp.
-inline constexpr gate_units byte_gates{30, 8, 15, 45, kernel::integer_state_scale, 64},
-    gates_int16{22, 17, 1, 40, kernel::state_scale_int16, 16};
-
-/// The numbers of kernel::gate_arguments, or kernel::gate_arguments_int16, for every sum of a recurrent cell.
-struct gate_factors {
-    std::vector<std::int32_t> x_multiplier, h_multiplier;
-    std::vector<std::int64_t> x_bias, h_bias;
-    int shift;
-
-    /// What one more in a sum of products is at most, with inputs of this scale and these scales of weights.
-    static double largest_step(const gate_units& units, float x_scale, std::span<const float> x_weights,
-                               std::span<const float> h_weights) {
-        double largest = 0;
-        for (const float scale : x_weights) largest = std::max(largest, double{x_scale} * double{scale});
-        for (const float scale : h_weights) largest = std::max(largest, double{units.state_scale} * double{scale});
-        return largest;
-    }
-    static constexpr bool fits(const gate_units& units, double step) { return step > 0 && step < units.most_step; }
-
-    /// Biases may be empty, for zeros.
-    gate_factors(const gate_units& units, float x_scale, std::span<const float> x_weights,
-                 std::span<const float> h_weights, std::span<const float> x_biases, std::span<const float> h_biases)
-        : shift(std::clamp(units.multiplier_bits - units.argument_bits -
-                               (std::ilogb(largest_step(units, x_scale, x_weights, h_weights)) + 1),
-                           units.least_shift, units.most_shift)) {
-        const double unit = std::ldexp(1.0, units.argument_bits + shift);
-        const auto bias = [&](std::span<const float> from, std::size_t c) {
-            return from.empty() ? 0.0 : std::clamp(double{from[c]} * unit, -0x1p59, 0x1p59);
-        };
-        const auto multiplier = [&](double real) { return static_cast<std::int32_t>(round_half_even(real * unit)); };
-        for (std::size_t c = 0; c != x_weights.size(); ++c) {
-            x_multiplier.push_back(multiplier(double{x_scale} * double{x_weights[c]}));
-            h_multiplier.push_back(multiplier(double{units.state_scale} * double{h_weights[c]}));
-            x_bias.push_back(round_half_even(bias(x_biases, c)));
-            h_bias.push_back(round_half_even(bias(h_biases, c)));
-        }
-    }
 };
 
 }  // namespace v0

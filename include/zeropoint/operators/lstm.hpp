@@ -7,8 +7,9 @@
 
 #include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
 #include <zeropoint/graph/define.hpp>
+#include <zeropoint/operators/byte_recurrent.hpp>
 #include <zeropoint/operators/coded_recurrent.hpp>
-#include <zeropoint/operators/integer_recurrent.hpp>
+#include <zeropoint/operators/int16_recurrent.hpp>
 #include <zeropoint/operators/rearrangement.hpp>
 #include <zeropoint/operators/recurrent_steps.hpp>
 
@@ -81,11 +82,13 @@ constexpr bool arrays_fit(const recurrent_options& options) {
 struct recurrent_forms {
     static constexpr bool is_keyed = true;
     static constexpr recurrent_key key(const node_view& v) { return recurrent_key_of(v); }
+    template <recurrent_key Key, class Arch>
+    using form_of_codes =
+        std::conditional_t<Key.is_bytes(), byte_recurrent_form<Key, Arch>, int16_recurrent_form<Key, Arch>>;
     template <recurrent_key Key, class Arch, class Policies>
-    using form =
-        std::conditional_t<Key.is_dynamic || Key.is_weight_only, coded_recurrent_form<Key, Arch, Policies>,
-                           std::conditional_t<Key.storage == scalar_type::float32, float_recurrent_form<Key, Arch>,
-                                              integer_recurrent_form<Key, Arch>>>;
+    using form = std::conditional_t<
+        Key.is_dynamic || Key.is_weight_only, coded_recurrent_form<Key, Arch, Policies>,
+        std::conditional_t<Key.storage == scalar_type::float32, float_recurrent_form<Key, Arch>, form_of_codes<Key, Arch>>>;
 };
 template <> struct forms_of<op::lstm> : recurrent_forms {};
 template <> struct forms_of<op::gru> : recurrent_forms {};
@@ -95,7 +98,7 @@ template <> struct forms_of<op::rnn> : recurrent_forms {};
 /// directions, `projection` in place of Hidden where there is one. `zp::lstm<"rnn", 64, zp::recurrent_options{.layers = 2}>`;
 /// parameters "rnn.weight_ih_l0", "rnn.weight_hh_l0", "rnn.bias_ih_l0", "rnn.bias_hh_l0" and so on, as PyTorch names them.
 /// In int8 all of a step is integers: codes of scale 2^-7, int8 weights with a scale a row, a cell of 16 bits (see
-/// kernel/recurrent/integer_gates.hpp). With a projection it stays float32 in int8 models; quantize_dynamic takes both.
+/// kernel/recurrent/byte_cell.hpp). With a projection it stays float32 in int8 models; quantize_dynamic takes both.
 template <fixed_string Name, int Hidden, recurrent_options Options = recurrent_options{}>
 struct lstm
     : operators::recurrent_node<Name,

@@ -113,7 +113,7 @@ struct recurrent_geometry : recurrent_layer {
 };
 
 /// What steps leave: layer by layer, the directions of one side by side, as PyTorch's h_0 and c_0 have them. In integers a state
-/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/recurrent/integer_gates.hpp and
+/// is also there with more bits, the cell of an LSTM or the h of a GRU: see kernel/recurrent/byte_cell.hpp and
 /// gates_int16.hpp.
 constexpr state_list states_of_recurrent(const recurrent_layer& layer, scalar_type storage) {
     const int rows = layer.options.layers * layer.directions();

@@ -24,14 +24,18 @@ constexpr int steps_together(const recurrent_geometry& g) { return std::min(g.st
 struct recurrent_key {
     scalar_type storage = scalar_type::float32;
     bool is_dynamic = false, is_weight_only = false, is_step = false;
+    recurrent_cell cell = recurrent_cell::lstm;  // of 8-bit codes: those have much code a cell
     recurrent_geometry step{{}, {}};
     kernel::linear_extents input{}, state{}, projection{};
+
+    constexpr bool is_bytes() const { return storage == scalar_type::uint8 || storage == scalar_type::int8; }
 };
 constexpr recurrent_key recurrent_key_of(const node_view& v) {
     const recurrent_geometry g(v);
     recurrent_key key{v.x_type().storage, v.n.is_dynamic(), v.n.is_weight_only()};
     key.is_step = g.steps == 1 && g.options.layers == 1 && !key.is_weight_only;
     if (key.is_step) key.step = g;
+    if (key.is_bytes()) key.cell = g.cell;
     if (!key.is_dynamic) return key;
     const auto small = [](int rows, int depth, int channels) {
         const kernel::linear_extents extents{rows, depth, channels};

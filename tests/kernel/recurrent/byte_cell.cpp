@@ -72,8 +72,8 @@ void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed,
     CHECK(x == cell.x);
     CHECK(h == cell.h);
 
-    std::vector<activation> staged(
-        static_cast<std::size_t>(cell_type::staged_inputs(extents) + cell_type::staged_state(extents)));
+    std::vector<activation> staged(static_cast<std::size_t>(cell_type::staged_inputs(extents))),
+        room(static_cast<std::size_t>(cell_type::staged_state(extents)));
     std::vector<std::int16_t> carried = arrays::codes<std::int16_t>(hidden, seed), expected_carried = carried;
     std::vector<std::int8_t> state = arrays::codes<std::int8_t>(hidden, seed + 1), expected = state;
     carried.push_back(77);  // which no step may change
@@ -81,7 +81,8 @@ void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed,
     for (std::uint64_t step = 0; step != 6; ++step) {
         const auto in = arrays::codes<Code>(static_cast<std::size_t>(cell.inputs), seed + 2 + step);
         reference::recurrent_step(cell, in.data(), zero_point, expected_carried, expected);
-        cell_type::step(e, codes, packed.data(), cell.shift, in.data(), state.data(), carried.data(), staged.data());
+        cell_type::stage_input(e, codes, in.data(), staged.data());
+        cell_type::step(e, packed.data(), cell.shift, staged.data(), state.data(), carried.data(), room.data());
         const std::vector<std::int16_t> found_carried(carried.begin(), carried.end() - 1);
         const std::vector<std::int8_t> found(state.begin(), state.end() - 1);
         REQUIRE(found_carried == expected_carried);

@@ -127,7 +127,7 @@ public:
         });
     }
     /// The inverse, of weights.
-    static void unpack(const cell_extents& e, std::byte* packed, std::int8_t* x, std::int8_t* h) {
+    static void unpack(const cell_extents& e, const std::byte* packed, std::int8_t* x, std::int8_t* h) {
         for_each_row(e, packed, [&](int row, int, const weight* w, const std::int32_t*, int) {
             for (int i = 0; i != e.inputs; ++i)
                 x[static_cast<std::ptrdiff_t>(row) * e.inputs + i] = static_cast<std::int8_t>(w[place(i)]);
@@ -137,13 +137,17 @@ public:
         });
     }
 
-    /// One step: x has e.inputs codes, h and carried e.hidden values. `staged` has staged_inputs(e) + staged_state(e) elements.
+    /// Codes of the input of one step as they are multiplied: `staged` has staged_inputs(e) elements.
     template <class Code, class Extents>
-    [[gnu::always_inline]] static void step(const Extents& e, byte_codes codes, const std::byte* packed, int shift,
-                                            const Code* x, std::int8_t* h, std::int16_t* carried,
-                                            activation* staged) noexcept {
-        activation* state = staged + staged_inputs(e);
+    [[gnu::always_inline]] static void stage_input(const Extents& e, byte_codes codes, const Code* x,
+                                                   activation* staged) noexcept {
         stage(x, e.inputs, codes, staged_inputs(e), staged);
+    }
+    /// One step behind it: h and carried have e.hidden values, `state` has room for staged_state(e) elements.
+    template <class Extents>
+    [[gnu::always_inline]] static void step(const Extents& e, const std::byte* packed, int shift,
+                                            const activation* staged, std::int8_t* h, std::int16_t* carried,
+                                            activation* state) noexcept {
         stage(h, e.hidden, of_state, staged_state(e), state);
         if constexpr (ops::has_batches) {
             const word_functions<ops> functions;
@@ -168,15 +172,17 @@ private:
         else std::memcpy(to + 2 * lane, &value, sizeof value);
     }
     /// visit(row, gate, its first weight of the input, the numbers of its vector, its lane)
-    template <class Visit> static void for_each_row(const cell_extents& e, std::byte* packed, Visit visit) {
+    template <class Byte, class Visit> static void for_each_row(const cell_extents& e, Byte* packed, Visit visit) {
+        using weights = std::conditional_t<std::is_const_v<Byte>, const weight, weight>*;
+        using numbers = std::conditional_t<std::is_const_v<Byte>, const std::int32_t, std::int32_t>*;
         for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
             for (int s = 0; s != sums; ++s)
                 for (int lane = 0; lane != lanes; ++lane) {
                     const int unit = block * units + unit_of(s % 2, lane);
                     if (unit >= e.hidden) continue;
                     visit(s / 2 * e.hidden + unit, s / 2,
-                          reinterpret_cast<weight*>(packed) + (s * lanes + lane) * group,
-                          reinterpret_cast<std::int32_t*>(packed + numbers_begin(e)) + s * vector_numbers, lane);
+                          reinterpret_cast<weights>(packed) + (s * lanes + lane) * group,
+                          reinterpret_cast<numbers>(packed + numbers_begin(e)) + s * vector_numbers, lane);
                 }
     }
 

@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include <zeropoint/core/rounding.hpp>
-#include <zeropoint/kernel/recurrent/integer_gates.hpp>
 
 // Arguments of gates are integers of scale 2^-17, from -16 to 16, where sigmoid and tanh are straight lines between nodes of
 // scale 2^-23, one every 2^-7. Gates and outputs have scale 2^-15, the cell of an LSTM 2^-26, the state of a GRU 2^-30.
@@ -41,8 +40,20 @@ struct gate_tables_int16 {
     }
 };
 
-/// Those of arguments of scale 2^-17: sums below 2^39, multipliers at most 2^22, biases at most 2^60, a shift from 1 to 40.
-struct gate_arguments_int16 : gate_factors {
+/// What makes gates' arguments of sums, of scale 2^-17: for channel c, in units of the argument's own times 2^-shift,
+///     x_sum * x_multiplier[c] + h_sum * h_multiplier[c] + biases
+/// Sums below 2^39, multipliers at most 2^22, biases at most 2^60, a shift from 1 to 40. A GRU's bias of the state is apart.
+struct gate_arguments_int16 {
+    const std::int32_t *x_multiplier, *h_multiplier;
+    const std::int64_t *x_bias, *h_bias;
+    int shift;
+
+    std::int64_t from_input(std::size_t c, std::int64_t sum) const noexcept {
+        return sum * x_multiplier[c] + x_bias[c];
+    }
+    std::int64_t from_state(std::size_t c, std::int64_t sum) const noexcept {
+        return sum * h_multiplier[c] + h_bias[c];
+    }
     std::int64_t rounded(std::int64_t sum) const noexcept { return shift_half_even(sum, shift); }
 };
 

@@ -88,6 +88,6 @@ TEST_CASE("integer recurrent: what does not fit is refused") {
     CHECK(error_of(p.weight_hh, {0.0f, 300}) ==
           "layer: expected a finite scale above 0 and a zero point from 0 to 255 of the input, found 0 and 300");
     CHECK(error_of(p.weight_hh, {1e6f, 0}) ==
-          "layer: expected scales of inputs times scales of weights must be below 64: calibrate on real data");
+          "layer: expected what gates sum up must stay below 65536 for all codes of the input: calibrate on real data");
     CHECK(error_of(p.weight_ih, {0.1f, 128}) == "layer: expected 3072 values of weight_hh_l0, found 2016");
 }
