@@ -152,7 +152,9 @@ public:
         const integer_matrix ih(p.weight_ih, layer), hh(p.weight_hh, layer);
         const bool is_lstm = layer.cell == zp::recurrent_cell::lstm;
         // 2^11 for a sigmoid, 2^12 for an LSTM's tanh, 2^14 for both parts of a GRU's.
-        const auto fraction = [&](std::size_t row) { return row / h_.size() != 2 ? 0x1p11 : is_lstm ? 0x1p12 : 0x1p14; };
+        const auto fraction = [&](std::size_t row) {
+            return row / h_.size() != 2 ? 0x1p11 : is_lstm ? 0x1p12 : 0x1p14;
+        };
         double largest = 0;
         for (std::size_t row = 0; row != ih.scales.size(); ++row)
             largest = std::max({largest, x_scale * double{ih.scales[row]} * fraction(row),
@@ -215,8 +217,8 @@ public:
         const auto a = ih_.sums(x, inputs_, x_zero_point_), b = hh_.sums(h_.data(), h_.size(), 0);
         const zp::kernel::gate_arguments_int16 arguments{ih_.multipliers.data(), hh_.multipliers.data(),
                                                          ih_.biases.data(), hh_.biases.data(), shift_};
-        const auto gates = layer_.cell == zp::recurrent_cell::lstm ? &zp::kernel::lstm_gates_int16
-                                                                   : &zp::kernel::gru_gates_int16;
+        const auto gates =
+            layer_.cell == zp::recurrent_cell::lstm ? &zp::kernel::lstm_gates_int16 : &zp::kernel::gru_gates_int16;
         gates(tables_, arguments, a.data(), b.data(), h_.size(), wide_.data(), h_.data());
         return h_;
     }
@@ -251,7 +253,7 @@ std::vector<int> integers(const zp::recurrent_layer& layer, int inputs, Find& fi
                           const std::vector<int>& x) {
     return run(layer, inputs, find, x, [&](const parameters& p, int number, int depth) {
         return Codes(layer, p, depth, number == 0 ? double{range.scale} : Codes::scale,
-                                   number == 0 ? range.zero_point : 0);
+                     number == 0 ? range.zero_point : 0);
     });
 }
 

@@ -348,7 +348,8 @@ TEST_CASE("recurrent rows: scales that no multiplier holds are an error, and so 
     const auto source = trained<gru_net>(33);
     CHECK_THROWS_WITH_AS(
         zp::convert(zp::calibrate(zp::prepare<signed_config>(source), made_up::inputs<gru_net>(1, 3, -1e8f, 1e8f))),
-        "convert: rnn (gru): what gates sum up must stay below 65536 for all codes of the input: calibrate on real data",
+        "convert: rnn (gru): what gates sum up must stay below 65536 for all codes of the input: calibrate on real "
+        "data",
         zp::value_error);
     zp::safetensors_writer file;
     file.add("rnn.weight_ih_l0", {99, 9}, std::vector<float>(99 * 9));

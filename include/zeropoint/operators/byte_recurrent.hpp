@@ -75,8 +75,8 @@ struct byte_cell_numbers {
                      const quantized_weights& hh, std::span<const float> x_biases, std::span<const float> h_biases) {
         const auto part = [](const quantized_weights& weights, std::size_t row, int depth, double scale) {
             double sum = 0;
-            const auto* codes = reinterpret_cast<const std::int8_t*>(weights.codes.data()) +
-                                row * static_cast<std::size_t>(depth);
+            const auto* codes =
+                reinterpret_cast<const std::int8_t*>(weights.codes.data()) + row * static_cast<std::size_t>(depth);
             for (int i = 0; i != depth; ++i) sum += std::abs(int{codes[i]});
             // Rows of zeros too have a multiplier.
             return std::max(sum, 1.0) * scale * double{weights.scales[row]};
@@ -106,9 +106,10 @@ struct byte_recurrent_header {
 
 /// How a node computes: whether its weights are words where the architecture multiplies words.
 template <recurrent_key Key, class Arch>
-using byte_cell_of = kernel::byte_cell<
-    Arch, Key.cell == recurrent_cell::lstm,
-    Key.is_step && kernel::linear_extents{1, Key.step.inputs + Key.step.hidden, Key.step.sums()}.are_small()>;
+using byte_cell_of =
+    kernel::byte_cell<Arch, Key.cell == recurrent_cell::lstm,
+                      Key.is_step &&
+                          kernel::linear_extents{1, Key.step.inputs + Key.step.hidden, Key.step.sums()}.are_small()>;
 
 /// Where the parts of one layer and direction lie in the block.
 template <class Cell> struct byte_recurrent_layout {
@@ -229,7 +230,8 @@ template <recurrent_key Key, class Arch> struct byte_recurrent_form {
                 const int lowest = codes.is_signed ? -128 : 0, highest = codes.is_signed ? 127 : 255,
                           largest_x = std::max(codes.zero_point - lowest, highest - codes.zero_point);
                 if (!byte_cell_numbers::fits(g, at.extents.inputs, x_scale, largest_x, ih, hh, bias_ih, bias_hh))
-                    return {"what gates sum up must stay below 65536 for all codes of the input: calibrate on real data"};
+                    return {
+                        "what gates sum up must stay below 65536 for all codes of the input: calibrate on real data"};
                 const byte_cell_numbers numbers(g, x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
                 cell::pack(at.extents, codes, reinterpret_cast<const std::int8_t*>(ih.codes.data()),
                            reinterpret_cast<const std::int8_t*>(hh.codes.data()), numbers.view(), block);
@@ -295,8 +297,8 @@ private:
         header.x = {p.x_qparams().zero_point, is_signed};
         bool same = true, only_flipped = true;
         for (int h = -128; h != 128; ++h) {
-            const auto code = static_cast<std::uint8_t>(quantize(static_cast<float>(h) * byte_state_scale, p.y_qparams(),
-                                                                 p.y_type().quant_min, p.y_type().quant_max));
+            const auto code = static_cast<std::uint8_t>(quantize(
+                static_cast<float>(h) * byte_state_scale, p.y_qparams(), p.y_type().quant_min, p.y_type().quant_max));
             header.output[is_signed ? h + 128 : h & 255] = code;
             same = same && code == static_cast<std::uint8_t>(h);
             only_flipped = only_flipped && code == static_cast<std::uint8_t>(h ^ 128);

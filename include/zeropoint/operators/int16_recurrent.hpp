@@ -62,7 +62,7 @@ inline constexpr kernel::activation_codes int16_state_codes{0, -32768, 32767};
 
 /// What lies at the beginning of the block of a node over codes.
 struct int16_recurrent_header {
-    qparams y;                  ///< of the output, and the codes that it may have:
+    qparams y;  ///< of the output, and the codes that it may have:
     std::int32_t least, most;
     kernel::gate_tables_int16 tables;
 
@@ -140,8 +140,7 @@ const char* pack_int16_recurrent(const recurrent_geometry& g, const preparation&
                 return "scales of inputs times scales of weights must be below 16: calibrate on real data";
             const std::vector<float> none, &bias_ih = g.options.bias ? from.vectors[vector++] : none,
                                            &bias_hh = g.options.bias ? from.vectors[vector++] : none;
-            at.from_input.pack(reinterpret_cast<const std::int8_t*>(ih.codes.data()),
-                               int16_state_codes, block);
+            at.from_input.pack(reinterpret_cast<const std::int8_t*>(ih.codes.data()), int16_state_codes, block);
             at.from_state.pack(reinterpret_cast<const std::int8_t*>(hh.codes.data()), int16_state_codes,
                                block + at.state_panels);
             const gate_factors factors(x_scale, ih.scales, hh.scales, bias_ih, bias_hh);
@@ -163,8 +162,7 @@ const char* pack_int16_recurrent(const recurrent_geometry& g, const preparation&
     return nullptr;
 }
 /// The inverse.
-template <class Arch>
-node_parameters unpack_int16_recurrent(const recurrent_geometry& g, const std::byte* block) {
+template <class Arch> node_parameters unpack_int16_recurrent(const recurrent_geometry& g, const std::byte* block) {
     const auto& header = *reinterpret_cast<const int16_recurrent_header*>(block);
     block += align_up(sizeof header);
     node_parameters all;
@@ -199,7 +197,7 @@ template <recurrent_key Key, class Arch> class int16_recurrent_cells {
 
 public:
     int16_recurrent_cells(const recurrent_geometry& g, const std::byte* block, std::byte* states,
-                            std::byte* memory) noexcept
+                          std::byte* memory) noexcept
         : g_(g),
           parts_(g),
           header_(*reinterpret_cast<const int16_recurrent_header*>(block)),
@@ -226,8 +224,7 @@ public:
         at_->from_state.run(h(), 1, int16_state_codes, block_ + at_->state_panels, sums(parts_.from_state),
                             memory_ + parts_.product);
         const auto hidden = static_cast<std::size_t>(g_.hidden);
-        const auto gates =
-            g_.cell == recurrent_cell::lstm ? &kernel::lstm_gates_int16 : &kernel::gru_gates_int16;
+        const auto gates = g_.cell == recurrent_cell::lstm ? &kernel::lstm_gates_int16 : &kernel::gru_gates_int16;
         gates(header_.tables, gates_, input, sums(parts_.from_state), hidden, state_.carried, state_.h);
     }
     const value* h() const noexcept { return state_.h; }

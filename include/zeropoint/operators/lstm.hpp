@@ -86,9 +86,9 @@ struct recurrent_forms {
     using form_of_codes =
         std::conditional_t<Key.is_bytes(), byte_recurrent_form<Key, Arch>, int16_recurrent_form<Key, Arch>>;
     template <recurrent_key Key, class Arch, class Policies>
-    using form = std::conditional_t<
-        Key.is_dynamic || Key.is_weight_only, coded_recurrent_form<Key, Arch, Policies>,
-        std::conditional_t<Key.storage == scalar_type::float32, float_recurrent_form<Key, Arch>, form_of_codes<Key, Arch>>>;
+    using form = std::conditional_t<Key.is_dynamic || Key.is_weight_only, coded_recurrent_form<Key, Arch, Policies>,
+                                    std::conditional_t<Key.storage == scalar_type::float32,
+                                                       float_recurrent_form<Key, Arch>, form_of_codes<Key, Arch>>>;
 };
 template <> struct forms_of<op::lstm> : recurrent_forms {};
 template <> struct forms_of<op::gru> : recurrent_forms {};

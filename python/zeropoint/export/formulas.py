@@ -97,26 +97,40 @@ def shifted_half_even(value: int, shift: int) -> int:
     return floor + (rest > half or (rest == half and floor & 1 == 1)) if shift else value
 
 
-def argument_factors(x_scale: np.float32, x_weights: np.ndarray, h_weights: np.ndarray, x_bias: np.ndarray,
+def argument_factors(cell: str, x_scale: np.float32, x_weights: np.ndarray, h_weights: np.ndarray, x_bias: np.ndarray,
                      h_bias: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, int]:
-    """What makes arguments of gates of sums, for steps in integers over 8 bits: multipliers, biases, the shift behind."""
-    state = F64(2.0**-7)
-    largest = max(float((F64(x_scale) * x_weights.astype(F64)).max()), float((state * h_weights.astype(F64)).max()))
-    shift = min(max(30 - 8 - math.frexp(largest)[1], 15), 45)
-    unit = 2.0 ** (8 + shift)
+    """What makes arguments of gates of sums, for steps in integers over 8 bits: multipliers, biases with the half that the
+    shift behind rounds by, that shift."""
+    state, hidden = F64(2.0**-7), len(x_weights) // (4 if cell == "lstm" else 3)
+    fraction = np.full(len(x_weights), 11)
+    fraction[2 * hidden:3 * hidden] = 12 if cell == "lstm" else 14
+    unit = 2.0**fraction
+    x_steps, h_steps = (scale * weights.astype(F64) for scale, weights in ((F64(x_scale), x_weights), (state, h_weights)))
+    shift = min(max(30 - math.frexp(float((np.maximum(x_steps, h_steps) * unit).max()))[1], 1), 32)
 
     def rounded(values: np.ndarray) -> np.ndarray:
-        return np.rint(values * unit).astype(np.int64)
+        return np.rint(values.astype(F64) * (unit * 2.0**shift)).astype(np.int64)
 
-    def bias(values: np.ndarray) -> np.ndarray:
-        return np.rint(np.clip(values.astype(F64) * unit, -2.0**59, 2.0**59)).astype(np.int64)
+    half = np.int64(1 << shift >> 1)
+    halves_of_h = np.zeros(len(x_weights), np.int64)
+    if cell == "gru":
+        halves_of_h[2 * hidden:] = half
+    return rounded(x_steps), rounded(h_steps), rounded(x_bias) + half, rounded(h_bias) + halves_of_h, shift
 
-    return (rounded(F64(x_scale) * x_weights.astype(F64)), rounded(state * h_weights.astype(F64)), bias(x_bias),
-            bias(h_bias), shift)
+
+# Coefficients of t^0 to t^3 of each eighth: kernel/recurrent/word_functions.hpp.
+TANH_CUBICS = np.array([[0, 15141, 24956, 29661, 31589, 32329, 32606, 32712], [16449, 12940, 6879, 2946, 1152, 432, 160, 594],
+                        [-280, -3273, -2613, -1272, -521, -196, -72, -1803], [-1026, 146, 438, 254, 109, 41, 14, 1701]])
 
 
 def gate_tables() -> tuple[np.ndarray, np.ndarray]:
-    """sigmoid and tanh of (index - 2048) / 256, times 2^15, the nearest integers below 2^15."""
-    x = [(i - 2048) / 256 for i in range(4096)]
-    code = [[min(int(np.rint(f(v) * 32768)), 32767) for v in x] for f in (lambda v: 1 / (1 + math.exp(-v)), math.tanh)]
-    return np.array(code[0], np.int64), np.array(code[1], np.int64)
+    """sigmoid and tanh of every word, from -2^15 on, of scale 2^-11 and 2^-12, in units of 2^-15."""
+    words = np.arange(-32768, 32768)
+    beyond = np.maximum(np.abs(words) - 14336, 0)
+    w = np.abs(words) - beyond + (beyond >> 4)
+    t, cubics = w << 4 & 0x7fff, TANH_CUBICS[:, w >> 11]
+    p = cubics[3]
+    for coefficients in cubics[2::-1]:
+        p = coefficients + (t * p + 16384 >> 15)
+    tanh = np.where(words < 0, -1, 1) * np.minimum(p, 32767)
+    return 16384 + (tanh >> 1).astype(np.int64), tanh.astype(np.int64)

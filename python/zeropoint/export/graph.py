@@ -127,6 +127,12 @@ class Graph:
         quotient = self.op("Div", above, self.const(by, "by", np.int64))
         return self.op("Sub", quotient, self.const((1 << bits) // by, "above", np.int64))
 
+    def shift_down(self, x: str, shift: int, bits: int = 62) -> str:
+        """floor(x / 2^shift) of int64 below 2^bits."""
+        above = self.op("Add", x, self.const(1 << bits, "above", np.int64))
+        return self.op("Sub", self.op("Div", above, self.const(1 << shift, "by", np.int64)),
+                       self.const(1 << bits >> shift, "above", np.int64))
+
     def shift_half_even(self, x: str, shift: int, bits: int = 61) -> str:
         """x / 2^shift of int64 below 2^bits, ties to even."""
         if shift == 0:

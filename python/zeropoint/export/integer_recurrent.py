@@ -21,22 +21,19 @@ def product(g: Graph, x: str, zero: int, codes: np.ndarray, name: str) -> str:
     return g.cast(sums, I64)
 
 
-def index(g: Graph, argument: str, shift: int) -> str:
-    """Of a gate's table: an argument of 12 bits, cut at both ends."""
-    bound = 1 << 61  # far beyond what the table has, so that what is added below fits
-    cut = g.op("Clip", argument, g.const(-bound, "low", I64), g.const(bound, "high", I64))
-    return place(g, g.shift_half_even(cut, shift))
-
-
-def place(g: Graph, argument: str) -> str:
-    """From -2048 to 2047, as 0 to 4095."""
-    cut = g.op("Clip", argument, g.const(-2048, "low", I64), g.const(2047, "high", I64))
-    return g.op("Add", cut, g.const(2048, "middle", I64))
-
-
 def clamped(g: Graph, x: str, low: int, high: int) -> str:
     """Within a type's range."""
     return g.op("Clip", x, g.const(low, "low", I64), g.const(high, "high", I64))
+
+
+def word(g: Graph, x: str) -> str:
+    """The nearest integer of 16 bits."""
+    return clamped(g, x, -32768, 32767)
+
+
+def rounded(g: Graph, x: str, shift: int) -> str:
+    """x / 2^shift, halves upwards."""
+    return g.shift_down(g.op("Add", x, g.const(1 << shift >> 1, "half", I64)), shift)
 
 
 class Step:
@@ -45,10 +42,10 @@ class Step:
     def __init__(self, g: Graph, factors: tuple, codes: np.ndarray, name: str, hidden: int) -> None:
         self.g, self.codes, self.name, self.hidden = g, codes, name, hidden
         self.x_multiplier, self.h_multiplier, self.x_bias, self.h_bias, self.shift = factors
-        self.sigmoid, self.tanh = (g.const(t, n) for t, n in zip(gate_tables(), ("sigmoid", "tanh")))
+        self.sigmoid, self.tanh = (g.const(t.astype(np.int16), n) for t, n in zip(gate_tables(), ("sigmoid", "tanh")))
 
-    def arguments(self, x_sums: str, h: str) -> tuple[str, str]:
-        """From the input and from the state, for all gates."""
+    def sums(self, x_sums: str, h: str) -> tuple[str, str]:
+        """From the input and from the state, for all gates, before they are shifted."""
         h_sums = product(self.g, h, 128, self.codes, self.name)
         both = []
         for sums, multiplier, bias in ((x_sums, self.x_multiplier, self.x_bias), (h_sums, self.h_multiplier, self.h_bias)):
@@ -61,37 +58,42 @@ class Step:
         return self.g.slice(all_gates, 1, number * self.hidden, (number + 1) * self.hidden)
 
     def looked_up(self, table: str, argument: str) -> str:
-        """sigmoid or tanh of an argument."""
-        return self.g.op("Gather", table, index(self.g, argument, self.shift))
+        """sigmoid or tanh of the nearest word."""
+        place = self.g.op("Add", word(self.g, argument), self.g.const(32768, "middle", I64))
+        return self.g.cast(self.g.op("Gather", table, place), I64)
 
-    def places(self, h: str) -> str:
-        """Of int8 codes."""
-        return self.g.cast(self.g.op("Add", h, self.g.const(128, "lowest", I64)), np.uint8)
+    def shifted(self, sums: str) -> str:
+        """An argument of a sum, whose half is in its bias."""
+        return self.g.shift_down(sums, self.shift)
+
+    def h(self, wide: str) -> str:
+        """Places of int8 codes of an h of 16 bits."""
+        code = clamped(self.g, rounded(self.g, wide, 8), -128, 127)
+        return self.g.cast(self.g.op("Add", code, self.g.const(128, "lowest", I64)), np.uint8)
 
     def lstm(self, x_sums: str, h: str, c: str) -> tuple[str, str]:
-        """Gates i, f, g, o: kernel/recurrent/integer_gates.hpp."""
+        """Gates i, f, g, o: kernel/recurrent/byte_cell.hpp."""
         g = self.g
-        argument = g.op("Add", *self.arguments(x_sums, h))
+        argument = self.shifted(g.op("Add", *self.sums(x_sums, h)))
         i, f, o = (self.looked_up(self.sigmoid, self.gate(argument, n)) for n in (0, 1, 3))
         fresh = self.looked_up(self.tanh, self.gate(argument, 2))
-        kept = g.op("Mul", g.op("Mul", f, c), g.const(16, "sixteen", I64))
-        c = clamped(g, g.shift_half_even(g.op("Add", kept, g.op("Mul", i, fresh)), 19), -32768, 32767)
-        bounded = g.op("Gather", self.tanh, place(g, g.shift_half_even(c, 3)))
-        h = clamped(g, g.shift_half_even(g.op("Mul", o, bounded), 23), -128, 127)
-        return self.places(h), c
+        added = rounded(g, g.op("Mul", i, fresh), 4)
+        c = word(g, rounded(g, g.op("Add", g.op("Mul", f, c), added), 15))
+        bounded = self.looked_up(self.tanh, g.op("Add", c, c))
+        return self.h(rounded(g, g.op("Mul", o, bounded), 15)), c
 
     def gru(self, x_sums: str, h: str, state: str) -> tuple[str, str]:
         """Gates r, z, n."""
         g = self.g
-        from_input, from_state = self.arguments(x_sums, h)
-        reset, update = (self.looked_up(self.sigmoid, g.op("Add", self.gate(from_input, n), self.gate(from_state, n)))
-                         for n in (0, 1))
-        hidden = g.op("Mul", reset, g.shift_half_even(self.gate(from_state, 2), 15))
-        fresh = self.looked_up(self.tanh, g.op("Add", self.gate(from_input, 2), hidden))
+        from_input, from_state = self.sums(x_sums, h)
+        reset, update = (self.looked_up(self.sigmoid, self.shifted(g.op("Add", self.gate(from_input, n),
+                                                                        self.gate(from_state, n)))) for n in (0, 1))
+        hidden = rounded(g, g.op("Mul", reset, self.shifted(self.gate(from_state, 2))), 15)
+        fresh = self.looked_up(self.tanh, rounded(g, g.op("Add", self.shifted(self.gate(from_input, 2)), hidden), 2))
         mixed = g.op("Add", g.op("Mul", fresh, g.const(32768, "one", I64)),
                      g.op("Mul", update, g.op("Sub", state, fresh)))
-        state = clamped(g, g.shift_half_even(mixed, 15), -32768, 32767)
-        return self.places(clamped(g, g.shift_half_even(state, 8), -128, 127)), state
+        state = rounded(g, mixed, 15)
+        return self.h(state), state
 
 
 @emits("lstm", "gru")
@@ -124,7 +126,7 @@ def one_direction(e: Emitter, node: Node, x: str, scale: np.float32, zero: int, 
     codes, scales = ([e.model.tensor(node, f"weight_{k}{suffix}", part) for k in ("ih", "hh")] for part in ("codes", "scale"))
     zeros = np.zeros(len(scales[0]), F32)
     biases = [e.model.tensor(node, f"bias_{k}{suffix}") if has_bias else zeros for k in ("ih", "hh")]
-    factors = argument_factors(scale, *scales, *biases)
+    factors = argument_factors(node.op["name"], scale, *scales, *biases)
     g = e.graph
     sums = product(g, x, zero, codes[0], f"{node.title}.weight_ih{suffix}")
     body = g.inner()

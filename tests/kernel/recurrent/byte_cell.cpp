@@ -29,7 +29,7 @@ reference::recurrent_cell_integers random_cell(zp_test::generator& next, bool is
         std::vector<std::int8_t> all;
         for (int i = 0; i != rows * depth; ++i)
             all.push_back(static_cast<std::int8_t>(next.integer(0, 9) < extreme ? (next.integer(0, 1) ? 127 : -128)
-                                                                               : next.integer(-128, 127)));
+                                                                                : next.integer(-128, 127)));
         return all;
     };
     cell.x = weights(inputs);
@@ -111,18 +111,10 @@ template <class Arch, bool IsLstm, bool Wide> void compare_extents() {
     compare<Arch, IsLstm, Wide, std::uint8_t>(cell, 5, 128, kernel::fixed_cell<3, 40>());
 }
 
-double real_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
-
-}  // namespace
-
-TEST_CASE("word_functions: tanh and sigmoid of every word are their definition") {
-    for (int v = -32768; v != 32768; ++v) {
-        if (kernel::word_tanh(v) != reference::tanh_of_word(v) ||
-            kernel::word_sigmoid(v) != reference::sigmoid_of_word(v))
-            FAIL_CHECK("at ", v);
-    }
-    if constexpr (zp::has_vectors<zp::default_architecture>) {
-        using ops = kernel::operations<zp::default_architecture>;
+/// Every word in vectors.
+template <class Arch> void compare_words() {
+    if constexpr (zp::has_vectors<Arch>) {
+        using ops = kernel::operations<Arch>;
         const kernel::word_functions<ops> functions;
         constexpr int words = 2 * ops::lanes;
         for (int first = -32768; first < 32768; first += words) {
@@ -138,14 +130,31 @@ TEST_CASE("word_functions: tanh and sigmoid of every word are their definition")
     }
 }
 
+double real_sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+}  // namespace
+
+TEST_CASE("word_functions: tanh and sigmoid of every word are their definition") {
+    for (int v = -32768; v != 32768; ++v) {
+        if (kernel::word_tanh(v) != reference::tanh_of_word(v) ||
+            kernel::word_sigmoid(v) != reference::sigmoid_of_word(v))
+            FAIL_CHECK("at ", v);
+    }
+    compare_words<zp::default_architecture>();
+}
+
 TEST_CASE("word_functions: near tanh and sigmoid") {
     double tanh = 0, sigmoid = 0;
-    const auto word = [](double x) { return static_cast<std::int64_t>(std::nearbyint(std::clamp(x, -32768.0, 32767.0))); };
+    const auto word = [](double x) {
+        return static_cast<std::int64_t>(std::nearbyint(std::clamp(x, -32768.0, 32767.0)));
+    };
     for (int i = -120000; i <= 120000; ++i) {
         const double x = i / 9973.0;
-        tanh = std::max(tanh, std::abs(static_cast<double>(reference::tanh_of_word(word(x * 4096))) / 32768 - std::tanh(x)));
-        sigmoid = std::max(
-            sigmoid, std::abs(static_cast<double>(reference::sigmoid_of_word(word(2 * x * 2048))) / 32768 - real_sigmoid(2 * x)));
+        tanh = std::max(tanh,
+                        std::abs(static_cast<double>(reference::tanh_of_word(word(x * 4096))) / 32768 - std::tanh(x)));
+        sigmoid =
+            std::max(sigmoid, std::abs(static_cast<double>(reference::sigmoid_of_word(word(2 * x * 2048))) / 32768 -
+                                       real_sigmoid(2 * x)));
     }
     CHECK(tanh < std::exp2(-11.8));
     CHECK(tanh > std::exp2(-12.5));
@@ -167,8 +176,16 @@ TEST_CASE("byte_cell: steps are their definition, of all hidden sizes and both c
 
 TEST_CASE("byte_cell: steps that are written down") {
     // One unit, one input, no weights: arguments are biases, 1.0 and so on, of scale 2^-12 and 2^-11.
-    reference::recurrent_cell_integers lstm{true, 1, 1, 1, {0, 0, 0, 0}, {0, 0, 0, 0}, {1, 1, 1, 1}, {1, 1, 1, 1},
-                                            {2 * 2048, 2 * 4096, 2 * 2048, -2 * 2048}, {0, 0, 0, 0}};
+    reference::recurrent_cell_integers lstm{true,
+                                            1,
+                                            1,
+                                            1,
+                                            {0, 0, 0, 0},
+                                            {0, 0, 0, 0},
+                                            {1, 1, 1, 1},
+                                            {1, 1, 1, 1},
+                                            {2 * 2048, 2 * 4096, 2 * 2048, -2 * 2048},
+                                            {0, 0, 0, 0}};
     std::vector<std::int16_t> carried{1000};
     std::vector<std::int8_t> h{5};
     const std::int8_t x[] = {3};
@@ -176,8 +193,8 @@ TEST_CASE("byte_cell: steps that are written down") {
     // sigmoid(1) = 0.7311, sigmoid(2) = 0.8808, tanh(0.5) = 0.4621, sigmoid(-1) = 0.2689
     CHECK(carried[0] == std::lround(0.8808 * 1000 + 0.7311 * 0.4621 * 2048));
     CHECK(h[0] == std::lround(0.2689 * std::tanh(carried[0] / 2048.0) * 128));
-    reference::recurrent_cell_integers gru{false, 1, 1, 1, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1},
-                                           {2 * 2048, -2 * 2048, 2 * 8192}, {0, 0, 2 * 4096}};
+    reference::recurrent_cell_integers gru{
+        false, 1, 1, 1, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {1, 1, 1}, {2 * 2048, -2 * 2048, 2 * 8192}, {0, 0, 2 * 4096}};
     carried = {-12345};
     reference::recurrent_step(gru, x, 0, carried, h);
     const double n = std::tanh(0.5 + 0.7311 * 0.25), now = n + 0.2689 * (-12345 / 32768.0 - n);

@@ -126,7 +126,8 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         return int16(_mm512_mulhrs_epi16(a, b));
     }
     [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
-        const __m512i zero = _mm512_setzero_si512(), x = size;  // what is a macro without optimization converts no batches
+        const __m512i zero = _mm512_setzero_si512(),
+                      x = size;  // what is a macro without optimization converts no batches
         return int16(_mm512_mask_sub_epi16(x, _mm512_movepi16_mask(of), zero, x));
     }
     /// vpermw takes the place itself.
@@ -164,9 +165,7 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     }
 
 private:
-    [[gnu::always_inline]] static __m512i load_numbers(const std::int32_t* from) {
-        return _mm512_loadu_si512(from);
-    }
+    [[gnu::always_inline]] static __m512i load_numbers(const std::int32_t* from) { return _mm512_loadu_si512(from); }
     [[gnu::always_inline]] static __mmask16 first_lanes(int count) {
         return count >= 16 ? __mmask16{0xffff} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1 << count) - 1);
     }

@@ -58,6 +58,23 @@
 //   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
 //   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
 //
+// Words of gates (recurrent/word_functions.hpp, byte_cell.hpp), where has_batches; vector_operations.hpp has all of them in 32-bit
+// arithmetic, of which widen_words, multiply_words and pack_words are replaced together, and so are the wide sums
+//   word_part                     how the words of a vector lie in two of int32: words 2 * p * word_part and on, as many as that, in
+//                                 the first, the next as many in the second, for each p
+//   widen_words(a, first, second)        the words of a vector so
+//   multiply_words(a, b, first, second)  and the products of two
+//   pack_words(first, second)     the inverse of the first, saturating
+//   multiply_q15(a, b)            (a * b + 2^14) >> 15 of words, not both -2^15
+//   with_sign(size, of)           size, or -size where `of` is negative; where `of` is 0, so is size
+//   load_word_table(from), word_places(index), look_up_words(table, places)  from[index] of a table of eight words, for indices below 8
+//   store_codes(to, words)        words as int8, saturating
+//   wide_sums, load_wide(from), add_scaled(sums, x, multipliers), shift_wide(sums, shift)  sums of 64 bits, as many as lanes; what is
+//                                 in memory; plus x[lane] * multipliers[lane], of multipliers in [0, 2^31); and the lower 32 bits of
+//                                 sums >> shift, of 1 to 32
+//   multiplier_numbers, put_multiplier(to, lane, value), put_wide(to, lane, value)  how those lie in memory: so many int32 a lane for a
+//                                 multiplier, and two for a sum
+//
 // multiply_block
 //
 // Instructions that take one element of a vector as a factor for all lanes (sdot by element) need no broadcast: one load of
@@ -159,6 +176,19 @@ template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, 
     O::template shift_left<1>(v);
     O::select_by_sign(v, v, v);
 };
+template <class O>
+concept computes_gates = requires(typename O::int32& sums, const typename O::int16& words, std::int8_t* codes,
+                                  std::int32_t* numbers, const std::int16_t* table, typename O::wide_sums& wide) {
+    { O::word_part + O::multiplier_numbers } -> std::same_as<int>;
+    O::widen_words(words, sums, sums);
+    O::multiply_words(words, words, sums, sums);
+    O::store_codes(codes, O::with_sign(O::multiply_q15(words, O::pack_words(sums, sums)), words));
+    O::look_up_words(O::load_word_table(table), O::word_places(words));
+    O::put_multiplier(numbers, 1, std::int32_t{1});
+    O::put_wide(numbers, 1, std::int64_t{1});
+    O::add_scaled(wide, sums, numbers);
+    { O::shift_wide(O::load_wide(numbers), 1) } -> std::convertible_to<typename O::int32>;
+};
 
 /// Whether a struct of primitives keeps the contract; else the compilation stops with a sentence.
 template <class O> constexpr bool keeps_contract() {
@@ -206,8 +236,12 @@ template <class O> constexpr bool keeps_contract() {
             has_look_ups,
             "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
             "select_by_sign");
+        constexpr bool has_gates = !O::has_batches || computes_gates<O>;
+        static_assert(has_gates,
+                      "operations of an architecture: has_batches also needs the words of gates, which "
+                      "vector_operations.hpp has for every width");
         return tile_fits && vectors_fit && multiplies_pairs<O> && keeps_registers<O> && stages_codes<O> && has_dot4 &&
-               has_signed_quads && panels_fit && has_epilogues && has_look_ups;
+               has_signed_quads && panels_fit && has_epilogues && has_look_ups && has_gates;
     }
     return false;
 }

@@ -187,7 +187,7 @@ struct ssse3_operations : sse_operations<ssse3_operations, xsimd::ssse3> {
     [[gnu::always_inline]] static int16 with_sign(const int16& size, const int16& of) {
         return int16(_mm_sign_epi16(size, of));
     }
-    [[gnu::always_inline]] static __m128i load_words(const std::int16_t* table) {
+    [[gnu::always_inline]] static __m128i load_word_table(const std::int16_t* table) {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
     }
     [[gnu::always_inline]] static __m128i word_places(const int16& index) {

@@ -276,7 +276,7 @@ template <class Derived, class Arch> struct vector_operations {
         store(stored, xsimd::min(xsimd::max(words, int16(std::int16_t{-128})), int16(std::int16_t{127})));
         for (int i = 0; i != 2 * lanes; ++i) to[i] = static_cast<std::int8_t>(stored[i]);
     }
-    [[gnu::always_inline]] static auto load_words(const std::int16_t* table) {
+    [[gnu::always_inline]] static auto load_word_table(const std::int16_t* table) {
         if constexpr (Derived::has_byte_lookup)
             return Derived::broadcast16(reinterpret_cast<const std::uint8_t*>(table));
         else return table;

@@ -192,7 +192,8 @@ private:
                                              activation* to) noexcept {
         if constexpr (quads) {
             const auto flip = static_cast<std::uint8_t>(shift_of(codes) == 0 ? 0 : 128);
-            for (int i = 0; i != count; ++i) to[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(from[i]) ^ flip);
+            for (int i = 0; i != count; ++i)
+                to[i] = static_cast<std::uint8_t>(static_cast<std::uint8_t>(from[i]) ^ flip);
         } else {
             ops::widen(from, count, codes.zero_point, to);
         }
@@ -207,9 +208,14 @@ private:
             const auto a = ops::broadcast(from + k * group);
             repeat<sums>([&](int s) __attribute__((always_inline)) {
                 const weight* at = w + k * step_weights + s * lanes * group;
-                if constexpr (quads) ops::dot4(to[s], a, ops::template load<typename ops::int8>(at));
-                else if constexpr (Wide) ops::dot2(to[s], a, ops::template load<typename ops::int16>(at));
-                else ops::dot2(to[s], a, ops::load_widened(at));
+                if constexpr (quads) {
+                    ops::dot4(to[s], a, ops::template load<typename ops::int8>(at));
+                } else if constexpr (Wide) {
+                    ops::dot2(to[s], a, ops::template load<typename ops::int16>(at));
+                } else {
+                    ops::dot2(to[s], a, ops::load_widened(at));
+                    ops::keep(to[s]);  // or g++ adds all products at the end, from more registers than there are
+                }
             });
         }
     }
@@ -233,8 +239,7 @@ private:
             int32 input[sums];
             clear(input);
             multiply(x, x_steps(e), w, input);
-            repeat<sums>([&](int s)
-                             __attribute__((always_inline)) { ops::store(from_input + s * lanes, input[s]); });
+            repeat<sums>([&](int s) __attribute__((always_inline)) { ops::store(from_input + s * lanes, input[s]); });
         }
         asm volatile("" : "+m"(from_input));
         clear(from_state);

@@ -49,11 +49,11 @@ template <class Operations> struct word_functions {
     using ops = Operations;
     using int16 = typename ops::int16;
     using uint16 = typename ops::template batch<std::uint16_t>;
-    using table = decltype(ops::load_words(tanh_cubics::coefficients[0]));
-    const table zeroth = ops::load_words(tanh_cubics::coefficients[0]),
-                first = ops::load_words(tanh_cubics::coefficients[1]),
-                second = ops::load_words(tanh_cubics::coefficients[2]),
-                third = ops::load_words(tanh_cubics::coefficients[3]);
+    using table = decltype(ops::load_word_table(tanh_cubics::coefficients[0]));
+    const table zeroth = ops::load_word_table(tanh_cubics::coefficients[0]),
+                first = ops::load_word_table(tanh_cubics::coefficients[1]),
+                second = ops::load_word_table(tanh_cubics::coefficients[2]),
+                third = ops::load_word_table(tanh_cubics::coefficients[3]);
 
     [[gnu::always_inline]] int16 tanh(const int16& v) const noexcept {
         const uint16 size = xsimd::bitwise_cast<std::uint16_t>(xsimd::abs(v));  // of -32768 it is 32768

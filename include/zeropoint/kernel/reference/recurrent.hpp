@@ -21,9 +21,7 @@ constexpr std::int64_t floored(std::int64_t value, int bits) {
 constexpr std::int64_t rounded(std::int64_t value, int bits) {
     return floored(value + (std::int64_t{1} << bits) / 2, bits);
 }
-constexpr std::int64_t to_words(std::int64_t value) {
-    return std::clamp<std::int64_t>(value, -32768, 32767);
-}
+constexpr std::int64_t to_words(std::int64_t value) { return std::clamp<std::int64_t>(value, -32768, 32767); }
 
 /// v of scale 2^-12 to 2^-15, as kernel/recurrent/word_functions.hpp says it.
 constexpr std::int64_t tanh_of_word(std::int64_t v) {
@@ -56,8 +54,7 @@ void recurrent_step(const recurrent_cell_integers& cell, const Code* x, std::int
     const std::vector<std::int8_t> old = h;
     const auto x_part = [&](std::size_t row) {
         std::int64_t sum = 0;
-        for (std::size_t i = 0; i != inputs; ++i)
-            sum += (std::int64_t{x[i]} - zero_point) * cell.x[row * inputs + i];
+        for (std::size_t i = 0; i != inputs; ++i) sum += (std::int64_t{x[i]} - zero_point) * cell.x[row * inputs + i];
         return sum * cell.x_multiplier[row] + cell.x_bias[row];
     };
     const auto h_part = [&](std::size_t row) {
