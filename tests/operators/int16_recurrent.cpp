@@ -67,7 +67,7 @@ private:
         std::vector<std::string> raised;
         const zp::quantized_weights quantized =
             zp::quantize_filters<zp::own_weight_quantizer, zp::default_architecture>(
-                from, std::vector<float>(from.size() / depth), 1.0f, true, "", raised);
+                from, std::vector<float>(from.size() / depth), {}, "", raised);
         for (std::size_t i = 0; i != from.size(); ++i)
             to.push_back(static_cast<std::int8_t>(quantized.codes[i]) * double{quantized.scales[i / depth]});
     }
