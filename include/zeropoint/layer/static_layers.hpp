@@ -173,7 +173,7 @@ public:
         detail::parameter_source source(row.name, tensors);
         const refusal wrong = form::pack({v, ranges_.data(), parameters_.data()},
                                          source.template read<typename Policy::weight_quantizer, Arch>(
-                                             v, v, {input.scale, Policy::requantization_policy::has_float_bias}));
+                                             v, v, {{input.scale, Policy::requantization_policy::has_float_bias}}));
         tensors.check_all_read(row.name);
         if (wrong.rule != nullptr) raise<value_error>(std::string(row.name) + ": expected " + wrong.rule);
     }
