@@ -5,6 +5,7 @@
     bench/accuracy/compare_repairs.py                       # all cases, both networks; some minutes to compile
     bench/accuracy/compare_repairs.py --networks mobile --cases W4A4
     bench/accuracy/compare_repairs.py --cases rescaled      # 8 bits a tensor after rescaling of channels by 2^-6 to 2^6, 5 seeds
+    bench/accuracy/compare_repairs.py --cases ranges        # SQNR in dB in place of accuracy: ranges by observers and by search_ranges
     bench/accuracy/compare_repairs.py --torch               # AdaRound in PyTorch beside it: nearest and adaround, W4A4 of digits_cnn
 
 digits_cnn is the network of examples/01_digits with the weights committed there. mobile, MobileNetV2's blocks on 8 x 8 pixels, is trained
@@ -30,7 +31,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 from digits_cnn import DATA, WEIGHTS, DigitsCnn, accuracy, load_digits  # noqa: E402
 from train_digits import augment  # noqa: E402
 
-CASES = {"W4A8": (4, 8), "W4A4": (4, 4), "W3A3": (3, 3), "W2A4": (2, 4), "rescaled": None}
+CASES = {"W4A8": (4, 8), "W4A4": (4, 4), "W3A3": (3, 3), "W2A4": (2, 4), "rescaled": "-DRESCALED", "ranges": "-DRANGES"}
 
 
 class Block(nn.Module):
@@ -212,7 +213,7 @@ def main() -> int:
             train(weights, given.epochs)
         for case in given.cases:
             bits = CASES[case]
-            defines = ["-DRESCALED"] if bits is None else [f"-DWEIGHT_BITS={bits[0]}", f"-DACTIVATION_BITS={bits[1]}"]
+            defines = [bits] if isinstance(bits, str) else [f"-DWEIGHT_BITS={bits[0]}", f"-DACTIVATION_BITS={bits[1]}"]
             program = given.folder / f"{network}_{case}"
             includes = [f"-I{ROOT / 'include'}"] + [part for folder in given.include for part in ("-isystem", folder)]
             subprocess.run(

@@ -1,6 +1,7 @@
 // Accuracy and seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
 //     g++ -DNETWORK=digits_cnn -DWEIGHT_BITS=4 -DACTIVATION_BITS=8 ... ; repairs <folder of digits.safetensors> <weights>
-// With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor.
+// With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With
+// -DRANGES the second column is the SQNR of the outputs in dB, under default_qconfig, over ranges chosen in three ways.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <zeropoint/methods/equalize.hpp>
 #include <zeropoint/methods/gptq.hpp>
 #include <zeropoint/methods/reconstruct_blocks.hpp>
+#include <zeropoint/methods/search_ranges.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 
@@ -64,6 +66,8 @@ struct few : zp::qconfig<activations<ACTIVATION_BITS>, weights<WEIGHT_BITS>, end
                          ends<NETWORK>::last<eight>> {};
 struct per_tensor : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                                 zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
+struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::min_max_observer>> {};
 
 namespace {
 
@@ -84,21 +88,60 @@ template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
     return zp::calibrate(zp::prepare<Config>(fused), calibration);
 }
 
-#ifdef RESCALED
-void run(const zp::float_model<NETWORK>& trained) {
+/// The same function with channels times 2^-6 to 2^6 wherever they can be divided again behind.
+zp::fused<NETWORK> rescaled_by(zp::fused<NETWORK> network, std::uint32_t seed) {
     using stage = zp::fused_stage<NETWORK>;
+    std::mt19937 next(seed);
+    for (const zp::channel_site& site :
+         zp::find_channel_sites({stage::loose.nodes, static_cast<std::size_t>(stage::loose.size)}).sites) {
+        const zp::float_parameters p{network.rows(), network.parameters()};
+        std::vector<float> factors(static_cast<std::size_t>(p.channels(site.producer)));
+        for (float& factor : factors) factor = std::exp2(static_cast<float>(static_cast<int>(next() % 13) - 6));
+        zp::scale_channels(p, site, factors);
+    }
+    return network;
+}
+
+#ifdef RANGES
+/// 10 log10(signal / noise) of all outputs over the test images.
+template <class Model> double decibels(const Model& model, const zp::fused<NETWORK>& fused) {
+    double signal = 0, noise = 0;
+    for (const image& x : data.test.images) {
+        scores y, wanted;
+        model(x, y);
+        fused(x, wanted);
+        for (std::size_t i = 0; i != y.size(); ++i) {
+            signal += double{wanted[i]} * double{wanted[i]};
+            noise += (double{y[i]} - double{wanted[i]}) * (double{y[i]} - double{wanted[i]});
+        }
+    }
+    return 10 * std::log10(signal / noise);
+}
+void compare_ranges(const char* what, const zp::fused<NETWORK>& fused) {
+    const auto calibrated = prepared<zp::default_qconfig>(fused);
+    const auto wide = prepared<min_max>(fused);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto searched = zp::search_ranges(calibrated, calibration);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    std::printf("%s: histogram\t%.2f\t0\n", what, decibels(zp::convert(calibrated), fused));
+    std::printf("%s: min_max\t%.2f\t0\n", what, decibels(zp::convert(wide), fused));
+    std::printf("%s: search_ranges\t%.2f\t%.2f\n", what, decibels(zp::convert(searched), fused), seconds);
+    std::fflush(stdout);
+}
+void run(const zp::float_model<NETWORK>& trained) {
+    const auto fused = zp::fuse(trained);
+    compare_ranges("as trained", fused);
+    compare_ranges("rescaled", rescaled_by(fused, 1));
+    for (std::size_t i = 0; i != 2; ++i)
+        for (float& value : calibration[100 + 200 * i]) value *= 10;
+    compare_ranges("rare outliers", fused);
+}
+#elif defined(RESCALED)
+void run(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
     std::printf("float\t%.2f\t0\n", accuracy(fused));
     for (std::uint32_t seed = 1; seed != 6; ++seed) {
-        auto rescaled = fused;
-        std::mt19937 next(seed);
-        for (const zp::channel_site& site :
-             zp::find_channel_sites({stage::loose.nodes, static_cast<std::size_t>(stage::loose.size)}).sites) {
-            const zp::float_parameters p{rescaled.rows(), rescaled.parameters()};
-            std::vector<float> factors(static_cast<std::size_t>(p.channels(site.producer)));
-            for (float& factor : factors) factor = std::exp2(static_cast<float>(static_cast<int>(next() % 13) - 6));
-            zp::scale_channels(p, site, factors);
-        }
+        const auto rescaled = rescaled_by(fused, seed);
         const std::string number = std::to_string(seed);
         std::printf("%s: rescaled float\t%.2f\t0\n", number.c_str(), accuracy(rescaled));
         tell((number + ": rescaled nearest").c_str(), [&] { return zp::convert(prepared<per_tensor>(rescaled)); });

@@ -41,7 +41,9 @@ struct fall_back_report {
 };
 
 /// A network of which some layers are left in float, computed as the qconfig with keep_float for them would: their weights are floats,
-/// and what they give is rounded where a layer in codes reads it. `is_float` says it of rows of the quantized network.
+/// and what they give is rounded where a layer in codes reads it. `is_float` says it of rows of the quantized network. A sum or function
+/// that is a part of such a row will be a row in codes behind it, whose additional rounding is not in this network: measure again what the
+/// qconfig gives.
 template <class Net, class QConfig, class Arch>
 void leave_in_float(simulated<Net, QConfig, Arch>& model, const std::vector<bool>& is_float) {
     const std::span<const node> rows = model.rows();

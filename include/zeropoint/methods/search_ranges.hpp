@@ -1,0 +1,153 @@
+// Ranges of activations chosen by what they do to the network's outputs, one after another.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/analysis/sensitivity.hpp>
+#include <zeropoint/methods/each_input.hpp>
+#include <zeropoint/workflow/calibration_report.hpp>
+
+// Observers choose a range by the values of one activation: all of them, or the least squared error, or the least divergence. Which of these
+// is best differs from network to network, and nothing in the values says it; the outputs do.
+
+namespace zp {
+inline namespace v0 {
+
+struct range_search_options {
+    std::size_t inputs =
+        256;  ///< of the data, evenly chosen: what outputs are compared over. Few do not show what clipping costs
+    /// Which parts of the range that was seen are tried, beside what the observer says.
+    std::vector<float> parts{1.0f, 0.85f, 0.7f, 0.5f, 0.3f, 0.15f, 0.08f};
+    double least_gain = 0.5;  ///< in dB: what gains less is chance, and clips what other data have
+};
+/// What search_ranges found: means over inputs of 10 log10(signal / noise) of all outputs.
+struct range_search {
+    double by_observers = 0, by_min_max = 0, after = 0;
+    std::vector<std::string> changed;  // "conv1: 0 to 3.2, seen to 12"
+};
+
+namespace detail {
+
+/// Mean SQNR of the outputs over some inputs, in dB; rare inputs with huge values count as much as others. At most 100 dB an input.
+template <class Simulated>
+double mean_sqnr(const Simulated& model, std::span<const std::vector<std::vector<std::byte>>> inputs,
+                 std::span<const output_buffers<Simulated>> wanted, typename Simulated::workspace& memory) {
+    output_buffers<Simulated> made;
+    double sum = 0;
+    for (std::size_t i = 0; i != inputs.size(); ++i) {
+        std::vector<const void*> xs;
+        for (const auto& x : inputs[i]) xs.push_back(x.data());
+        model.run(xs.data(), made.pointers.data(), memory);
+        const double signal = wanted[i].energy(), noise = wanted[i].distance(made);
+        sum += noise > signal * 1e-10 ? 10 * std::log10(std::max(signal, 1e-30) / noise) : 100.0;
+    }
+    return sum / static_cast<double>(inputs.size());
+}
+
+/// The range of an activation that is a part of what it had, and of nothing else.
+template <class Calibrated>
+std::optional<qparams> part_of_seen(const Calibrated& source, int qparams_id, float part, observed_range& seen) {
+    std::optional<qparams> found;
+    const int row = source.observers().reporter(qparams_id);
+    seen = source.range_of_values(row);
+    if (!(seen.min < seen.max)) return found;
+    source.observers().visit(qparams_id, [&](const auto& watched) {
+        using quantizer = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
+        found =
+            choose_observed_qparams<typename quantizer::dtype, typename quantizer::qscheme, typename quantizer::rule>(
+                part * seen.min, part * seen.max, display_name(source.rows(), row));
+    });
+    return found;
+}
+
+}  // namespace detail
+
+/// The same calibrated network with ranges of activations for which the outputs over `images` are nearest to the float network's. It begins
+/// with the observers' ranges or with those of all values, whichever is better for the network, and tries parts of what was seen for
+/// one activation after another; what does not gain is not taken. So the result is, over these data, at least as near as either.
+/// `images` are what zp::calibrate takes. The cost is a conversion and `inputs` inferences for each activation and part.
+template <class Net, class QConfig, class Arch, class Batches>
+calibrated<Net, QConfig, Arch> search_ranges(const calibrated<Net, QConfig, Arch>& source, const Batches& images,
+                                             const range_search_options& how = {}, range_search* report = nullptr) {
+    using float_stage = prepared_stage<Net, QConfig, Arch>;
+    using simulation = simulated<Net, QConfig, Arch>;
+    if (how.inputs < 1) raise<value_error>("search_ranges: expected inputs above 0");
+    for (const float part : how.parts)
+        if (!(part > 0 && part <= 1)) raise<value_error>("search_ranges: expected parts above 0 and at most 1");
+    const auto memory = std::make_unique<typename simulation::workspace>();
+    const std::size_t count = visit_inputs<float_stage>(images, [](const void*const*) {}),
+                      step = std::max<std::size_t>(1, count / how.inputs);
+    std::vector<std::vector<std::vector<std::byte>>> inputs;
+    std::size_t number = 0;
+    visit_inputs<float_stage>(images, [&](const void* const* xs) {
+        if (number++ % step != 0 || inputs.size() == how.inputs) return;
+        auto& own = inputs.emplace_back();
+        for (std::size_t p = 0; p != simulation::inputs().size(); ++p) {
+            const auto* x = static_cast<const std::byte*>(xs[p]);
+            own.emplace_back(x, x + 4 * simulation::inputs()[p].extents.size());  // floats, or indices of 32 bits
+        }
+    });
+    std::vector<detail::output_buffers<simulation>> wanted(inputs.size());
+    const auto quality_of = [&](const calibrated<Net, QConfig, Arch>& network) {
+        return detail::mean_sqnr<simulation>(simulate(network), inputs, wanted, *memory);
+    };
+    {
+        simulation model = simulate(source);
+        model.disable_all();
+        for (std::size_t i = 0; i != inputs.size(); ++i) {
+            std::vector<const void*> xs;
+            for (const auto& x : inputs[i]) xs.push_back(x.data());
+            model.run(xs.data(), wanted[i].pointers.data(), *memory);
+        }
+    }
+    std::vector<int> ids;  // whose ranges observers choose, in order of execution
+    for (int i = 0; i != float_stage::table.size; ++i) {
+        const node& n = float_stage::table.nodes[i];
+        if (n.flags.observed && !n.is_indices() && !n.op->is_output && !has_known_range(n))
+            ids.push_back(n.out.qparams_id);
+    }
+    observed_range seen;
+    calibrated<Net, QConfig, Arch> result = source, by_min_max = source;
+    for (const int id : ids)
+        if (const auto range = detail::part_of_seen(source, id, 1, seen)) by_min_max.given().give_range(id, *range);
+    range_search done;
+    done.by_observers = quality_of(source);
+    done.by_min_max = quality_of(by_min_max);
+    done.after = std::max(done.by_observers, done.by_min_max);
+    if (done.by_min_max > done.by_observers) result = by_min_max;
+    for (const int id : ids) {
+        std::vector<qparams> tried;
+        if (const qparams* own = by_min_max.given().range_of(id)) tried.push_back(*own);
+        for (const float part : how.parts)
+            if (const auto range = detail::part_of_seen(source, id, part, seen)) tried.push_back(*range);
+        std::optional<qparams> best;
+        double gained = 0;
+        for (const qparams& range : tried) {
+            calibrated<Net, QConfig, Arch> other = result;
+            other.given().give_range(id, range);
+            const double quality = quality_of(other);
+            if (!(quality > (best ? gained : done.after + how.least_gain))) continue;
+            gained = quality;
+            best = range;
+        }
+        if (!best) continue;
+        done.after = gained;
+        result.given().give_range(id, *best);
+        done.changed.push_back(display_name(source.rows(), source.observers().reporter(id)) + ": scale " +
+                               number_text(best->scale) + ", seen from " + number_text(seen.min) + " to " +
+                               number_text(seen.max));
+    }
+    if (report != nullptr) *report = std::move(done);
+    return result;
+}
+
+}  // namespace v0
+}  // namespace zp
