@@ -288,6 +288,8 @@ TEST_CASE("compare: inputs that are made on their way, and what is refused") {
     CHECK(zp::to_json(all) == zp::to_json(zp::compare(fused, int8, stored)));
     CHECK(zp_test::error_of([&] { zp::compare(fused, int8, std::vector<float>(107)); }) ==
           "a calibration batch must hold one or more inputs of 6x6x3, that is a multiple of 108 floats, but 107 came");
+    CHECK(zp_test::error_of<zp::shape_error>([&] { zp::compare(fused, int8, std::vector<std::vector<float>>()); }) ==
+          "expected at least one input to look at, but there are no batches");
     std::vector<float> wrong(108);
     wrong[4] = std::nanf("");
     CHECK(zp_test::error_of<zp::calibration_error>([&] { zp::compare(fused, int8, wrong); }).substr(0, 62) ==

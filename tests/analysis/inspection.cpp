@@ -74,11 +74,12 @@ TEST_CASE("advice: each finding where its cause is, and nothing where there is n
 
     zp::row_comparison plain = row_of(even, 8, -40, 40);
     CHECK(has(findings(plain), "nothing about its range explains that"));
-    CHECK(has(findings(plain), "zp::for_layer<\"layer\", zp::int16_qconfig>"));
+    CHECK(has(findings(plain), "zp::int16_qconfig for layer and for a zp::requantize in front of it"));
+    CHECK(has(findings(plain), "zp::keep_float<\"layer\"> and of the layers that read it"));
     plain.lost_channels = 2;
     CHECK(has(findings(plain), "2 of 8 channels are zero in every input, and not in float"));
     plain.layer.clear();
-    CHECK(has(findings(plain), "a name for it, zp::named"));
+    CHECK(has(findings(plain), "zp::keep_float of layer, which needs a name (zp::named)"));
 
     // A row that is bad because of what it reads.
     zp::comparison whole, alone;
@@ -91,7 +92,7 @@ TEST_CASE("advice: each finding where its cause is, and nothing where there is n
     CHECK(has(found.at(0).finding, "reader: alone it has 1"));
     CHECK(has(found.at(0).finding, "it reads layer, whose largest channel is"));
     CHECK(has(found.at(0).remedy, "zp::equalize before calibration"));
-    CHECK(has(found.at(0).remedy, "zp::for_layer<\"layer\", zp::int16_qconfig>"));
+    CHECK(has(found.at(0).remedy, "else zp::keep_float<\"layer\"> and zp::keep_float<\"reader\">"));
 }
 
 TEST_CASE("advice: weights with one scale, of few bits, and errors that have a direction") {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/analysis/compare_simulated.hpp>
 #include <zeropoint/analysis/simulated.hpp>
 
 #include "../support/errors.hpp"
@@ -151,4 +152,31 @@ TEST_CASE("simulated: a row that picks values rounds where all of its inputs do"
     const zp::qparams range = simulated.range_of(simulated.switches()[3].row);
     for (std::size_t k = 0; k != real.size(); ++k)
         CHECK(std::abs(std::remainder(rounded[k], range.scale)) < 1e-4f * range.scale);
+}
+
+TEST_CASE("simulated: beside its integers and beside the float network, row by row") {
+    using namespace simulation_test;
+    const auto calibrated = inspected::calibrated();
+    const auto int8 = zp::convert(calibrated);
+    const auto fake = zp::simulate(calibrated);
+    auto real = fake;
+    real.disable_all();
+    const auto inputs = made_up::inputs<net>(8);
+    const zp::comparison floats = zp::compare(calibrated, int8, inputs), fakes = zp::compare(real, fake, inputs),
+                         integers = zp::compare(fake, int8, inputs);
+    REQUIRE(fakes.rows.size() == floats.rows.size());
+    REQUIRE(integers.rows.size() == floats.rows.size());
+    for (std::size_t r = 0; r != floats.rows.size(); ++r) {
+        CAPTURE(floats.rows[r].name);
+        CHECK(fakes.rows[r].name == floats.rows[r].name);
+        // What the fake-quantized network loses is what the integers lose.
+        CHECK(fakes.rows[r].sqnr() == doctest::Approx(floats.rows[r].sqnr()).epsilon(0.01));
+        CHECK(integers.rows[r].values.max_error() <= 1.001 * double{integers.rows[r].quantization.scale});
+        CHECK(integers.rows[r].rmse_in_steps() < 0.03);  // less than one code in a thousand
+    }
+    auto other = fake;
+    other.disable("two");
+    const zp::comparison changed = zp::compare(other, int8, inputs);
+    CHECK(changed.rows[1].rmse_in_steps() < 0.03);
+    CHECK(changed.rows[2].rmse_in_steps() > 0.1);
 }

@@ -10,13 +10,14 @@
 #include <vector>
 
 // [headers]
-#include <zeropoint/analysis/compare.hpp>           // zp::compare
-#include <zeropoint/analysis/comparison_files.hpp>  // to_json and to_csv of a comparison
-#include <zeropoint/analysis/counted.hpp>           // zp::counted
-#include <zeropoint/analysis/inspection.hpp>        // zp::inspect: all of it, for pages
-#include <zeropoint/analysis/sensitivity.hpp>       // zp::sensitivity
-#include <zeropoint/analysis/simulated.hpp>         // zp::simulate
-#include <zeropoint/analysis/traits.hpp>            // is_fused, is_fully_quantized, ...
+#include <zeropoint/analysis/compare.hpp>            // zp::compare
+#include <zeropoint/analysis/compare_simulated.hpp>  // the same of simulated networks
+#include <zeropoint/analysis/comparison_files.hpp>   // to_json and to_csv of a comparison
+#include <zeropoint/analysis/counted.hpp>            // zp::counted
+#include <zeropoint/analysis/inspection.hpp>         // zp::inspect: all of it, for pages
+#include <zeropoint/analysis/sensitivity.hpp>        // zp::sensitivity
+#include <zeropoint/analysis/simulated.hpp>          // zp::simulate
+#include <zeropoint/analysis/traits.hpp>             // is_fused, is_fully_quantized, ...
 // [/headers]
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/methods/equalize.hpp>
@@ -138,6 +139,15 @@ TEST_CASE("docs: where a network loses its accuracy") {
     CHECK(with_16_bits > rounded + 0.3);
 
     simulated.enable_all();
+    double steps_apart = 0, share_apart = 0;
+    for (const zp::row_comparison& one : zp::compare(simulated, int8, images).rows) {
+        steps_apart = std::max(steps_apart, one.values.max_error() / double{one.quantization.scale});
+        share_apart = std::max(share_apart, std::pow(one.rmse_in_steps(), 2));
+    }
+    MESSAGE("simulated beside int8: at most " << steps_apart << " steps apart, a share of " << share_apart);
+    CHECK(steps_apart < 1.01);
+    CHECK(share_apart < 1e-3);
+
     // [sensitivity]
     const auto by_accuracy = zp::sensitivity(simulated, [&](const auto& model) { return accuracy(model, test); });
     const auto by_noise = zp::sensitivity(simulated, std::span(images).first(64));  // no labels: SQNR of the output

@@ -50,11 +50,15 @@ inline bool have_one_scale(const weight_comparison& weights) {
 inline std::string decibels(double x) { return figure("%.1f", x) + " dB"; }
 inline std::string times(double x) { return figure("%.3g", x) + " times"; }
 
-/// How a qconfig has a row in more bits.
+/// "zp::keep_float<"name">", of a row that a qconfig can name.
+inline std::string keep_float_text(const row_comparison& row) {
+    return row.layer.empty() ? "zp::keep_float of " + row.name + ", which needs a name (zp::named)"
+                             : "zp::keep_float<\"" + row.layer + "\">";
+}
+/// A finer grid for what a row gives. Kept in float alone it would be rounded to the old one for readers of codes.
 inline std::string in_more_bits(const row_comparison& row) {
-    if (row.layer.empty())
-        return "a name for it, zp::named<\"...\", ...>, and zp::int16_qconfig or zp::keep_float for that";
-    return "zp::for_layer<\"" + row.layer + "\", zp::int16_qconfig>, or zp::keep_float<\"" + row.layer + "\">";
+    return "16 bits: zp::int16_qconfig for " + (row.layer.empty() ? row.name : row.layer) +
+           " and for a zp::requantize in front of it; or " + keep_float_text(row) + " and of the layers that read it";
 }
 inline bool has_uneven_channels(const row_comparison& row) { return channel_ratio(row) > 8; }
 /// Of what a row reads that with the most uneven channels, or null.
@@ -85,7 +89,7 @@ inline void advise_values(const row_comparison& row, const comparison& alone, st
         blamed.push_back(input->row);
         say("alone it has " + decibels(row.sqnr()) + "; it reads " + input->name + ", whose largest channel is " +
                 times(channel_ratio(*input)) + " the middle one, with one scale for all",
-            equalize + in_more_bits(*input));
+            equalize + keep_float_text(*input) + " and " + keep_float_text(row));
     } else if (const double ratio = outlier_ratio(row); is_poor && ratio > 3)
         say("its largest value is " + times(ratio) +
                 " what all but one in a thousand stay below, so that most of them share few of its " +

@@ -13,9 +13,9 @@
 
 #include <zeropoint/analysis/coded_arrays.hpp>
 #include <zeropoint/analysis/comparison.hpp>
+#include <zeropoint/analysis/grid_values.hpp>
 #include <zeropoint/analysis/input_stream.hpp>
 #include <zeropoint/analysis/row_runner.hpp>
-#include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 
 namespace zp {
@@ -204,31 +204,15 @@ private:
     const float* real_values(int i) {
         return reinterpret_cast<const float*>(reals_.at(static_cast<std::size_t>(float_value_of(codes_.nodes, i))));
     }
-    /// What the values of row i of the int8 network stand for.
+    /// What values of row i of the int8 network stand for, and the inverse.
     void to_floats(int i, const std::byte* values, float* y) const {
-        const value_type& type = codes_.nodes[i].out;
-        const std::size_t count = count_of(i);
-        if (!type.is_codes()) return static_cast<void>(std::memcpy(y, values, 4 * count));
-        const qparams& range = int8_network_.ranges()[type.qparams_id];
-        const auto all = [&]<class Code>(const Code* q) {
-            kernel::dequantize<arch>(q, count, range.scale, range.zero_point, y);
-        };
-        if (type.storage == scalar_type::uint8) all(reinterpret_cast<const std::uint8_t*>(values));
-        else if (type.storage == scalar_type::int8) all(reinterpret_cast<const std::int8_t*>(values));
-        else all(reinterpret_cast<const std::int16_t*>(values));
+        detail::values_to_floats<arch>(codes_.nodes[i].out, range_of(i), values, count_of(i), y);
     }
-    /// Floats as row i of the int8 network has them: codes of its grid, or floats.
     void to_codes(int i, const float* x, std::byte* values) const {
-        const value_type& type = codes_.nodes[i].out;
-        const std::size_t count = count_of(i);
-        if (!type.is_codes()) return static_cast<void>(std::memcpy(values, x, 4 * count));
-        const qparams& range = int8_network_.ranges()[type.qparams_id];
-        const auto all = [&]<class Code>(Code* q) {
-            kernel::quantize<arch>(x, count, range.scale, range.zero_point, type.quant_min, type.quant_max, q);
-        };
-        if (type.storage == scalar_type::uint8) all(reinterpret_cast<std::uint8_t*>(values));
-        else if (type.storage == scalar_type::int8) all(reinterpret_cast<std::int8_t*>(values));
-        else all(reinterpret_cast<std::int16_t*>(values));
+        detail::floats_to_values<arch>(codes_.nodes[i].out, range_of(i), x, count_of(i), values);
+    }
+    const qparams& range_of(int i) const {
+        return int8_network_.ranges()[std::max<int>(codes_.nodes[i].out.qparams_id, 0)];
     }
 
     /// The int8 network over an input, every row's values kept.

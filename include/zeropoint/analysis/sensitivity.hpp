@@ -59,32 +59,6 @@ inline sensitivity_report rows_to_switch(std::span<const simulated_row> switches
         if (has_switch(one, what)) result.rows.push_back({one});
     return result;
 }
-/// Outputs of a network of floats, as one array each.
-template <class Simulated> struct output_buffers {
-    std::vector<std::vector<float>> values;
-    std::vector<void*> pointers;
-    output_buffers() {
-        for (const port& p : Simulated::outputs()) values.emplace_back(static_cast<std::size_t>(p.extents.size()));
-        for (auto& one : values) pointers.push_back(one.data());
-    }
-    /// The sums of squares of other's differences from these.
-    double distance(const output_buffers& other) const {
-        double sum = 0;
-        for (std::size_t p = 0; p != values.size(); ++p)
-            for (std::size_t k = 0; k != values[p].size(); ++k) {
-                const double apart = double{values[p][k]} - double{other.values[p][k]};
-                sum += apart * apart;
-            }
-        return sum;
-    }
-    double energy() const {
-        double sum = 0;
-        for (const auto& one : values)
-            for (const float x : one) sum += double{x} * double{x};
-        return sum;
-    }
-};
-
 }  // namespace detail
 
 /// `metric(model)` of the float network, of the quantized one, and of both with one row switched: 2 (rows + 1) calls. It gets a

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include <zeropoint/analysis/coded_arrays.hpp>
+#include <zeropoint/analysis/grid_values.hpp>
 #include <zeropoint/analysis/row_runner.hpp>
-#include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/workflow/convert.hpp>
 
@@ -44,13 +44,8 @@ namespace detail {
 /// Values to the nearest of a grid and back, in place.
 template <class Arch>
 void round_to_grid(float* values, std::size_t count, const value_type& type, const qparams& range, std::byte* codes) {
-    const auto round = [&]<class Code>(Code* q) {
-        kernel::quantize<Arch>(values, count, range.scale, range.zero_point, type.quant_min, type.quant_max, q);
-        kernel::dequantize<Arch>(q, count, range.scale, range.zero_point, values);
-    };
-    if (type.storage == scalar_type::uint8) round(reinterpret_cast<std::uint8_t*>(codes));
-    else if (type.storage == scalar_type::int8) round(reinterpret_cast<std::int8_t*>(codes));
-    else round(reinterpret_cast<std::int16_t*>(codes));
+    floats_to_values<Arch>(type, range, values, count, codes);
+    values_to_floats<Arch>(type, range, codes, count, values);
 }
 /// The same on the finer grid in front of a fused table.
 inline void round_to_table(float* values, std::size_t count, const node& n, const qparams& range) {
@@ -159,6 +154,10 @@ public:
     }
     precision values_of(const simulated_row& one) const { return values_of_[static_cast<std::size_t>(one.row)]; }
     bool rounds_weights(const simulated_row& one) const { return rounds_[static_cast<std::size_t>(one.row)]; }
+    /// Of all qparams_ids, as the quantized network has them.
+    const qparams* ranges() const { return ranges_.data(); }
+    /// Real values of a row of the quantized network, as the last run in this memory has left them.
+    const float* values(int row, workspace& memory) const { return memory.values(static_cast<std::size_t>(row)); }
     /// Scale and zero point of the values of a row of codes.
     const qparams& range_of(int row) const {
         return ranges_[static_cast<std::size_t>(rows_.nodes[row].out.qparams_id)];
