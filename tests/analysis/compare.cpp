@@ -256,6 +256,30 @@ TEST_CASE("compare: weights per channel") {
     CHECK(all.find("input")->weights.empty());
 }
 
+TEST_CASE("compare: what codes stand for, with groups, offsets and halves of bytes") {
+    zp::coded_values made;
+    made.channels = 2;
+    made.floats.resize(6);
+    zp::quantized_weights from;
+    for (const int code : {1, -2, 3, -4, 5, 7}) from.codes.push_back(static_cast<std::byte>(code));
+    from.scales = {0.5f, 2, 0.25f, 4};  // two groups of an output, of two inputs and of one
+    zp::detail::fill_coded(made, from, {zp::scalar_type::int8, -8, 7, true, false, false, true, 2}, {});
+    CHECK(made.rounded == std::vector<float>{0.5f, -1, 6, -1, 1.25f, 28});
+
+    from.codes = {std::byte{0x21}, std::byte{0x03}, std::byte{0x54},
+                  std::byte{0x0f}};  // rows of three, the lower half first
+    from.scales = {0.5f, 2};
+    from.offsets = {-1, 10};
+    zp::detail::fill_coded(made, from, {zp::scalar_type::uint8, 0, 15, true, false, true}, {});
+    CHECK(made.codes == std::vector<int>{1, 2, 3, 4, 5, 15});
+    CHECK(made.rounded == std::vector<float>{-0.5f, 0, 0.5f, 18, 20, 40});
+
+    from = {};
+    for (const int code : {128, 130, 126, 128, 129, 255}) from.codes.push_back(static_cast<std::byte>(code));
+    zp::detail::fill_coded(made, from, {zp::scalar_type::uint8, 0, 255}, {0.5f, 128});  // a table on the output's grid
+    CHECK(made.rounded == std::vector<float>{0, 1, -1, 0, 0.5f, 63.5f});
+}
+
 TEST_CASE("compare: dead channels, and those that only int8 loses") {
     using namespace compare_test;
     auto floats = zp::fuse(inspected::trained());

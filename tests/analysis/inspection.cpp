@@ -79,7 +79,7 @@ TEST_CASE("advice: each finding where its cause is, and nothing where there is n
     plain.lost_channels = 2;
     CHECK(has(findings(plain), "2 of 8 channels are zero in every input, and not in float"));
     plain.layer.clear();
-    CHECK(has(findings(plain), "zp::keep_float of layer, which needs a name (zp::named)"));
+    CHECK(has(findings(plain), "zp::keep_float of layer (give it a name by zp::named)"));
 
     // A row that is bad because of what it reads.
     zp::comparison whole, alone;

@@ -52,7 +52,7 @@ inline std::string times(double x) { return figure("%.3g", x) + " times"; }
 
 /// "zp::keep_float<"name">", of a row that a qconfig can name.
 inline std::string keep_float_text(const row_comparison& row) {
-    return row.layer.empty() ? "zp::keep_float of " + row.name + ", which needs a name (zp::named)"
+    return row.layer.empty() ? "zp::keep_float of " + row.name + " (give it a name by zp::named)"
                              : "zp::keep_float<\"" + row.layer + "\">";
 }
 /// A finer grid for what a row gives. Kept in float alone it would be rounded to the old one for readers of codes.

@@ -47,6 +47,17 @@ void round_to_grid(float* values, std::size_t count, const value_type& type, con
     floats_to_values<Arch>(type, range, values, count, codes);
     values_to_floats<Arch>(type, range, codes, count, values);
 }
+/// The same of operators whose results in steps are often ties, as the mean of four codes is: what float sums leave beside a tie is taken
+/// off, so that it goes to the even code as in integers.
+inline void round_near_ties(float* values, std::size_t count, const value_type& type, const qparams& range) {
+    const double low = type.quant_min - range.zero_point, high = type.quant_max - range.zero_point;
+    for (std::size_t i = 0; i != count; ++i) {
+        const double real = values[i] == values[i] ? double{values[i]} : 0.0;  // NaN becomes 0, as in quantize()
+        const double steps = std::clamp(real / double{range.scale}, low - 1, high + 1);
+        const double near = static_cast<double>(round_half_even(steps * 8192)) / 8192;
+        values[i] = range.scale * static_cast<float>(round_half_even(std::clamp(near, low, high)));
+    }
+}
 /// The same on the finer grid in front of a fused table.
 inline void round_to_table(float* values, std::size_t count, const node& n, const qparams& range) {
     const double parts = table_parts(n), inverse = parts / double{range.scale}, step = double{range.scale} / parts;
@@ -307,7 +318,9 @@ private:
         }
         rounded[i] = how == precision::as_converted;
         float* y = memory.values(i);
-        if (rounded[i])
+        if (rounded[i] && !changes_grid(n) && !n.op->multiplies)
+            detail::round_near_ties(y, count_of(i), n.out, range_of(static_cast<int>(i)));
+        else if (rounded[i])
             detail::round_to_grid<Arch>(y, count_of(i), n.out, range_of(static_cast<int>(i)), memory.codes_.data());
         else if (how == precision::int16)
             detail::round_to_grid<Arch>(y, count_of(i), {n.out.extents, {}, scalar_type::int16, -32767, 32767},

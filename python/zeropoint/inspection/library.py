@@ -7,7 +7,7 @@ INSPECTION = r"""
 
 /// JSON of both networks beside each other over so many inputs, and of the first `swept` of them a sweep of sensitivity; empty after an
 /// error.
-extern "C" const char* zp_inspect(void* at, const void* const* xs, long long count, long long swept, const char* name,
+extern "C" const char* zp_inspect(void* at, const void* const* xs, long long inputs, long long swept, const char* name,
                                   const char* qconfig_name) {
     auto& s = *static_cast<session*>(at);
     s.text.clear();
@@ -16,9 +16,8 @@ extern "C" const char* zp_inspect(void* at, const void* const* xs, long long cou
             @SPANS@
             return std::make_tuple(@NAMES@);
         };
-        const auto inputs = batch_of(count);
-        zp::inspection all = zp::inspect(*s.seen, *s.int8, inputs);
-        if (swept > 0) all.sensitivity = zp::sensitivity(zp::simulate(*s.seen, *s.int8), batch_of(std::min(count, swept)));
+        zp::inspection all = zp::inspect(*s.seen, *s.int8, batch_of(inputs));
+        if (swept > 0) all.sensitivity = zp::sensitivity(zp::simulate(*s.seen, *s.int8), batch_of(std::min(inputs, swept)));
         s.text = zp::to_json(all, name, qconfig_name);
     });
     return s.text.c_str();
