@@ -146,7 +146,7 @@ TEST_CASE("docs: where a network loses its accuracy") {
     }
     MESSAGE("simulated beside int8: at most " << steps_apart << " steps apart, a share of " << share_apart);
     CHECK(steps_apart < 1.01);
-    CHECK(share_apart < 1e-3);
+    CHECK(share_apart < 0.02);  // in block.conv2, whose float sums cancel
 
     // [sensitivity]
     const auto by_accuracy = zp::sensitivity(simulated, [&](const auto& model) { return accuracy(model, test); });
