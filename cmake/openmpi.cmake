@@ -1,4 +1,5 @@
-# Resolves MPI, which data-parallel training alone needs: the installed one, else Debian's Open MPI unpacked without root. Afterwards the
+# Resolves MPI, which data-parallel training alone needs: the installed one, else, where ZEROPOINT_REQUIRE_MPI is set, because it is 26 MB
+# in nine packages, Debian's Open MPI unpacked without root. Afterwards the
 # target zeropoint_mpi exists and ZEROPOINT_MPIRUN is the command line that starts ranks, up to "-np"; or ZEROPOINT_MPI_REASON says why
 # not.
 
@@ -23,6 +24,8 @@ foreach(source IN LISTS ZEROPOINT_DEPENDENCY_SOURCES)
         else()
             list(APPEND reasons "installed: find_package(MPI) found none")
         endif()
+    elseif(source STREQUAL "debian" AND NOT ZEROPOINT_REQUIRE_MPI)
+        list(APPEND reasons "debian: -DZEROPOINT_REQUIRE_MPI=ON downloads its Open MPI")
     elseif(source STREQUAL "debian")
         # Open MPI with what it cannot start without; drivers of fast networks are left out.
         set(prefix ${ZEROPOINT_DEPENDENCY_CACHE}/debian/openmpi)

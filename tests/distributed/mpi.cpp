@@ -242,6 +242,14 @@ TEST_CASE("ranks: a network calibrated on shares of the data is one that saw all
     });
 }
 
+TEST_CASE("ranks: zp::train refuses to begin where a rank was given something else") {
+    for_each_size({}, [](zp::ranks& world) {
+        const std::string said = distributed_test::said_of_another_seed(world);
+        CHECK((said.find("ranks: rank 1 has another number of samples, batch, block, epochs, seed") == 0) ==
+              (world.size() > 1));
+    });
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     int failed = 0;

@@ -15,6 +15,7 @@
 #include <zeropoint/training/train.hpp>
 
 #include "../support/arrays.hpp"
+#include "../support/errors.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
@@ -94,6 +95,12 @@ bool calibrates_as_one(zp::ranks& world) {
     // [/calibration]
     CHECK(some.samples() == samples);
     return zp::state_bytes(some) == zp::state_bytes(all);
+}
+
+std::string said_of_another_seed(zp::ranks& world) {
+    zp::training_options options;
+    options.seed = world.rank() == 1 ? 8 : 7;
+    return zp_test::error_of<zp::rank_error>([&] { trained(world, options, [](const zp::training_progress&) {}); });
 }
 
 }  // namespace distributed_test

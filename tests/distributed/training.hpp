@@ -14,5 +14,7 @@ std::vector<float> trained_alone();
 std::vector<float> trained_by(zp::ranks& world, const std::string& file = {}, int kill = -1);
 /// Whether what ranks observe of a share of the data each, merged, is what one process observes of all.
 bool calibrates_as_one(zp::ranks& world);
+/// What zp::train says on this rank where rank 1 was given another seed.
+std::string said_of_another_seed(zp::ranks& world);
 
 }  // namespace distributed_test
