@@ -195,10 +195,10 @@ TEST_CASE("ranks: who disagrees is named, on every rank") {
     for_each_size({}, [](zp::ranks& world) {
         world.require_same(11, "seed");
         const bool is_odd = world.rank() == 1;
-        const std::string expected =
-            world.size() < 2 ? "no error"
-                             : "ranks: rank 1 has another seed than rank 0: all ranks must be given the same "
-                               "network, data, options and seed";
+        const std::string expected = world.size() < 2
+                                         ? "no error"
+                                         : "ranks: rank 1 and rank 0 differ in seed: all ranks must be given the same "
+                                           "network, data, options and seed";
         CHECK(zp_test::error_of([&] { world.require_same(is_odd ? 12 : 11, "seed"); }) == expected);
         floats values(is_odd ? 6 : 5);
         CHECK((zp_test::error_of([&] { zp::share_parameters(world, values); }) == "no error") == (world.size() < 2));
@@ -245,7 +245,10 @@ TEST_CASE("ranks: a network calibrated on shares of the data is one that saw all
 TEST_CASE("ranks: zp::train refuses to begin where a rank was given something else") {
     for_each_size({}, [](zp::ranks& world) {
         const std::string said = distributed_test::said_of_another_seed(world);
-        CHECK((said.find("ranks: rank 1 has another number of samples, batch, block, epochs, seed") == 0) ==
+        CHECK((said.find("ranks: rank 1 and rank 0 differ in number of samples, labels, batch, block, epochs, seed") ==
+               0) == (world.size() > 1));
+        const std::string parted = distributed_test::said_of_another_rate(world);
+        CHECK((parted.find("ranks: rank 1 and rank 0 differ in values of parameters after an epoch") == 0) ==
               (world.size() > 1));
     });
 }

@@ -97,6 +97,11 @@ bool calibrates_as_one(zp::ranks& world) {
     return zp::state_bytes(some) == zp::state_bytes(all);
 }
 
+std::string said_of_another_rate(zp::ranks& world) {
+    zp::training_options options;
+    options.start = {.batches = world.rank() == 1 ? 4u : 0u};
+    return zp_test::error_of<zp::rank_error>([&] { trained(world, options, [](const zp::training_progress&) {}); });
+}
 std::string said_of_another_seed(zp::ranks& world) {
     zp::training_options options;
     options.seed = world.rank() == 1 ? 8 : 7;

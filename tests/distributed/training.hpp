@@ -16,5 +16,7 @@ std::vector<float> trained_by(zp::ranks& world, const std::string& file = {}, in
 bool calibrates_as_one(zp::ranks& world);
 /// What zp::train says on this rank where rank 1 was given another seed.
 std::string said_of_another_seed(zp::ranks& world);
+/// And another learning rate.
+std::string said_of_another_rate(zp::ranks& world);
 
 }  // namespace distributed_test

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <span>
@@ -58,7 +59,8 @@ public:
         check(MPI_Comm_size(communicator_, &size_), "MPI_Comm_size");
     }
     ~ranks() {
-        if (is_broken_) {  // MPI may still write into them
+        // After an error MPI may still write into the buffers, and the others may not come to free the communicator.
+        if (is_broken_ || std::uncaught_exceptions() != exceptions_) {
             (void)memory_.release();
             return;
         }
@@ -134,8 +136,8 @@ public:
         const std::vector<std::uint64_t> all = gather_numbers(digest);
         for (int r = 1; r != size_; ++r)
             if (all[static_cast<std::size_t>(r)] != all[0])
-                raise<rank_error>("ranks: rank " + std::to_string(r) + " has another " + std::string(what) +
-                                  " than rank 0: all ranks must be given the same network, data, options and seed");
+                raise<rank_error>("ranks: rank " + std::to_string(r) + " and rank 0 differ in " + std::string(what) +
+                                  ": all ranks must be given the same network, data, options and seed");
     }
 
     /// One number of each rank.
@@ -314,6 +316,7 @@ private:
     ranks_options options_;
     MPI_Comm communicator_ = MPI_COMM_NULL;
     int rank_ = 0, size_ = 1;
+    int exceptions_ = std::uncaught_exceptions();
     bool is_broken_ = false;
     std::unique_ptr<buffers> memory_ = std::make_unique<buffers>();
 };

@@ -97,7 +97,10 @@ public:
                 tell(done, first_step);
                 report_.was_stopped = ranks_.any(!go_on(progress, done));
                 const bool is_last = batch_ == batches_;
-                if (is_last) report_.losses.push_back(done.mean_loss);
+                if (is_last) {
+                    report_.losses.push_back(done.mean_loss);
+                    require_same_values();
+                }
                 const bool asked =
                     options_.checkpoint_every > 0 && step_ % static_cast<std::uint64_t>(options_.checkpoint_every) == 0;
                 if (!options_.checkpoint.empty() && (is_last || asked || report_.was_stopped) && ranks_.rank() == 0)
@@ -152,9 +155,16 @@ private:
                                        options_.seed,
                                        step_,
                                        workers_.size()};
-        ranks_.require_same(digest_of(std::as_bytes(std::span(facts))),
-                            "number of samples, batch, block, epochs, seed, step or workers");
+        const std::uint64_t labels =
+            digest_of(std::as_bytes(std::span(targets_.labels)), digest_of(std::as_bytes(std::span(facts))));
+        ranks_.require_same(digest_of(std::as_bytes(targets_.values), labels),
+                            "number of samples, labels, batch, block, epochs, seed, step or workers");
         share_parameters(ranks_, network_.values());
+    }
+    /// Ranks with another optimizer or schedule have parted by now.
+    void require_same_values() {
+        if (ranks_.size() > 1)
+            ranks_.require_same(digest_of(std::as_bytes(network_.values())), "values of parameters after an epoch");
     }
     /// As many samples as make products with weights efficient, where their values are few enough to stay near.
     int suitable_block() const {
