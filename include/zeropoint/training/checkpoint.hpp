@@ -1,6 +1,7 @@
 // Checkpoints: all that training goes on from, as a safetensors file.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>

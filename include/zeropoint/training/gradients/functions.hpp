@@ -65,10 +65,11 @@ template <> struct gradient_of<op::activation> {
     struct of : decltype(detail::gradient_among<Op>(detail::known_callables()))::type {};
 };
 
+/// By a constant, or by what follows from the extents: the factor by which it changes the scale of codes.
 template <> struct gradient_of<op::mul_scalar> {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
         if (o.dxs[0] == nullptr) return;
-        const auto factor = static_cast<float>(static_cast<double>(o.at.n.op->options[0]) / o.at.n.op->options[1]);
+        const float factor = o.rules->derive(o.at, {1, 0}).scale;
         const std::size_t count = o.y_size() * static_cast<std::size_t>(o.samples);
         for (std::size_t i = 0; i != count; ++i) o.dxs[0][i] = factor * o.dy[i];
     }

@@ -124,13 +124,27 @@ template <> struct gradient_of<op::l2_normalization> {
     }
 };
 
-/// With a mask or without: where the mask leaves something out, y is 0, and so is dx. A mask gets none.
+/// With a mask or without. The mask gets none.
 template <> struct gradient_of<op::softmax> {
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
-        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        const shape& x = o.at.x_shape();
+        const auto channels = static_cast<std::size_t>(x.channels);
         const std::size_t count = o.x_size() * static_cast<std::size_t>(o.samples);
-        if (o.dxs[0] != nullptr) kernel::softmax_gradient<Arch>(o.y, o.dy, count / channels, channels, o.dxs[0]);
+        if (o.at.n.input_count == 1) {
+            if (o.dxs[0] != nullptr) kernel::softmax_gradient<Arch>(o.y, o.dy, count / channels, channels, o.dxs[0]);
+            return;
+        }
         if (o.dxs[1] != nullptr) std::fill_n(o.dxs[1], o.x_size(1) * static_cast<std::size_t>(o.samples), 0.0f);
+        if (o.dxs[0] == nullptr) return;
+        const shape& m = o.at.x_shape(1);
+        const auto rows = static_cast<std::size_t>(x.width), matrix = rows * channels,
+                   own = static_cast<std::size_t>(m.width) * channels;
+        for (std::size_t at = 0; at != count; at += matrix) {
+            const std::size_t sample = at / o.x_size(), number = at % o.x_size() / matrix;
+            const float* mask = o.xs[1] + sample * o.x_size(1) + (m.height == 1 ? 0 : number * own);
+            kernel::masked_softmax_gradient<Arch>(o.y + at, o.dy + at, rows, channels, mask,
+                                                  m.width == 1 ? 0 : channels, o.dxs[0] + at);
+        }
     }
 };
 template <> struct gradient_of<op::log_softmax> {
