@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Methods that repair accuracy, on handwritten digits: a table of accuracy and seconds.
+"""Methods that repair accuracy, on handwritten digits: a table of accuracy and processor seconds.
 
     pip install --extra-index-url https://download.pytorch.org/whl/cpu -r bench/accuracy/requirements.txt
     bench/accuracy/compare_repairs.py                       # all cases, both networks; some minutes to compile
@@ -150,7 +150,7 @@ def torch_adaround(iterations: int, batch: int) -> None:
         scales = {}
         for name in ("input", "conv1", "block.conv1", "block", "depthwise", "pointwise", "fc1"):
             scales[name] = best_scale(floats[name].reshape(1, -1), 8 if name in ("input", "conv1") else 4, False)[0, 0]
-    begin = time.perf_counter()
+    begin = time.process_time()
     nearest, chosen = {}, {}
     for name, (weight, bias, groups, padding, bits) in layers.items():
         flat = weight.flatten(1)
@@ -183,7 +183,7 @@ def torch_adaround(iterations: int, batch: int) -> None:
             loss.backward()
             optimizer.step()
         chosen[name] = (scale * torch.clamp(floor + (alpha >= 0), low, high)).detach().view_as(weight)
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     with torch.no_grad():
         for method, weights in (("nearest", nearest), ("adaround", chosen)):
             correct = (run(test, weights, scales, {}).argmax(1) == labels).double().mean().item()

@@ -1,10 +1,10 @@
-// Accuracy and seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
+// Accuracy and processor seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
 //     g++ -DNETWORK=digits_cnn -DWEIGHT_BITS=4 -DACTIVATION_BITS=8 ... ; repairs <folder of digits.safetensors> <weights>
 // With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With
 // -DRANGES the second column is the SQNR of the outputs in dB, under default_qconfig, over ranges chosen in three ways.
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <random>
 #include <string>
 #include <utility>
@@ -78,9 +78,9 @@ template <class Model> double accuracy(const Model& model) {
     return percent_equal(read_digits(model, data.test.images), data.test.labels);
 }
 template <class Make> void tell(const char* method, Make make) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     const auto network = make();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     std::printf("%s\t%.2f\t%.2f\n", method, accuracy(network), seconds);
     std::fflush(stdout);
 }
@@ -120,9 +120,9 @@ template <class Model> double decibels(const Model& model, const zp::fused<NETWO
 void compare_ranges(const char* what, const zp::fused<NETWORK>& fused) {
     const auto calibrated = prepared<zp::default_qconfig>(fused);
     const auto wide = prepared<min_max>(fused);
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     const auto searched = zp::search_ranges(calibrated, calibration);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     std::printf("%s: histogram\t%.2f\t0\n", what, decibels(zp::convert(calibrated), fused));
     std::printf("%s: min_max\t%.2f\t0\n", what, decibels(zp::convert(wide), fused));
     std::printf("%s: search_ranges\t%.2f\t%.2f\n", what, decibels(zp::convert(searched), fused), seconds);

@@ -134,8 +134,8 @@ fused<Net, Arch> absorb_biases(fused<Net, Arch> network, const Batches& images,
         if (count == 0) return;
         const auto size = static_cast<std::size_t>(network.rows()[static_cast<std::size_t>(row)].out.extents.size());
         for (std::size_t i = 0; i != size; ++i) {
-            double& smallest = channels.smallest[i % count];
-            smallest = std::min(smallest, double{values[i]});
+            double& least = channels.smallest[i % count];
+            least = std::min(least, double{values[i]});
             channels.sums[i % count] += double{values[i]};
         }
         channels.count += static_cast<double>(size / count);

@@ -32,8 +32,8 @@ public:
     block_gradients(std::span<const node> nodes, const residual_block& block, std::span<const value_rounding> rounding,
                     std::size_t batch)
         : batch_(batch) {
-        const auto place_of = [&](int row) {
-            const auto at = std::find(block.rows.begin(), block.rows.end(), row);
+        const auto place_of = [&](int number) {
+            const auto at = std::find(block.rows.begin(), block.rows.end(), number);
             return at == block.rows.end() ? from_entry : static_cast<int>(at - block.rows.begin());
         };
         std::size_t scratch = 0;
