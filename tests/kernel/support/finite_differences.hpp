@@ -45,13 +45,16 @@ inline double weighted(const doubles& y, const floats& dy) {
     return sum;
 }
 
-/// The largest distance of the two, in units of the largest value of the reference.
+/// The largest distance of the two, in units of the largest value: of the reference, or of ours where nobody looks.
 template <class Values> double distance(const floats& ours, const Values& reference) {
     if (ours.size() != reference.size()) return INFINITY;
     double largest = 1e-30, most = 0;
     for (std::size_t i = 0; i != ours.size(); ++i) {
         if (!std::isfinite(ours[i])) return INFINITY;
-        if (double{reference[i]} == not_seen) continue;
+        if (double{reference[i]} == not_seen) {
+            largest = std::max(largest, std::fabs(double{ours[i]}));
+            continue;
+        }
         largest = std::max(largest, std::fabs(double{reference[i]}));
         most = std::max(most, std::fabs(double{ours[i]} - double{reference[i]}));
     }

@@ -10,6 +10,7 @@
 #include <zeropoint/kernel/elementwise/activations.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
 
 // Where a function has a corner its derivative is PyTorch's: relu's kind belongs to the left side, hardswish and hard_sigmoid
@@ -147,7 +148,7 @@ void activation_gradient(const float* x, const float* dy, std::size_t count, flo
     if constexpr (!known_derivative<F>) {
         static_cast<void>(parameter);
         for (std::size_t i = 0; i != count; ++i) dx[i] = dy[i] * derivative_at(F{}, x[i]);
-    } else if constexpr (has_vectors<Arch>) {
+    } else if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         std::size_t i = 0;
         const auto passed = [parameter](const float* value, const float* given) {

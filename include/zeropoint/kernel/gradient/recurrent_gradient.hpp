@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/gradient/conv2d_input_gradient.hpp>
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
 
 // Of one layer in one direction; layers and directions are calls one after another. PyTorch's equations and its order of
 // gates, with u = W_ih x + b_ih and v = W_hh h + b_hh:
@@ -101,7 +102,7 @@ template <class Arch>
 void recurrent_cell_forward(recurrent_kind kind, int hidden, const float* u, const float* v, const float* h_before,
                             float* c, float* saved, float* h) noexcept {
     const std::ptrdiff_t width = hidden;
-    for_each_vector<Arch>(
+    for_each_vector<ieee_vectors<Arch>>(
         static_cast<std::size_t>(hidden), [=](std::size_t at, auto type) __attribute__((always_inline)) {
             using Number = decltype(type);
             const auto j = static_cast<std::ptrdiff_t>(at);
@@ -228,7 +229,7 @@ void recurrent_cell_backward(recurrent_kind kind, int hidden, const float* saved
                              const float* h_before, const float* h, const float* dm, float* dc, float* du, float* dv,
                              float* dh, float* m) noexcept {
     const std::ptrdiff_t width = hidden;
-    for_each_vector<Arch>(
+    for_each_vector<ieee_vectors<Arch>>(
         static_cast<std::size_t>(hidden), [=](std::size_t at, auto type) __attribute__((always_inline)) {
             using Number = decltype(type);
             const auto j = static_cast<std::ptrdiff_t>(at);
