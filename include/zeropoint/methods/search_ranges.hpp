@@ -71,9 +71,9 @@ std::optional<qparams> part_of_seen(const Calibrated& source, int qparams_id, fl
 }  // namespace detail
 
 /// The same calibrated network with ranges of activations for which the outputs over `images` are nearest to the float network's. It begins
-/// with the observers' ranges or with those of all values, whichever is better for the network, and tries parts of what was seen for
-/// one activation after another; what does not gain is not taken. So the result is, over these data, at least as near as either.
-/// `images` are what zp::calibrate takes. The cost is a conversion and `inputs` inferences for each activation and part.
+/// with the observers' ranges, with those of all values or with the same part of these everywhere, whichever is best for the network, and
+/// tries parts of what was seen for one activation after another; what does not gain is not taken. So the result is, over these data, at
+/// least as near as either. `images` are what zp::calibrate takes. The cost is a conversion and `inputs` inferences for each activation and part.
 template <class Net, class QConfig, class Arch, class Batches>
 calibrated<Net, QConfig, Arch> search_ranges(const calibrated<Net, QConfig, Arch>& source, const Batches& images,
                                              const range_search_options& how = {}, range_search* report = nullptr) {
@@ -123,6 +123,16 @@ calibrated<Net, QConfig, Arch> search_ranges(const calibrated<Net, QConfig, Arch
     done.by_min_max = quality_of(by_min_max);
     done.after = std::max(done.by_observers, done.by_min_max);
     if (done.by_min_max > done.by_observers) result = by_min_max;
+    // Rare outliers widen all ranges together: one that is right gains little while the others are wrong.
+    for (const float part : how.parts) {
+        calibrated<Net, QConfig, Arch> all = source;
+        for (const int id : ids)
+            if (const auto range = detail::part_of_seen(source, id, part, seen)) all.given().give_range(id, *range);
+        const double quality = quality_of(all);
+        if (!(quality > done.after + how.least_gain)) continue;
+        done.after = quality;
+        result = std::move(all);
+    }
     for (const int id : ids) {
         std::vector<qparams> tried;
         if (const qparams* own = by_min_max.given().range_of(id)) tried.push_back(*own);
