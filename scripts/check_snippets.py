@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fails when the C++ that README.md and docs/ show is not the C++ that is compiled. Usage: check_snippets.py [--update]
 
-A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, tests/executors or tests/distributed:
+A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, docs_digits, executors or distributed:
 
     <!-- snippet: walk_through.cpp#pipeline -->         // [pipeline]
     ```cpp                                              const auto fused = zp::fuse(trained);
@@ -19,6 +19,8 @@ import textwrap
 REGION_MARK = re.compile(r"\s*// \[(/?)([\w-]+)\]\s*$")
 SNIPPET_MARK = re.compile(r"<!-- snippet: ([\w.]+#[\w-]+) -->\s*$")
 FENCE = re.compile(r"\s*(```|~~~)\s*(cpp|c\+\+|cxx|hpp|cc)(?!\w)", re.IGNORECASE)
+
+FOLDERS = ("docs", "docs_digits", "executors", "distributed")  # of tests: docs_digits has the digits network of the example
 
 
 def dedented(lines: list[str]) -> list[str]:
@@ -93,7 +95,7 @@ def main() -> int:
     parser.add_argument("--update", action="store_true", help="write the regions of tests/docs into the pages")
     options = parser.parse_args()
 
-    regions, errors = read_regions(options.root / "tests" / "docs", options.root / "tests" / "executors", options.root / "tests" / "distributed")
+    regions, errors = read_regions(*(options.root / "tests" / folder for folder in FOLDERS))
     used: set[str] = set()
     docs = options.root / "docs"
     for page in [options.root / "README.md", *sorted(docs.rglob("*.md"))]:

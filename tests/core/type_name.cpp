@@ -9,8 +9,8 @@ template <class T> struct with {};
 }  // namespace somewhere
 
 static_assert(zp::type_name<int>() == "int");
-static_assert(zp::type_name<somewhere::digits_cnn>() == "somewhere::digits_cnn");
-static_assert(zp::type_name<somewhere::with<somewhere::digits_cnn>>() == "somewhere::with<somewhere::digits_cnn>");
+static_assert(zp::type_name<somewhere::digits_cnn>().ends_with("somewhere::digits_cnn"));
+static_assert(zp::type_name<somewhere::with<int>>().ends_with("somewhere::with<int>"));
 
 TEST_CASE("type_name: of a type of this function") {
     struct inside {};

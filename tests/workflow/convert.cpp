@@ -89,7 +89,7 @@ TEST_CASE("convert: weights that are no numbers are an error that names them") {
         try {
             // Zeros in, so that calibration itself sees 0 * NaN only where the data reach it.
             zp::quantize_filters<config::weight, zp::default_architecture>(
-                std::span(floats_of(trained, 1), 32), std::vector<float>(16), 1.0f, false, "conv1",
+                std::span(floats_of(trained, 1), 32), std::vector<float>(16), {}, "conv1",
                 *std::make_unique<std::vector<std::string>>());
         } catch (const zp::calibration_error& error) { return std::string(error.what()); }
         return std::string("no error");

@@ -123,7 +123,7 @@ std::vector<float> expected(const zp::node_view& v, const made_up::layer_floats&
     const zp::node& row = v.n;
     std::vector<std::string> raised;
     const zp::quantized_weights w = zp::quantize_filters<typename Policy::weight_quantizer, zp::default_architecture>(
-        floats.weights, floats.bias, 1.0f, true, "row", raised);
+        floats.weights, floats.bias, {}, "row", raised);
     using weight = typename Policy::weight_storage;
     const auto* codes = reinterpret_cast<const weight*>(w.codes.data());
     if (zp_test::is(row, op::conv2d)) return expected_image<Policy>(v, w, x);
