@@ -35,7 +35,8 @@ struct sensitivity_report {
     /// Those first that lose most when they alone are quantized.
     std::vector<row_sensitivity> worst() const {
         std::vector<row_sensitivity> sorted = rows;
-        std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.alone < b.alone; });
+        std::stable_sort(sorted.begin(), sorted.end(),
+                         [](const row_sensitivity& a, const row_sensitivity& b) { return a.alone < b.alone; });
         return sorted;
     }
 };
