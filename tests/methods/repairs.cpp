@@ -169,11 +169,9 @@ TEST_CASE("correct_biases_by_norms: layers behind batch norms, with their paddin
     const auto norm = made_up::parameters_of(trained, "a_norm");
     const double mean = zp::clipped_normal_mean(double{norm.bias[3]}, double{norm.weights[3]}, 0, zp::infinity);
     double shift = 0;
-    for (int tap = 0; tap != 9; ++tap) {
+    for (std::size_t tap = 0; tap != 9; ++tap) {
         const double share = (tap / 3 == 1 ? 8 : 7) * (tap % 3 == 1 ? 8 : 7) / 64.0;
-        shift += share * mean *
-                 (double{b.rounded[static_cast<std::size_t>(27 + tap)]} -
-                  double{b.weights[static_cast<std::size_t>(27 + tap)]});
+        shift += share * mean * (double{b.rounded[27 + tap]} - double{b.weights[27 + tap]});
     }
     const auto bias = made_up::parameters_of(corrected, "b").bias;
     CHECK(double{bias[3]} == doctest::Approx(double{b.bias[3]} - shift).epsilon(1e-5));

@@ -79,7 +79,8 @@ private:
     template <bool Transposed, class Volume> void add_places(const Volume& g) {
         const auto& p = g.plane;
         taps_ = g.taps();
-        places_.reserve(static_cast<std::size_t>(g.out_depth * p.out.height * p.out.width * taps_));
+        places_.reserve(static_cast<std::size_t>(g.out_depth) * static_cast<std::size_t>(p.out.pixels()) *
+                        static_cast<std::size_t>(taps_));
         for (int z = 0; z != g.out_depth; ++z)
             for (int y = 0; y != p.out.height; ++y)
                 for (int x = 0; x != p.out.width; ++x)
