@@ -18,7 +18,7 @@
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/presets.hpp>
 
-#include "support/made_up.hpp"
+#include "../../tests/support/made_up.hpp"
 
 namespace {
 

@@ -1,12 +1,10 @@
 // Runs the committed int8 models over their images and prints a checksum of every integer they compute: the same on every
 // compiler, optimization level and architecture, as are the tensors of the files when it saves the models again.
 // scripts/check_identical_integers.py and scripts/architectures/run.py build it in many ways.
-#include <algorithm>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -15,22 +13,11 @@
 #include "../../examples/01_digits/digits_cnn.hpp"
 #include "../../examples/01_digits/digits_data.hpp"
 #include "../../examples/01_digits/fingerprint.hpp"
+#include "../support/same_tensors.hpp"
 #include "blocks.hpp"
 
 namespace {
 const std::string root = ZEROPOINT_SOURCE_DIR;
-
-/// Whether two files have the same signature and the same tensors, to the last byte. The committed ones are of format 1; what is
-/// saved now has checksums and names beside that.
-bool has_tensors_of(std::span<const std::byte> one, std::span<const std::byte> other) {
-    const auto a = zp::safetensors_file::parse(one, "a"), b = zp::safetensors_file::parse(other, "b");
-    return a.expect_metadata("signature") == b.expect_metadata("signature") &&
-           std::equal(a.tensors().begin(), a.tensors().end(), b.tensors().begin(), b.tensors().end(),
-                      [](const zp::file_tensor& x, const zp::file_tensor& y) {
-                          return x.name == y.name && x.dtype == y.dtype && x.shape == y.shape &&
-                                 std::equal(x.bytes.begin(), x.bytes.end(), y.bytes.begin(), y.bytes.end());
-                      });
-}
 
 /// A line for each model, and one checksum of all.
 class report {
@@ -39,7 +26,8 @@ public:
         const std::vector<std::byte> file =
             zp::read_whole_file(root + "/tests/identity/models/" + name + ".safetensors");
         const auto model = zp::load<Int8>(file);
-        if (!has_tensors_of(file, zp::to_bytes(model)))
+        // The committed files are of format 1; what is saved now has checksums and names beside that.
+        if (!zp_test::same_tensors(file, zp::to_bytes(model)))
             zp::raise<zp::file_error>(name + ": saved again, the file has other tensors");
         const std::uint64_t hash = fingerprint(model, images);
         all_.add_numbers(&hash, 1, sizeof hash);
