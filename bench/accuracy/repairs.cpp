@@ -89,7 +89,7 @@ template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
 }
 
 /// The same function with channels times 2^-6 to 2^6 wherever they can be divided again behind.
-zp::fused<NETWORK> rescaled_by(zp::fused<NETWORK> network, std::uint32_t seed) {
+[[maybe_unused]] zp::fused<NETWORK> rescaled_by(zp::fused<NETWORK> network, std::uint32_t seed) {
     using stage = zp::fused_stage<NETWORK>;
     std::mt19937 next(seed);
     for (const zp::channel_site& site :
