@@ -201,6 +201,8 @@ TEST_CASE("gradients of conv2d: linear layers, one row a sample and several") {
     compare({{5, 1, 12}, {5, 1, 9}}, 3);
 }
 
+// qemu 7.2 reads 16 bytes where a scalar vfmadd of x86 reads 4, and so beyond a page's end: programs for emulators leave this out.
+#if !(defined(__FMA__) && defined(ZEROPOINT_TEST_FEWER))
 TEST_CASE("gradients of conv2d: nothing beyond operands and scratch is touched") {
     arrays::for_each_architecture([]<class Arch>() {
         for (const int in : {1, 5, 8, 9, 17}) {
@@ -217,3 +219,4 @@ TEST_CASE("gradients of conv2d: nothing beyond operands and scratch is touched")
         compare_guarded<Arch>(geometry(20, 40, 16, 3, 3, 1, 1, 1, 1), 2);  // cut into strips
     });
 }
+#endif
