@@ -258,9 +258,10 @@ TEST_CASE("damaged int8 model: each bit of the data, flipped, is an error that n
         ++tensors;
         for (std::size_t bit = 0; bit != 8 * t.bytes.size(); ++bit, ++bits) {
             auto bytes = usual_file();
-            const std::size_t data = bytes.size() - (original.tensors().back().bytes.data() +
-                                                     original.tensors().back().bytes.size() - t.bytes.data());
-            bytes[data + bit / 8] ^= std::byte{1} << (bit % 8);
+            const auto behind = original.tensors().back().bytes;  // the end of the file
+            const auto data =
+                static_cast<std::ptrdiff_t>(bytes.size()) - (behind.data() + behind.size() - t.bytes.data());
+            bytes[static_cast<std::size_t>(data) + bit / 8] ^= std::byte{1} << (bit % 8);
             const std::string message = error_of(bytes);
             if (bit == 0) says(message, t.name, "bytes of the CRC-32 ", "");
             const bool is_told =
