@@ -49,7 +49,7 @@ std::vector<std::vector<float>> inputs_with_outliers(std::size_t outliers) {
 }  // namespace
 
 TEST_CASE("search_ranges: at least what min_max and the observer give, much more where outliers are rare") {
-    for (const std::size_t outliers : {0, 2}) {
+    for (const std::size_t outliers : {0u, 2u}) {
         const auto data = inputs_with_outliers(outliers);
         const auto calibrated = zp::calibrate(zp::prepare<config>(made_up::network<net>(2)), data);
         zp::range_search report;
