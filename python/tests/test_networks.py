@@ -78,3 +78,32 @@ def test_program_of_torch_export(tmp_path: Path) -> None:
     assert made.result.difference <= 1e-5
     body = [p.read_text().split("#pragma once")[1] for p in (made.header, again.header)]
     assert body[0] == body[1]
+
+
+class Query(torch.nn.Module):
+    """Layers whose names are those of inputs, and of the input that is given none; sums go back to them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input, self.query = torch.nn.Linear(6, 8), torch.nn.Linear(8, 8)
+
+    def forward(self, x: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
+        first = self.input(x)
+        return torch.tanh(self.query(first + query)) + first * query
+
+
+class Input(Query):
+    """One input."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        first = self.input(x)
+        return torch.tanh(self.query(first)) + first
+
+
+@pytest.mark.parametrize("kind", [Input, Query])
+def test_layers_named_as_inputs(kind: type[Query], tmp_path: Path) -> None:
+    """An input gets a name that no layer has."""
+    example = (torch.randn(1, 6), torch.randn(1, 8))[:1 if kind is Input else 2]
+    made = zeropoint.from_torch(kind(), example, tmp_path, name="named")
+    assert made.result.difference <= 1e-5
+    assert "zp::named<" in made.header.read_text()

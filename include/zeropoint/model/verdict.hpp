@@ -18,10 +18,11 @@ template <std::size_t Length> consteval fixed_string<Length + 1> exact(const cha
 
 /// What the user reads when a model breaks a rule; `Layer` is the name of the row, A and B the shapes that explain it.
 template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_layer {
-    static_assert(Broken != rule::duplicate_name,
-                  "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers "
-                  "share no parameters here, give one of them another name; of several inputs each has its own, "
-                  "zp::named<\"left\", zp::input<...>>, which no output has");
+    static_assert(
+        Broken != rule::duplicate_name,
+        "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers "
+        "share no parameters here, give one of them another name; of several inputs each has its own, "
+        "zp::named<\"left\", zp::input<...>>, which no output has; a zp::input without one is named \"input\"");
     static_assert(
         Broken != rule::unknown_name,
         "a zp::from goes on from a value that is not there (see Layer in error_in_layer<rule, Layer, ...>): its "

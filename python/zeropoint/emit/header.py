@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from zeropoint.emit.blocks import Blocks, snake_case
-from zeropoint.emit.structure import Structure, name_rows
+from zeropoint.emit.structure import DEFAULT_INPUT, Structure, name_rows
 from zeropoint.emit.text import definition, quoted, template_text
 from zeropoint.emit.types import grouped, headers_of, types_of
 from zeropoint.lower.context import Lowered, Port
@@ -46,7 +46,7 @@ def write_header(lowered: Lowered, structure: Structure, name: str, source: str,
     headers = headers_of(parts)
     blocks = Blocks(parts)
     body = [template_text(template) for template in blocks.templates]
-    inputs = [input_text(port, len(lowered.inputs) > 1) for port in lowered.inputs]
+    inputs = [input_text(port, names[row]) for port, row in zip(lowered.inputs, structure.inputs)]
     qualify(blocks.parts, {template.name for template in blocks.templates}, f"{name}_parts::")
     network = definition(f"struct {name}", "zp::model", [*inputs, *blocks.parts])
     text = "\n".join(body + [network])
@@ -88,10 +88,10 @@ def comment(text: str) -> str:
     return text if len(text) <= 110 else text[:107].rsplit(",", 1)[0] + ", ..."
 
 
-def input_text(port: Port, is_named: bool) -> str:
-    """zp::input or zp::indices."""
+def input_text(port: Port, name: str) -> str:
+    """zp::input or zp::indices, under a name where it is not the one that they have by themselves."""
     if port.is_integer:
         text = f"zp::indices<{port.shape[0] * port.shape[1] * port.shape[2]}>"
     else:
         text = f"zp::input<{', '.join(map(str, port.shape))}>"
-    return f"zp::named<{quoted(port.name)}, {text}>" if is_named else text
+    return text if name == DEFAULT_INPUT else f"zp::named<{quoted(name)}, {text}>"

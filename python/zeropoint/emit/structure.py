@@ -11,6 +11,8 @@ from typing import Iterator, Union
 from zeropoint.layers import Layer, Row
 from zeropoint.lower.context import Lowered
 
+DEFAULT_INPUT = "input"  # the name of a zp::input that is given none
+
 Path = tuple[tuple[str, str], ...]
 
 
@@ -227,33 +229,48 @@ class Structure:
         return From(row)
 
 
+def name_inputs(structure: Structure, taken: set[str]) -> dict[Row, str]:
+    """Names that no layer or output has: "input" alone, which zp::input has by itself, or their own."""
+    if len(structure.inputs) == 1 and DEFAULT_INPUT not in taken:
+        return {structure.inputs[0]: DEFAULT_INPUT}
+    names: dict[Row, str] = {}
+    for row in structure.inputs:
+        names[row] = free_name(row.name, taken | set(names.values()))
+    return names
+
+
+def free_name(stem: str, taken: set[str]) -> str:
+    """stem, or where that is taken the first of stem_2, stem_3 and so on that is not."""
+    name, number = stem, 1
+    while name in taken:
+        number += 1
+        name = f"{stem}_{number}"
+    return name
+
+
 def name_rows(structure: Structure) -> dict[Row, str]:
     """The names of rows that zp::from speaks of: their own, that of the module whose result they are, or one made of it."""
-    taken = {name for row in structure.lowered.rows for name in (row.name, row.title) if name}
-    names: dict[Row, str] = {}
+    taken = {name for row in structure.lowered.rows if row.kind != "input" for name in (row.name, row.title) if name}
+    names = name_inputs(structure, taken)
+    taken.update(names.values())
     last_of: dict[str, Row] = {}
     for item in structure.items:
         for row in rows_of(item):
             for path, _ in row.path:
                 last_of[path] = row
     for row in structure.lowered.rows:
-        if row not in structure.by_name:
+        if row not in structure.by_name or row in names:
             continue
         if row.title:
             names[row] = row.title
             continue
         if row.name and row.kind != "output":
-            is_only_input = row.kind == "input" and len(structure.inputs) == 1  # which zp::input calls so
-            names[row] = "input" if is_only_input else row.name
+            names[row] = row.name
             continue
         layer = row.layer if isinstance(row.layer, Layer) else None
         kind = layer.template.removeprefix("zp::") if layer is not None else "value"
         whole = next((path for path, _ in row.path if last_of.get(path) is row), None)
         stem = whole if whole is not None else f"{row.path[-1][0]}.{kind}" if row.path else kind
-        unique, number = stem, 1
-        while unique in taken:
-            number += 1
-            unique = f"{stem}_{number}"
-        taken.add(unique)
-        names[row] = unique
+        names[row] = free_name(stem, taken)
+        taken.add(names[row])
     return names
