@@ -14,8 +14,8 @@ inline namespace v0 {
 
 /// A row of the quantized network, -1 for the whole of it, and two sentences.
 struct advice {
-    int row = -1;
-    std::string name, finding, remedy;
+    int row = -1;                       // its number; -1: the whole network
+    std::string name, finding, remedy;  // its name; what was found; what to try
 };
 
 namespace detail {

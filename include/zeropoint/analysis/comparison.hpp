@@ -31,21 +31,23 @@ constexpr const char* name_of(comparison_mode mode) {
 
 /// One array of weights beside what its codes stand for. Channels are output channels, or rows of a matrix or table.
 struct weight_comparison {
-    std::string name;  // "weight"
-    std::uint64_t count = 0;
+    std::string name;         // "weight"
+    std::uint64_t count = 0;  // how many weights
+    /// In dB; cosine of the angle between both; mean and largest size of errors, in the weights' unit.
     double sqnr = 0, cosine = 0, mean_error = 0, max_error = 0;
     double saturated_share = 0;  // of the codes, at an end of their range
-    std::size_t used_codes = 0;
+    std::size_t used_codes = 0;  // how many different codes there are
     std::int32_t quant_min = 0, quant_max = 0;
+    /// One channel.
     struct channel {
-        float min = 0, max = 0;  // of the floats
-        float scale = 0;         // the largest, where a channel has several
-        std::int32_t zero_point = 0;
-        double sqnr = 0;
+        float min = 0, max = 0;       // of the floats
+        float scale = 0;              // the largest, where a channel has several
+        std::int32_t zero_point = 0;  // the code of zero
+        double sqnr = 0;              // in dB
     };
-    std::vector<channel> channels;
+    std::vector<channel> channels;    // one entry a channel
     exact_histogram<2048> histogram;  // of the floats
-    code_counts codes;
+    code_counts codes;                // how often each code is there
 
     /// The largest channel's size over the smallest one's that is not 0: what a scale for all of them would cost.
     double spread() const {
@@ -61,22 +63,24 @@ struct weight_comparison {
 
 /// One row of the quantized network.
 struct row_comparison {
-    int row = 0;
+    int row = 0;                  // its number in the quantized network
     std::string name, operation;  // "conv1", "conv2d + relu"
     std::string layer;  // what a qconfig calls it: of a merged add the layer in front of it; empty where nothing does
-    std::vector<int> reads;  // rows
-    shape out;
-    scalar_type type = scalar_type::float32;
-    qparams quantization{0, 0};
+    std::vector<int> reads;                   // rows
+    shape out;                                // extents of the output
+    scalar_type type = scalar_type::float32;  // of its values
+    qparams quantization{0, 0};               // what its codes mean; scale 0 of floats
     std::int32_t quant_min = 0, quant_max = 0;
-    pair_statistics values{1};
-    code_counts codes;
+    pair_statistics values{1};                 // errors of its values, over all inputs
+    code_counts codes;                         // how often each code came
     std::uint64_t saturated = 0;               // codes that are cut off: see zp::saturation
     double clipped_share = 0;                  // of the real values, outside of what the codes reach
     int dead_channels = 0, lost_channels = 0;  // zero in every input; of these, those that are not in the float network
-    std::vector<weight_comparison> weights;
+    std::vector<weight_comparison> weights;    // one entry an array of weights
 
+    /// Signal to quantization noise of its values, in dB.
     double sqnr() const { return values.sqnr(); }
+    /// Of its codes, in [0, 1].
     double saturated_share() const {
         return values.count() == 0 ? 0 : static_cast<double>(saturated) / static_cast<double>(values.count());
     }
@@ -87,10 +91,11 @@ struct row_comparison {
     }
 };
 
+/// A quantized network beside its float one, row by row: see zp::compare.
 struct comparison {
-    comparison_mode mode = comparison_mode::whole_networks;
-    std::uint64_t inputs = 0;
-    std::vector<row_comparison> rows;  // in the order of the network
+    comparison_mode mode = comparison_mode::whole_networks;  // what a row is compared with
+    std::uint64_t inputs = 0;                                // how many inputs were compared
+    std::vector<row_comparison> rows;                        // in the order of the network
 
     /// The rows by `key(row)`, the least first.
     template <class Key> std::vector<row_comparison> sorted(Key key) const {

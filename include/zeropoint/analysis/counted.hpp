@@ -16,12 +16,13 @@ inline namespace v0 {
 
 /// One row that gives codes.
 struct row_counts {
-    int row = 0;
+    int row = 0;                  // its number in the network
     std::string name;             // of the row, as print_tabular has it
     std::uint64_t values = 0;     // codes that were counted
     std::uint64_t saturated = 0;  // of these, cut off: see zp::saturation
-    code_counts codes;
+    code_counts codes;            // how often each came
 
+    /// Of its codes, in [0, 1].
     double saturated_share() const {
         return values == 0 ? 0 : static_cast<double>(saturated) / static_cast<double>(values);
     }
@@ -35,7 +36,7 @@ template <class Stage, bool On = true> class counted {
 public:
     using stage = Stage;
     using workspace = typename network<Stage>::workspace;
-    static constexpr bool is_on = On;
+    static constexpr bool is_on = On;  // whether it counts
 
     explicit counted(const network<Stage>& model) : model_(&model) {
         for (int i = 0; i != Stage::table.size; ++i) {
@@ -69,6 +70,7 @@ public:
             rows_[r].codes.merge(other.rows_[r].codes);
         }
     }
+    /// Back to zero.
     void reset() { *this = counted(*model_); }
 
 private:

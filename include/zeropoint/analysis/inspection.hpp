@@ -18,13 +18,14 @@
 namespace zp {
 inline namespace v0 {
 
+/// All that a report shows of a quantized network: see zp::inspect.
 struct inspection {
-    model_table table;  // of the quantized network
-    std::int64_t float_parameter_bytes = 0;
+    model_table table;                              // of the quantized network
+    std::int64_t float_parameter_bytes = 0;         // parameters of the float network, for the ratio
     comparison whole, alone;                        // by whole_networks and by each_row
     std::optional<sensitivity_report> sensitivity;  // where it was asked for
-    calibration_report calibration;
-    std::vector<zp::advice> advice;
+    calibration_report calibration;                 // what calibration saw
+    std::vector<zp::advice> advice;                 // what to try next, the most promising first
 };
 
 /// Compares both networks row by row, and says what stands out. `batches` is what zp::calibrate takes, and is gone through twice.

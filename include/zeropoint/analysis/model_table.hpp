@@ -21,23 +21,26 @@ inline namespace v0 {
 
 /// One node of a model. Texts are empty and counts 0 where they do not apply.
 struct model_table_row {
-    std::string operation;  // "conv2d + relu"
-    std::string name;
-    std::vector<int> inputs;  // numbers of nodes
-    shape out;
-    scalar_type type = scalar_type::float32;
-    std::string algorithm;  // of convolutions and linear layers in int8
-    std::string why;        // that one: its estimated time and packed bytes, and those that are faster or smaller
-    std::string panels;     // how many panels of output channels take which kernel; of Winograd's, how many are split
+    std::string operation;                    // "conv2d + relu"
+    std::string name;                         // as zp::named and the layer say
+    std::vector<int> inputs;                  // numbers of nodes
+    shape out;                                // extents of the output
+    scalar_type type = scalar_type::float32;  // of its values
+    std::string algorithm;                    // of convolutions and linear layers in int8
+    std::string why;     // that one: its estimated time and packed bytes, and those that are faster or smaller
+    std::string panels;  // how many panels of output channels take which kernel; of Winograd's, how many are split
+    /// Of weights as they are packed; of all parameters; of working memory.
     std::int64_t packed_bytes = 0, parameter_bytes = 0, scratch_bytes = 0;
-    std::int64_t output_bytes = 0, macs = 0;
-    bool is_boundary = false;    // a quantize or dequantize inside of the network
-    qparams quantization{0, 0};  // of codes
-    int arena_offset = 0;        // of the output, or in_user_input, in_user_output
+    std::int64_t output_bytes = 0, macs = 0;  // of the output in the arena; multiply-accumulates
+    bool is_boundary = false;                 // a quantize or dequantize inside of the network
+    qparams quantization{0, 0};               // of codes
+    int arena_offset = 0;                     // of the output, or in_user_input, in_user_output
 };
 
+/// A model as a table: see zp::table_of and zp::print_tabular.
 struct model_table {
-    std::vector<model_table_row> rows;
+    std::vector<model_table_row> rows;  // in execution order
+    /// Of the whole model: parameters, working memory of a call, multiply-accumulates.
     std::int64_t parameter_bytes = 0, arena_bytes = 0, macs = 0;
 };
 

@@ -65,21 +65,30 @@ public:
         largest_errors_ += most;
     }
 
+    /// How many inputs were added.
     std::uint64_t inputs() const { return inputs_; }
+    /// How many pairs of values.
     std::uint64_t count() const { return count_; }
     /// Signal to quantization noise, in dB.
     double sqnr() const { return decibel(signal_, noise_); }
+    /// Of the angle between both, as vectors; 1 where both are 0.
     double cosine() const {
         const double sizes = std::sqrt(signal_ * rounded_);
         return sizes > 0 ? product_ / sizes : signal_ == rounded_ ? 1 : 0;
     }
+    /// In the values' unit, with its sign.
     double mean_error() const { return count_ == 0 ? 0 : errors_ / static_cast<double>(count_); }
+    /// In the square of the values' unit.
     double mean_squared_error() const { return count_ == 0 ? 0 : noise_ / static_cast<double>(count_); }
+    /// The largest size of an error.
     double max_error() const { return largest_; }
     /// Means over inputs of an input's standard deviation and largest size of errors, as TFLite's debugger has them.
     double mean_deviation() const { return inputs_ == 0 ? 0 : deviations_ / static_cast<double>(inputs_); }
+    /// The mean over inputs of the largest size of an error.
     double mean_largest_error() const { return inputs_ == 0 ? 0 : largest_errors_ / static_cast<double>(inputs_); }
+    /// Of the real values.
     const exact_histogram<2048>& histogram() const { return histogram_; }
+    /// Errors channel by channel.
     std::span<const channel_errors> channels() const { return channels_; }
 
 private:

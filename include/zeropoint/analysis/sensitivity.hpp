@@ -23,14 +23,15 @@ enum class switched : std::uint8_t { both, values, weights };
 
 /// A row, and what the metric is: in its own unit, greater is better.
 struct row_sensitivity {
-    simulated_row what;
+    simulated_row what;  // the row, and what of it is switched
     double alone = 0;    // everything else in float
     double without = 0;  // this row in float, everything else quantized
 };
+/// Which rows cost accuracy: see zp::sensitivity.
 struct sensitivity_report {
-    std::string metric = "SQNR of the output, dB";
-    double floats = 0, quantized = 0;   // of the float network, and of the quantized one
-    std::vector<row_sensitivity> rows;  // in the order of the network
+    std::string metric = "SQNR of the output, dB";  // name and unit of the metric
+    double floats = 0, quantized = 0;               // of the float network, and of the quantized one
+    std::vector<row_sensitivity> rows;              // in the order of the network
 
     /// Those first that lose most when they alone are quantized.
     std::vector<row_sensitivity> worst() const {

@@ -89,9 +89,12 @@ template <class Net, class QConfig, class Arch = default_architecture> class sim
 
 public:
     using net = Net;
+    /// The qconfig.
     using config = QConfig;
     using stage = float_stage;
+    /// The int8 network that is simulated.
     using quantized_type = network<int8_stage>;
+    /// The float network whose rows compute.
     using float_type = network<float_stage>;
     using input_value = typename float_type::input_value;
     using output_value = float;
@@ -144,9 +147,11 @@ public:
     void disable(std::string_view name) { set(name, precision::float32, false); }
     /// As converted again.
     void enable(std::string_view name) { set(name, precision::as_converted, true); }
+    /// Everything in floats: the float network.
     void disable_all() {
         for (const simulated_row& one : switches_) set(one, precision::float32, false);
     }
+    /// Everything as converted: as the object begins.
     void enable_all() {
         for (const simulated_row& one : switches_) set(one, precision::as_converted, true);
     }
@@ -163,7 +168,9 @@ public:
         if (one.has_values) values_of_[static_cast<std::size_t>(one.row)] = values;
         if (one.has_weights) set_weights(one.row, rounds_weights);
     }
+    /// How the values of a row are rounded now.
     precision values_of(const simulated_row& one) const { return values_of_[static_cast<std::size_t>(one.row)]; }
+    /// Whether the weights of a row are rounded now.
     bool rounds_weights(const simulated_row& one) const { return rounds_[static_cast<std::size_t>(one.row)]; }
     /// Of all qparams_ids, as the quantized network has them.
     const qparams* ranges() const { return ranges_.data(); }

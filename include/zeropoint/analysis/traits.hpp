@@ -75,6 +75,7 @@ template <class Stage> std::string qparams_problem(const network<Stage>& model) 
     }
     return {};
 }
+/// Whether every scale is finite and above 0, and every zero point within its codes: qparams_problem(model) is empty.
 template <class Stage> bool all_qparams_finite(const network<Stage>& model) { return qparams_problem(model).empty(); }
 
 }  // namespace v0

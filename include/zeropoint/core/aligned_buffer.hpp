@@ -9,6 +9,7 @@
 namespace zp {
 inline namespace v0 {
 
+/// In bytes: what kernels may load at once.
 inline constexpr std::size_t buffer_alignment = 64;
 
 /// Rounds a byte count up to the alignment of buffers, so that blocks laid one after another stay aligned.
@@ -19,6 +20,7 @@ constexpr std::size_t align_up(std::size_t bytes, std::size_t alignment = buffer
 /// Zero-initialized bytes at a 64-byte boundary. A value: copies copy, moves leave the source empty.
 class aligned_buffer {
 public:
+    /// Empty.
     aligned_buffer() = default;
     explicit aligned_buffer(std::size_t size) : data_(allocate(size)), size_(size) {
         if (size != 0) std::memset(data_, 0, size);
@@ -42,8 +44,10 @@ public:
         if (data_ != nullptr) ::operator delete (data_, std::align_val_t{buffer_alignment});
     }
 
+    /// The first byte, at a multiple of 64; null where it is empty.
     std::byte* data() noexcept { return data_; }
     const std::byte* data() const noexcept { return data_; }
+    /// In bytes.
     std::size_t size() const noexcept { return size_; }
 
 private:

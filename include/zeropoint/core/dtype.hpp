@@ -24,6 +24,7 @@ template <> inline constexpr scalar_type scalar_type_of<std::int8_t> = scalar_ty
 template <> inline constexpr scalar_type scalar_type_of<std::int16_t> = scalar_type::int16;
 template <> inline constexpr scalar_type scalar_type_of<std::int32_t> = scalar_type::int32;
 
+/// Bytes of a value.
 constexpr int size_of(scalar_type type) {
     return type == scalar_type::uint8 || type == scalar_type::int8 ? 1 : type == scalar_type::int16 ? 2 : 4;
 }
@@ -31,6 +32,7 @@ constexpr int size_of(scalar_type type) {
 constexpr int bits_of_codes(std::int32_t quant_min, std::int32_t quant_max) {
     return quant_min >= -8 && quant_max <= (quant_min < 0 ? 7 : 15) ? 4 : 8;
 }
+/// "float32", "uint8", ...
 constexpr const char* name_of(scalar_type type) {
     switch (type) {
         case scalar_type::float32: return "float32";
@@ -44,6 +46,8 @@ constexpr const char* name_of(scalar_type type) {
 
 /// Nominal base of every dtype, so that a swapped template argument reads "per_tensor_affine is no dtype".
 struct dtype_tag {};
+/// What values are. All have `storage`, the C++ type, `name` and `quantized`; those whose values are codes `is_signed` and their range,
+/// `quant_min` and `quant_max`.
 template <class D> concept dtype = std::derived_from<D, dtype_tag>;
 
 /// Plain floating point: the dtype of everything that is not quantized.
@@ -75,15 +79,21 @@ template <class Storage, std::int64_t Min, std::int64_t Max> struct integer_dtyp
 };
 
 // clang-format off
+/// [0, 255].
 struct quint8 : integer_dtype<std::uint8_t, 0, 255> { static constexpr const char* name = "quint8"; };
+/// [-128, 127].
 struct qint8 : integer_dtype<std::int8_t, -128, 127> { static constexpr const char* name = "qint8"; };
 /// [-127, 127]: symmetric about zero, as TFLite and TensorRT keep their weights.
 struct qint8_narrow : integer_dtype<std::int8_t, -127, 127> { static constexpr const char* name = "qint8_narrow"; };
 /// 7 bits in 8. PyTorch's reduce_range, which cuts nothing at 127, is the rule zp::reduce_range with the full dtypes.
 struct quint8_reduced : integer_dtype<std::uint8_t, 0, 127> { static constexpr const char* name = "quint8_reduced"; };
+/// [-64, 63]: 7 bits in 8.
 struct qint8_reduced : integer_dtype<std::int8_t, -64, 63> { static constexpr const char* name = "qint8_reduced"; };
+/// [-8, 7], stored one a byte; files and weight-only layers keep two a byte.
 struct qint4 : integer_dtype<std::int8_t, -8, 7> { static constexpr const char* name = "qint4"; };
+/// [0, 15], stored one a byte.
 struct quint4 : integer_dtype<std::uint8_t, 0, 15> { static constexpr const char* name = "quint4"; };
+/// [-32768, 32767]: activations of 16 bits, beside weights of 8.
 struct qint16 : integer_dtype<std::int16_t, -32768, 32767> { static constexpr const char* name = "qint16"; };
 // clang-format on
 /// Accumulators and biases: always symmetric.
@@ -96,6 +106,7 @@ template <class Storage, std::int64_t Min, std::int64_t Max> struct custom_range
     static constexpr const char* name = "custom_range";
 };
 
+/// A dtype whose values are codes, such as zp::quint8.
 template <class D> concept quantized_dtype = dtype<D> && D::quantized;
 
 }  // namespace v0

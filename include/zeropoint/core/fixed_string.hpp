@@ -10,12 +10,14 @@ inline namespace v0 {
 /// Characters as a value of structural type; `N` counts the terminating zero, as the literal does.
 /// Compilers print it as text when `N` is exact, so never pad one.
 template <std::size_t N> struct fixed_string {
-    char text[N]{};
+    char text[N]{};  // with the zero at its end
 
+    /// Of a literal, or of zeros.
     constexpr fixed_string() = default;
     constexpr fixed_string(const char (&literal)[N]) {  // NOLINT(google-explicit-constructor): "conv1" is a name
         for (std::size_t i = 0; i != N; ++i) text[i] = literal[i];
     }
+    /// Without the zero.
     constexpr std::string_view view() const { return {text, N - 1}; }
     constexpr bool operator==(const fixed_string&) const = default;
 };

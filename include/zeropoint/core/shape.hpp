@@ -10,8 +10,9 @@ inline namespace v0 {
 /// Height x width x channels of one image, channels innermost (NHWC without N). A vector is 1 x 1 x channels. A volume has
 /// `depth` such planes one behind the other (NDHWC).
 struct shape {
-    int height = 1, width = 1, channels = 1, depth = 1;
+    int height = 1, width = 1, channels = 1, depth = 1;  // at least 1 each
 
+    /// All values.
     constexpr int size() const { return pixels() * channels; }
     /// Of all planes.
     constexpr int pixels() const { return depth * height * width; }
@@ -23,6 +24,7 @@ struct shape {
             if (values <= most) values *= extent;
         return values > most;
     }
+    /// Whether there is more than one plane.
     constexpr bool is_volume() const { return depth != 1; }
     /// The planes one below the other: to what does not tell rows apart, the same values.
     constexpr shape as_image() const { return {depth * height, width, channels}; }

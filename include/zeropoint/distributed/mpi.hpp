@@ -34,11 +34,12 @@
 namespace zp {
 inline namespace v0 {
 
+/// How ranks speak with each other.
 struct ranks_options {
     /// Gradients have the bits of one process, whatever the number of ranks: no sum is left to MPI, which promises no order. Else
     /// MPI_Iallreduce adds them, in buckets.
     bool exact = true;
-    std::size_t bucket_bytes = std::size_t{25} << 20;
+    std::size_t bucket_bytes = std::size_t{25} << 20;  // of one sum by MPI, where it is not exact
     /// Seconds to wait for the other ranks, who may compute longer or have ended; then it is a rank_error.
     double patience = 600;
 };
@@ -49,6 +50,7 @@ struct ranks_options {
 /// (MPI_Abort), start all again and resume from the last checkpoint.
 class ranks {
 public:
+    /// Of a communicator, of which it makes a copy: all of its ranks call it. A rank_error without MPI_Init.
     explicit ranks(MPI_Comm communicator, const ranks_options& options = {}) : options_(options) {
         int is_initialized = 0;
         MPI_Initialized(&is_initialized);
@@ -73,6 +75,7 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// As given.
     const ranks_options& options() const { return options_; }
 
     /// Of gradient_exchange. In exact mode each rank adds up the nodes of the tree that its parts make up, all send each rank a share of

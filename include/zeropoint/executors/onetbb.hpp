@@ -15,6 +15,7 @@ namespace executors {
 /// calling thread without one. oneTBB may raise std::bad_alloc.
 class onetbb {
 public:
+    /// In the arena of the calling thread.
     onetbb() = default;
     explicit onetbb(oneapi::tbb::task_arena& arena) noexcept : arena_(&arena) {}
 

@@ -18,6 +18,7 @@ namespace executors {
 /// many as it has, omp_get_max_threads(), without a number.
 class openmp {
 public:
+    /// As many threads as the team has.
     openmp() noexcept : workers_(omp_get_max_threads()) {}
     explicit openmp(int workers) noexcept : workers_(workers < 1 ? 1 : workers) {}
 

@@ -24,9 +24,9 @@ class builder {
 public:
     constexpr builder(node* memory, int capacity) : nodes(memory), capacity_(capacity) {}
 
-    node* nodes;
-    int size = 0;
-    diagnostic error{};
+    node* nodes;              // room for as many as the model says
+    int size = 0;             // how many there are
+    diagnostic error{};       // the first broken rule
     bool needs_names = true;  // where nodes have parameters, for files
 
     /// A model of several inputs names them; their order is that of a call's arguments.
@@ -37,19 +37,27 @@ public:
     /// has its last node as its only output.
     constexpr int output(int x, const char* name);                       // operators/output.hpp
     constexpr int conv2d(int x, const char* name, const conv& options);  // operators/conv2d.hpp
+    /// Along a sequence of 1 x length x channels.
     constexpr int conv1d(int x, const char* name, conv options);
     constexpr int conv3d(int x, const char* name, const volume_conv& options);  // operators/conv3d.hpp
+    /// As zp::conv_transpose2d.
     constexpr int conv_transpose2d(int x, const char* name,
                                    const conv_transpose& options);  // operators/conv_transpose2d.hpp
+    /// Along a sequence of 1 x length x channels.
     constexpr int conv_transpose1d(int x, const char* name, conv_transpose options);
+    /// As zp::conv_transpose3d.
     constexpr int conv_transpose3d(int x, const char* name,
                                    const volume_conv_transpose& options);          // operators/conv_transpose3d.hpp
     constexpr int linear(int x, const char* name, int outputs, bool bias = true);  // operators/linear.hpp
+    /// A linear layer whose tensors are a part of larger ones in the file: queries, keys and values of
+    /// in_proj_weight.
     constexpr int linear_part(int x, const char* name, int outputs, bool bias, const packed_tensor& part);
     constexpr int batch_norm(int x, const char* name, float epsilon, bool affine);  // operators/batch_norm.hpp
     constexpr int clamp(int x, const char* name, float lowest, float highest);      // operators/clamp.hpp
     constexpr int max_pool2d(int x, const char* name, const pool& options);         // operators/pool2d.hpp
+    /// As zp::avg_pool2d.
     constexpr int avg_pool2d(int x, const char* name, const pool& options);
+    /// As zp::adaptive_avg_pool2d.
     constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output);
     constexpr int flatten(int x);                                          // operators/flatten.hpp
     constexpr int add(int a, int b, const char* name = "");                // operators/add.hpp
@@ -96,6 +104,7 @@ public:
         nodes[size] = n;
         return size++;
     }
+    /// Records a broken rule, with the extents that its sentence shows; the first one stays.
     constexpr void fail(rule broken, shape a = {}, shape b = {}) {
         if (error.broken == rule::none) error = {broken, size, a, b};
     }

@@ -51,14 +51,19 @@ struct context {
 
 /// What is there when a node's block is filled: at convert, and when a file is loaded.
 struct preparation {
-    node_view at;
+    node_view at;           // the node among those that it reads
     const qparams* ranges;  // by qparams_id
     std::byte* block;       // the node's, aligned to buffer_alignment
 
+    /// Of input k: storage, range of codes.
     const value_type& x_type(int k = 0) const { return at.x_type(k); }
+    /// Of the output.
     const value_type& y_type() const { return at.y_type(); }
+    /// Extents of input k.
     const shape& x_shape(int k = 0) const { return at.x_shape(k); }
+    /// What the codes of input k mean.
     const qparams& x_qparams(int k = 0) const { return ranges[x_type(k).qparams_id]; }
+    /// What the codes of the output mean.
     const qparams& y_qparams() const { return ranges[y_type().qparams_id]; }
 
     /// The operator's arrays as floats, one behind the other, of a node that keeps them so.

@@ -29,6 +29,7 @@ public:
         ranges_.clear();
         weights_.clear();
     }
+    /// Whether nothing is given: observers decide everything.
     bool empty() const { return ranges_.empty() && weights_.empty(); }
 
     /// Null where none is given.
@@ -36,6 +37,7 @@ public:
         const entry* found = find(ranges_, {qparams_id, 0});
         return found == nullptr ? nullptr : &found->values.front();
     }
+    /// Null where none are given; else one for all, or one an output channel.
     const std::vector<qparams>* weights_of(int row, int array) const {
         const entry* found = find(weights_, {row, array});
         return found == nullptr ? nullptr : &found->values;

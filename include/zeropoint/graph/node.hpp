@@ -24,15 +24,17 @@ constexpr bool is_in_user_output(int arena_offset) { return arena_offset <= in_u
 
 /// What a node leaves for those that read it.
 struct value_type {
-    shape extents;
+    shape extents;             // height, width, channels; depth of a volume
     shape flattened{0, 0, 0};  // height x width x channels of the image that a flatten made a vector of
     scalar_type storage = scalar_type::float32;
     std::int32_t quant_min = 0, quant_max = 0;  // of its codes; of a dynamic node, of the codes of its input
     short qparams_id = -1;                      // its scale and zero point, and its observer
 
+    /// Whether values are float32.
     constexpr bool is_float() const { return storage == scalar_type::float32; }
     /// The input of a model of indices: integers that choose rows of tables. It has no scale.
     constexpr bool is_indices() const { return storage == scalar_type::int32; }
+    /// Whether values are codes of 8 or 16 bits.
     constexpr bool is_codes() const { return !is_float() && !is_indices(); }
     /// Its values stand pixel by pixel, where PyTorch's flatten has them channel by channel.
     constexpr bool is_flattened_image() const {
@@ -108,21 +110,23 @@ struct node {
     const operator_rules* rules = nullptr;  // what passes ask beside them; not in the table that a program stores
     int options[most_options] = {};         // its own numbers, in the order of op->option_names: see options_of
     float parameter = 0;                    // negative_slope of leaky_relu, epsilon of batch_norm
-    const char* name = "";
-    packed_tensor part;
-    short inputs[max_inputs] = {};
-    std::int8_t input_count = 0;
-    std::int8_t config = 0;               // which rule of the qconfig applies
+    const char* name = "";                  // the layer's; empty where it has none
+    packed_tensor part;                     // which part of its tensors, where several layers share them
+    short inputs[max_inputs] = {};          // numbers of the nodes that it reads
+    std::int8_t input_count = 0;            // how many
+    std::int8_t config = 0;                 // which rule of the qconfig applies
     std::uint8_t requantized_inputs = 0;  // bit k where input k has another range, which the operator brings to its own
-    value_type out;
-    weight_type weights;
-    epilogue fused;
-    algorithm_choice by;
-    placement at;
-    provenance from;
-    node_flags flags;
+    value_type out;                       // what it leaves
+    weight_type weights;                  // what it multiplies with
+    epilogue fused;                       // what is done to the output before it is written
+    algorithm_choice by;                  // how it is computed
+    placement at;                         // where its memory lies
+    provenance from;                      // of which nodes of the stage before it is made
+    node_flags flags;                     // what passes have noted
 
+    /// Whether its output is floats.
     constexpr bool is_float() const { return out.is_float(); }
+    /// Whether its output is indices.
     constexpr bool is_indices() const { return out.is_indices(); }
     /// int8 weights, and inputs that are floats and quantized in each call.
     constexpr bool is_dynamic() const { return is_float() && weights.products == scalar_type::int8; }
@@ -143,12 +147,16 @@ constexpr bool sums_overflow(const node& n, const value_type& x) {
 
 /// A node among those that it reads.
 struct node_view {
-    const node* nodes;
-    const node& n;
+    const node* nodes;  // the table
+    const node& n;      // the node
 
+    /// Of input k: storage, range of codes.
     constexpr const value_type& x_type(int k = 0) const { return nodes[n.inputs[k]].out; }
+    /// Of the output.
     constexpr const value_type& y_type() const { return n.out; }
+    /// Extents of input k.
     constexpr const shape& x_shape(int k = 0) const { return x_type(k).extents; }
+    /// Extents of the output.
     constexpr const shape& y_shape() const { return n.out.extents; }
 };
 

@@ -16,27 +16,38 @@ public:
     const T* x(int k = 0) const { return context_.in<T>(at_.n, k); }
     /// The same of a model's input of indices.
     const std::int32_t* indices() const { return context_.in<std::int32_t>(at_.n); }
+    /// The output: height x width x channels values, depth times.
     T* y() const { return context_.out<T>(at_.n); }
+    /// How many inputs the node has.
     int inputs() const { return at_.n.input_count; }
+    /// Extents of input k.
     const shape& x_shape(int k = 0) const { return at_.x_shape(k); }
+    /// Extents of the output.
     const shape& y_shape() const { return at_.y_shape(); }
+    /// Of input k: storage, range of codes.
     const value_type& x_type(int k = 0) const { return at_.x_type(k); }
+    /// Of the output.
     const value_type& y_type() const { return at_.y_type(); }
 
     /// Of codes.
     const qparams& x_qparams(int k = 0) const { return context_.range_in(at_.n, k); }
+    /// What the codes of the output mean.
     const qparams& y_qparams() const { return context_.range(at_.n); }
     /// The output's zero point and the codes that it may have, fused clamps included.
     kernel::output_codes y_codes() const { return clamped_codes(at_.n, y_qparams()); }
 
     /// The bounds of a clamp, its own or one that is fused into a float node; infinite without.
     float lowest() const { return at_.n.fused.lowest; }
+    /// The upper bound.
     float highest() const { return at_.n.fused.highest; }
 
+    /// The operator's arrays as floats, one behind the other.
     const float* parameters() const { return context_.block<float>(at_.n); }
+    /// What `prepare` or `pack` has left.
     template <class Prepared = std::byte> const Prepared* prepared() const {
         return context_.block<Prepared>(at_.n, prepared_offset(at_.n));
     }
+    /// Working memory, as many bytes as `scratch_bytes` says, at a multiple of 64.
     template <class Scratch = std::byte> Scratch* scratch() const { return context_.scratch<Scratch>(at_.n); }
     /// The k-th array of the node's states. It begins with zeros, and in a stream with what the step before left.
     template <class State = std::byte> State* state(int k = 0) const {

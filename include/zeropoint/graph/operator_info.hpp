@@ -21,7 +21,7 @@ using run_function = void (*)(const node&, const context&) noexcept;
 
 /// What qconfigs select by type: zp::op::conv2d, zp::op::lstm. Compared by address.
 struct operator_kind {
-    const char* name;
+    const char* name;             // for people: "conv2d"
     bool has_algorithms = false;  // several compute it, of which one is chosen: it has filters
 };
 
@@ -102,15 +102,17 @@ struct index_bound {
 /// What a node leaves for the next step of a sequence, which begins with zeros: arrays one behind the other, each at a multiple
 /// of 64 bytes.
 struct state_array {
-    const char* name = "";  // PyTorch's: "h", "c"
-    scalar_type storage = scalar_type::float32;
-    int size = 0;
+    const char* name = "";                       // PyTorch's: "h", "c"
+    scalar_type storage = scalar_type::float32;  // of its values
+    int size = 0;                                // how many values
 };
+/// The states of a node.
 struct state_list {
-    static constexpr int most = 4;
-    state_array arrays[most];
-    int count = 0;
+    static constexpr int most = 4;  // so many arrays at most
+    state_array arrays[most];       // the first `count` of these
+    int count = 0;                  // how many there are
 
+    /// One more array. Returns the list.
     constexpr state_list& add(const char* name, scalar_type storage, int size) {
         arrays[count++] = {name, storage, size};
         return *this;
@@ -123,6 +125,7 @@ struct state_list {
                                static_cast<std::size_t>(size_of(arrays[k].storage)));
         return static_cast<int>(offset);
     }
+    /// Of all, with what aligns them.
     constexpr int bytes() const { return offset_of(count); }
 };
 

@@ -26,9 +26,10 @@ enum class parameter_role : std::uint8_t {
 /// Where the values of an array lie inside, where that is not the order of files: along axes of the array in the file's
 /// order, of which one may be several of the tensor's, how far apart neighbours are. All strides 0: as in files.
 struct array_order {
-    int extents[4] = {1, 1, 1, 1};
-    int strides[4] = {0, 0, 0, 0};
+    int extents[4] = {1, 1, 1, 1};  // in the file's order
+    int strides[4] = {0, 0, 0, 0};  // how far apart neighbours are inside, in values
 
+    /// Whether both orders are the same.
     constexpr bool is_of_files() const { return (strides[0] | strides[1] | strides[2] | strides[3]) == 0; }
     /// visit(place in the file, place inside) for each value.
     template <class Visit> constexpr void for_each(Visit visit) const {
@@ -49,36 +50,39 @@ constexpr array_order transposed_order(int blocks, int outer, int inner) {
 
 /// One array that an operator owns, "Name.weight" in a file, or "Name" where it has no name of its own.
 struct parameter_array {
-    const char* name = "weight";
-    int rank = 1;
-    int extents[5] = {1, 1, 1, 1, 1};  // in files
-    parameter_role role = parameter_role::vector;
-    array_order order{};
-    bool in_state_dict = true;  // else every value is `otherwise`
-    float otherwise = 0;
-    bool is_variance = false;  // of at least 0
-    bool any_shape = false;    // a state dict may have as many values in another shape
+    const char* name = "weight";                   // behind the layer's name and a point
+    int rank = 1;                                  // how many extents files have
+    int extents[5] = {1, 1, 1, 1, 1};              // in files
+    parameter_role role = parameter_role::vector;  // how it is kept in int8
+    array_order order{};                           // how it lies inside
+    bool in_state_dict = true;                     // else every value is `otherwise`
+    float otherwise = 0;                           // what all values are where no file has them
+    bool is_variance = false;                      // of at least 0
+    bool any_shape = false;                        // a state dict may have as many values in another shape
 
+    /// How many values.
     constexpr int size() const { return extents[0] * extents[1] * extents[2] * extents[3] * extents[4]; }
 };
 
 /// The arrays of an operator, in the order of files.
 struct parameter_list {
-    static constexpr int most = 40;
-    parameter_array arrays[most];
-    int count = 0;
-    const char* unread = nullptr;  // what a state dict has beside them, and nothing needs
+    static constexpr int most = 40;  // so many arrays at most
+    parameter_array arrays[most];    // the first `count` of these
+    int count = 0;                   // how many there are
+    const char* unread = nullptr;    // what a state dict has beside them, and nothing needs
 
     constexpr parameter_list() = default;
     /// One array, "weight", of so many values; none for 0.
     constexpr parameter_list(int values) {  // NOLINT(google-explicit-constructor): `return in.channels;`
         if (values != 0) add("weight", values);
     }
+    /// One more array: of one extent, or as described. Returns the list.
     constexpr parameter_list& add(const char* name, int values) { return add({name, 1, {values, 1, 1, 1, 1}}); }
     constexpr parameter_list& add(const parameter_array& array) {
         arrays[count++] = array;
         return *this;
     }
+    /// One more of rows x columns, which becomes codes with a scale a row.
     constexpr parameter_list& add_matrix(const char* name, int rows, int columns) {
         return add({name, 2, {rows, columns, 1, 1, 1}, parameter_role::matrix, transposed_order(1, rows, columns)});
     }
@@ -90,6 +94,7 @@ struct parameter_list {
                     parameter_role::vector,
                     transposed_order(1, extents.channels, extents.height * extents.width)});
     }
+    /// Values of all arrays.
     constexpr int size() const {
         int sum = 0;
         for (int i = 0; i != count; ++i) sum += arrays[i].size();

@@ -11,8 +11,8 @@ inline namespace v0 {
 
 /// An input or an output of a model.
 struct port {
-    const char* name = "";
-    shape extents;
+    const char* name = "";                       // as zp::named and zp::output say, else "input" and "output"
+    shape extents;                               // height x width x channels, depth of a volume
     scalar_type storage = scalar_type::float32;  ///< of the caller's memory: int32 of indices, uint8 or int8 of codes
     int node = -1;                               ///< which node it is
 };

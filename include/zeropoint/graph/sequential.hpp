@@ -8,7 +8,8 @@
 namespace zp {
 inline namespace v0 {
 
-/// What makes a type a layer, the user's own included: a number of rows and a function that appends them.
+/// What makes a type a layer, the user's own included: `nodes`, how many rows it becomes at most, and `lower(builder&, int)`, which
+/// appends them behind the row of that number and returns the last one's.
 template <class L> concept layer = requires(builder& b, int x) {
     { L::nodes } -> std::convertible_to<int>;
     { L::lower(b, x) } -> std::same_as<int>;
@@ -56,6 +57,7 @@ template <class... Layers> struct sequential {
         return x;
     }
 };
+/// Gives what goes in: the other branch of a residual, or of an add.
 struct identity : sequential<> {};
 
 }  // namespace v0

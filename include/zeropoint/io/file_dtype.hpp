@@ -54,7 +54,9 @@ inline constexpr std::array<file_dtype_description, 22> file_dtypes{{
     {"C64", 64},    {"F64", 64},    {"I64", 64},    {"U64", 64},
 }};
 
+/// "F32", "U8", ... as headers have it.
 constexpr std::string_view name_of(file_dtype type) { return file_dtypes[static_cast<std::size_t>(type)].name; }
+/// Bits of an element: 4 to 64.
 constexpr std::uint32_t bit_width_of(file_dtype type) { return file_dtypes[static_cast<std::size_t>(type)].bits; }
 
 /// The dtype of that name, exactly as the format spells it, or nothing.

@@ -144,6 +144,7 @@ public:
     /// Looks at the header alone; is_intact() looks at all bytes.
     explicit in_place(std::span<const std::byte> image) noexcept : in_place(image, problem_of(image)) {}
 
+    /// Why the image cannot be run from, or none.
     image_problem problem() const noexcept { return problem_; }
     /// Whether it can be called. A call without looking is undefined where there is a problem.
     explicit operator bool() const noexcept { return problem_ == image_problem::none; }
@@ -156,6 +157,7 @@ public:
         return header.checksum == detail::checksum_of({image_ + sizeof header, image_bytes - sizeof header});
     }
 
+    /// The same of bytes, without making a network of them.
     static image_problem problem_of(std::span<const std::byte> image) noexcept {
         constexpr packed_image_header expected = packed_header_of<stage_of_model>();
         if (!machine_has<typename stage_of_model::architecture>()) return image_problem::other_machine;

@@ -29,9 +29,9 @@ inline namespace v0 {
 
 /// One tensor of an open file.
 struct file_tensor {
-    std::string name;
-    file_dtype dtype{};
-    file_shape shape;
+    std::string name;    // as the header has it
+    file_dtype dtype{};  // as the header has it
+    file_shape shape;    // extents, outermost first; empty of a scalar
     /// Little-endian, row-major and perhaps unaligned; owned by the safetensors_file.
     std::span<const std::byte> bytes;
 
@@ -69,9 +69,11 @@ public:
     safetensors_file(safetensors_file&&) = default;
     safetensors_file& operator=(safetensors_file&&) = default;
 
+    /// The path, or what the caller called the bytes: messages begin with it.
     const std::string& source_name() const { return source_name_; }
     /// In the order of their data; empty tensors at one place in the order of their names.
     const std::vector<file_tensor>& tensors() const { return tensors_; }
+    /// The header's "__metadata__": text by key.
     const file_metadata& metadata() const { return metadata_; }
 
     /// The tensor of that name, or null.

@@ -150,18 +150,21 @@ class alone {
     static constexpr bool has_state = stage::table.state_bytes != 0;
 
 public:
+    /// Values of a row, values that come out for one, rows of a call at most.
     static constexpr int inputs = Inputs, outputs = stage::table.output().out.extents.channels, most_rows = MostRows;
     static constexpr std::size_t parameter_bytes = static_cast<std::size_t>(stage::table.parameter_bytes);
     static constexpr std::span<const node> rows() { return {stage::table.nodes, static_cast<std::size_t>(size)}; }
 
     /// The memory that one call works in.
     struct workspace {
+        /// At a multiple of 64 bytes.
         alignas(buffer_alignment) std::byte bytes[stage::table.arena_bytes == 0 ? 1 : stage::table.arena_bytes];
         /// Nodes of a call with fewer rows.
         alignas(node) std::byte nodes[MostRows == 1 ? 1 : sizeof(node) * static_cast<std::size_t>(size)];
     };
     /// What a call leaves to the next.
     struct state {
+        /// Zeros at the beginning.
         alignas(buffer_alignment) std::array<std::byte, has_state ? stage::table.state_bytes : 1> bytes{};
 
         /// The values of a name, such as "h" and "c" of an LSTM, or "rnn.h" of the layer "rnn", as PyTorch orders them. Raises

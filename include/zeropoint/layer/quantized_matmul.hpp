@@ -17,9 +17,9 @@ inline namespace v0 {
 
 /// Extents of matrix products: `batches` times rows x depth by depth x columns, or by columns x depth where `transposed`.
 struct matmul_options {
-    int rows = 1, depth = 1, columns = 1;
-    bool transposed = false;
-    int batches = 1;
+    int rows = 1, depth = 1, columns = 1;  // of a, their length, and columns of b
+    bool transposed = false;               // whether b is columns x depth
+    int batches = 1;                       // how many products of two matrices
 };
 
 /// y = a * b over 8-bit codes, each with one scale and zero point, rounded once: y = rne(clamp(float(sum (a - za)(b - zb)) *
@@ -42,13 +42,14 @@ class quantized_matmul {
     static constexpr const char* name = "quantized_matmul";
 
 public:
-    static constexpr shape a_shape{Options.batches, Options.rows, Options.depth};
+    static constexpr shape a_shape{Options.batches, Options.rows, Options.depth};  // batches x rows x depth
+    /// batches x depth x columns, or batches x columns x depth.
     static constexpr shape b_shape = Options.transposed ? shape{Options.batches, Options.columns, Options.depth}
                                                         : shape{Options.batches, Options.depth, Options.columns};
     static constexpr shape output_shape{Options.batches, Options.rows, Options.columns};
-    static constexpr std::size_t scratch_bytes = plan.scratch_bytes;
+    static constexpr std::size_t scratch_bytes = plan.scratch_bytes;  // what a call works in: the size of a workspace
     struct workspace {
-        alignas(buffer_alignment) std::byte bytes[scratch_bytes];
+        alignas(buffer_alignment) std::byte bytes[scratch_bytes];  // at a multiple of 64 bytes
     };
 
     quantized_matmul(const qparams& a, const qparams& b, const qparams& output)

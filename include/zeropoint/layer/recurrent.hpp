@@ -22,9 +22,11 @@ inline namespace v0 {
 template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using dynamic_lstm = alone<lstm<"", Hidden, Options>, Inputs, Policy, Arch, MostSteps>;
+/// The same with the three gates of a GRU.
 template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using dynamic_gru = alone<gru<"", Hidden, Options>, Inputs, Policy, Arch, MostSteps>;
+/// The same of one gate, tanh or relu as Options say.
 template <int Inputs, int Hidden, class Policy = dynamic_policy<>, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using dynamic_rnn = alone<rnn<"", Hidden, Options>, Inputs, Policy, Arch, MostSteps>;
@@ -33,9 +35,11 @@ using dynamic_rnn = alone<rnn<"", Hidden, Options>, Inputs, Policy, Arch, MostSt
 template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using float_lstm = dynamic_lstm<Inputs, Hidden, float_policy, Arch, MostSteps, Options>;
+/// dynamic_gru in float.
 template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using float_gru = dynamic_gru<Inputs, Hidden, float_policy, Arch, MostSteps, Options>;
+/// dynamic_rnn in float.
 template <int Inputs, int Hidden, class Arch = default_architecture, int MostSteps = 1,
           recurrent_options Options = recurrent_options{}>
 using float_rnn = dynamic_rnn<Inputs, Hidden, float_policy, Arch, MostSteps, Options>;

@@ -41,7 +41,9 @@ public:
                                           Policy::limits, parameters_.data());
     }
 
+    /// Values of a row.
     int inputs() const noexcept { return layout_.depth; }
+    /// Values that come out for one.
     int outputs() const noexcept { return layout_.channels; }
     /// What a call of up to `most_rows` rows needs.
     std::size_t scratch_bytes(int most_rows) const noexcept {

@@ -143,16 +143,17 @@ class static_layer {
 public:
     static constexpr shape input_shape = Input;
     static constexpr shape output_shape = row.out.extents;
-    static constexpr conv2d_algorithm algorithm = row.by.algorithm;
+    static constexpr conv2d_algorithm algorithm = row.by.algorithm;  // which computes it
     static constexpr int parameter_bytes = row.at.parameter_bytes;
+    /// What a call works in: the size of a workspace.
     static constexpr int scratch_bytes = detail::scratch_bytes_of<form>(lowered.view(1));
     struct workspace {
-        alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];
+        alignas(buffer_alignment) std::byte bytes[scratch_bytes == 0 ? 1 : scratch_bytes];  // at a multiple of 64 bytes
     };
-    static constexpr int state_bytes = row.at.state_bytes;
+    static constexpr int state_bytes = row.at.state_bytes;  // the size of a state; 0 of rows without one
     /// What a row with a state left: zeros at the beginning of a sequence.
     struct state {
-        alignas(buffer_alignment) std::byte bytes[state_bytes == 0 ? 1 : state_bytes]{};
+        alignas(buffer_alignment) std::byte bytes[state_bytes == 0 ? 1 : state_bytes]{};  // zeros at the beginning
     };
 
     /// `weights` as PyTorch has them: out_channels x in_channels/groups x height x width floats, of transposed convolutions
@@ -178,7 +179,9 @@ public:
         if (wrong.rule != nullptr) raise<value_error>(std::string(row.name) + ": expected " + wrong.rule);
     }
 
+    /// What the codes of x mean.
     const qparams& input_qparams() const noexcept { return ranges_[0]; }
+    /// What the codes of y mean.
     const qparams& output_qparams() const noexcept { return ranges_[1]; }
 
     /// y = layer(x). Raises shape_error or value_error where the extents or the scale and zero point of x or y are not those

@@ -18,16 +18,17 @@ inline namespace v0 {
 template <int Model, int Heads, int MostRows, class Policy = dynamic_policy<>, class Arch = default_architecture>
 using multi_head_attention = alone<self_attention<"", Heads>, Model, Policy, Arch, MostRows>;
 
+/// Between the two linear layers of an encoder layer.
 enum class feed_forward_activation { relu, gelu };
 
 /// The arguments of torch.nn.TransformerEncoderLayer: d_model, nhead, dim_feedforward, activation, norm_first, layer_norm_eps;
 /// and whether an encoder has a last normalization, as those with norm_first mostly do.
 struct transformer {
-    int model, heads, feed_forward;
-    feed_forward_activation activation = feed_forward_activation::relu;
-    bool norm_first = false;
-    layer_norm_options norm{};
-    bool last_norm = norm_first;
+    int model, heads, feed_forward;  // channels, heads that divide them, and channels between the two linear layers
+    feed_forward_activation activation = feed_forward_activation::relu;  // between those
+    bool norm_first = false;      // norms in front of attention and of the linear layers, not behind the sums
+    layer_norm_options norm{};    // of all norms
+    bool last_norm = norm_first;  // whether one stands behind the last layer
 };
 
 namespace detail {

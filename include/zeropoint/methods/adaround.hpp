@@ -13,14 +13,15 @@
 namespace zp {
 inline namespace v0 {
 
+/// How zp::adaround works.
 struct adaround_options {
-    int iterations = 2'000;  ///< of Adam, a layer
-    double lr = 1e-2;
+    int iterations = 2'000;        ///< of Adam, a layer
+    double lr = 1e-2;              // Adam's rate
     int batch = 256;               ///< outputs of a layer that an iteration sees
     std::size_t samples = 16'384;  ///< outputs of a layer that are kept, with the inputs under them
     float regularization = 0.01f;  ///< lambda
-    rounding_schedule schedule{};
-    std::uint64_t seed = 1;
+    rounding_schedule schedule{};  // of the regularization
+    std::uint64_t seed = 1;        // of the choice of samples
 };
 
 namespace detail {

@@ -34,8 +34,8 @@ struct coded_layer {
 
 /// What a method did to one layer: the mean squared error of its output over the data it saw, summed over channels.
 struct layer_repair {
-    std::string name;
-    double before = 0, after = 0;
+    std::string name;                      // the layer
+    double before = 0, after = 0;          // the error before and after
     std::size_t weights = 0, changed = 0;  // codes, and how many are others than the nearest
 };
 

@@ -25,24 +25,26 @@ enum class channel_range : std::uint8_t {
     largest,  ///< max |w|: what symmetric codes need
     spread    ///< max w - min w, and 1e-9 more in the second layer: torch.ao.quantization._equalize's
 };
+/// How zp::equalize works.
 struct equalize_options {
-    channel_range range = channel_range::largest;
-    int iterations = 100;     ///< at most so many passes over all pairs
-    float tolerance = 1e-4f;  ///< until no factor of a pass is further from 1
+    channel_range range = channel_range::largest;  // what is made equal
+    int iterations = 100;                          ///< at most so many passes over all pairs
+    float tolerance = 1e-4f;                       ///< until no factor of a pass is further from 1
     bool absorb = true;  ///< of a float_model: large biases of batch norms go into the layer behind, see absorb_biases
 };
 /// What equalize did.
 struct equalization {
+    /// Two layers, one behind the other.
     struct pair {
-        std::string producer, consumer;
+        std::string producer, consumer;   // names of both layers
         float smallest = 1, largest = 1;  // of all its factors together
     };
-    std::vector<pair> pairs;
+    std::vector<pair> pairs;                  // those that were equalized
     std::vector<std::string> skipped;         // "conv3: add_5 (add) reads it"
     std::vector<std::string> absorbed;        // "conv1 into conv2: 3 of 16 channels"
     std::vector<normal_channels> statistics;  // of a float_model's norms, as they are now: for correct_biases_by_norms
-    int passes = 0;
-    bool converged = true;
+    int passes = 0;                           // how many were made
+    bool converged = true;                    // whether the tolerance was reached
 };
 
 namespace detail {

@@ -15,20 +15,23 @@
 namespace zp {
 inline namespace v0 {
 
+/// How zp::fall_back works.
 struct fall_back_options {
     double max_drop = 0.005;  ///< how much less than the float network's the metric may be
     int most = 1'000;         ///< layers in float at most
 };
 /// What fall_back found.
 struct fall_back_report {
+    /// One layer that was tried.
     struct step {
-        std::string layer;
+        std::string layer;     // its name
         double metric = 0;     // with this layer and all that were kept before it in float
         bool is_kept = false;  // false where it did not help
     };
+    /// The metric: of the float network, of the quantized one, and with these layers in float.
     double floats = 0, quantized = 0, reached = 0;
-    bool is_enough = false;  // reached >= floats - max_drop
-    std::vector<step> steps;
+    bool is_enough = false;           // reached >= floats - max_drop
+    std::vector<step> steps;          // in the order in which they were tried
     std::vector<std::string> layers;  // to be left in float, the most sensitive first
 
     /// The options to paste into the qconfig, one a line, with commas between.

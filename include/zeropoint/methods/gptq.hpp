@@ -18,7 +18,7 @@ inline namespace v0 {
 /// How the data are seen.
 struct moment_options {
     std::size_t samples = 65'536;  ///< outputs of a layer whose inputs are summed up, of all that there are
-    std::uint64_t seed = 1;
+    std::uint64_t seed = 1;        // of the choice of outputs
 };
 
 namespace detail {
@@ -100,9 +100,10 @@ calibrated<Net, QConfig, Arch> gptq(const calibrated<Net, QConfig, Arch>& source
     return std::move(walk.result);
 }
 
+/// How zp::sequential_mse works.
 struct sequential_mse_options {
-    int candidates = 20;  ///< scales that are tried: k / candidates of the qconfig's own, for k = 1 to candidates
-    moment_options data{};
+    int candidates = 20;    ///< scales that are tried: k / candidates of the qconfig's own, for k = 1 to candidates
+    moment_options data{};  // how the data are seen
 };
 
 /// The same calibrated network with scales of weights for which the outputs of each layer come nearest, tried one after another: AIMET's

@@ -52,6 +52,7 @@ template <class Arch = default_architecture> void invert_upper(std::span<double>
     }
 }
 
+/// How zp::gptq works.
 struct gptq_options {
     double damping = 0.01;   ///< times the mean of H's diagonal, added to the diagonal
     bool act_order = false;  ///< inputs of the largest mean square first

@@ -22,9 +22,10 @@ inline namespace v0 {
 
 /// When regularization begins, and how beta falls from there to the end.
 struct rounding_schedule {
-    double warm_up = 0.2;  ///< the part of all steps that has no regularization
-    double first_beta = 20, last_beta = 2;
+    double warm_up = 0.2;                   ///< the part of all steps that has no regularization
+    double first_beta = 20, last_beta = 2;  // beta at the begin of the fall, and at the end
 
+    /// Whether the regularization counts at this step of so many.
     bool regularizes(int step, int steps) const { return step >= static_cast<int>(warm_up * steps); }
     /// last + (first - last) * (1 + cos(pi * t)) / 2, t in [0, 1) behind the warm-up.
     double beta(int step, int steps) const {

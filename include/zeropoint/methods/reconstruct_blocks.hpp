@@ -19,15 +19,16 @@
 namespace zp {
 inline namespace v0 {
 
+/// How zp::reconstruct_blocks works.
 struct block_options {
-    int iterations = 2'000;  ///< of Adam, a block
-    double lr = 1e-2;
+    int iterations = 2'000;        ///< of Adam, a block
+    double lr = 1e-2;              // Adam's rate
     int batch = 16;                ///< inputs of the network that an iteration sees
     std::size_t inputs = 512;      ///< inputs of the network whose values in front of and behind the block are kept
     float regularization = 0.01f;  ///< lambda
-    rounding_schedule schedule{};
-    std::uint64_t seed = 1;
-    adaround_options layers{};  ///< for layers that are in no block
+    rounding_schedule schedule{};  // of the regularization
+    std::uint64_t seed = 1;        // of the choice of inputs
+    adaround_options layers{};     ///< for layers that are in no block
 };
 
 namespace detail {

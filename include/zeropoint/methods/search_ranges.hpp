@@ -21,6 +21,7 @@
 namespace zp {
 inline namespace v0 {
 
+/// How zp::search_ranges works.
 struct range_search_options {
     std::size_t inputs =
         256;  ///< of the data, evenly chosen: what outputs are compared over. Few do not show what clipping costs
@@ -30,6 +31,7 @@ struct range_search_options {
 };
 /// What search_ranges found: means over inputs of 10 log10(signal / noise) of all outputs.
 struct range_search {
+    /// In dB: with the ranges that observers chose, with all that was seen, and with those that were found.
     double by_observers = 0, by_min_max = 0, after = 0;
     std::vector<std::string> changed;  // "conv1: 0 to 3.2, seen to 12"
 };

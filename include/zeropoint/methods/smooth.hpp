@@ -20,20 +20,22 @@
 namespace zp {
 inline namespace v0 {
 
+/// How zp::smooth works.
 struct smooth_options {
     float alpha = 0.5f;         ///< 0 keeps activations even at most for weights, 1 evens activations out
     bool convolutions = false;  ///< also in front of layers with windows, where one alpha for all is known to do harm
 };
 /// What smooth did.
 struct smoothing {
+    /// An activation that was divided channel by channel.
     struct site {
-        std::string producer;
-        std::vector<std::string> consumers;
+        std::string producer;                     // the layer that makes it
+        std::vector<std::string> consumers;       // those that read it
         float smallest = 1, largest = 1;          // factors
         float range_before = 0, range_after = 0;  // max |x|
     };
-    std::vector<site> sites;
-    std::vector<std::string> skipped;
+    std::vector<site> sites;           // in the order of the network
+    std::vector<std::string> skipped;  // activations that were left as they are, and why
 };
 
 namespace detail {

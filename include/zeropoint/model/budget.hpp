@@ -44,6 +44,7 @@ template <int N> constexpr model_budget budget_of_graph(const graph<N>& table, c
     }
     return b;
 }
+/// What a network takes, known when it is compiled: `static_assert(zp::budget_of<int8_net>.arena_bytes <= 8192)`.
 template <class Network>
 inline constexpr model_budget budget_of = budget_of_graph(Network::stage::table, Network::stage::loose);
 

@@ -24,11 +24,12 @@ template <fixed_string Name, class Layer> struct named {
 /// planes lie one behind the other. A model begins with one; as a layer anywhere else it is a further input, and the layers behind it
 /// go on from there. Where there are several, each has a name: `named<"left", input<8, 8, 3>>`.
 template <int... Extents> struct input {
-    static constexpr int count = sizeof...(Extents);
+    static constexpr int count = sizeof...(Extents);  // how many extents are given: 3, or 4 of a volume
     static_assert(
         (count == 3 || count == 4) && ((Extents > 0) && ...),
         "input<Height, Width, Channels>, or input<Depth, Height, Width, Channels>: each extent must be at least "
         "1; a vector of K values is input<1, 1, K>");
+    /// Height, width, channels and depth.
     static constexpr shape extents = [] {
         const int given[] = {Extents..., 1, 1, 1};
         return count == 4 ? shape{given[1], given[2], given[3], given[0]} : shape{given[0], given[1], given[2]};
@@ -40,7 +41,7 @@ template <int... Extents> struct input {
 /// Integers go in, token ids for one, which zp::embedding turns into vectors: a sequence of 1 x Count. A layer as zp::input is.
 template <int Count> struct indices {
     static_assert(Count >= 1, "indices<Count>: Count must be at least 1");
-    static constexpr int index_count = Count;
+    static constexpr int index_count = Count;  // how many integers
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int) { return b.indices(Count); }
 };

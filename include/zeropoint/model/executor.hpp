@@ -19,7 +19,7 @@ struct some_parts {
 
 /// `workers()` says how many parts may run at once, at least 1. `run(parts, body)` calls `body(part)` once for each part of
 /// [0, parts), in any order and perhaps at once, and returns when all are done; parts is at most workers(). What a body has written
-/// is then visible to who called run. Bodies do not throw.
+/// is then visible to who called run. Bodies do not throw. It may have `least_work()` in place of least_work_of_part.
 template <class Executor> concept executor = requires(const Executor& e, const detail::some_parts& body) {
     { e.workers() } -> std::convertible_to<int>;
     e.run(2, body);

@@ -19,6 +19,7 @@ template <class Net, class Arch> struct float_nodes {
 };
 
 template <class Net, class Arch = default_architecture> using float_stage = stage<float_nodes<Net, Arch>>;
+/// The float network of a user's model, as it is written: what `zp::load<Net>(path)` gives. See zp::network.
 template <class Net, class Arch = default_architecture> using float_model = network<float_stage<Net, Arch>>;
 
 }  // namespace v0

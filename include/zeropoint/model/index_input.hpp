@@ -13,6 +13,8 @@ inline namespace v0 {
 /// Indices that the caller has checked: `model(zp::unchecked(tokens), y)` looks at none of them before it runs, and is
 /// noexcept where the sizes of x and y are part of their types. An index outside of a table reads memory that is not its.
 template <class Range> struct unchecked_values { const Range& values; };
+/// Indices that the caller knows to be within their tables: a call does not look at them, and one that is not is
+/// undefined behavior.
 template <class Range> unchecked_values<Range> unchecked(const Range& values) { return {values}; }
 
 /// The integers that a model of indices takes; no characters.

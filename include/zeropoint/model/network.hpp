@@ -68,22 +68,30 @@ public:
 
     /// What goes in and what comes out, in the order of declaration: names, extents, storage.
     static constexpr std::span<const port> inputs() { return ports::inputs; }
+    /// What comes out, in the order of declaration.
     static constexpr std::span<const port> outputs() { return ports::outputs; }
     /// Of the first input and the first output: of most models the only ones.
     static constexpr shape input_shape = first_input.extents, output_shape = first_output.extents;
+    /// Whether the first input is integers that choose rows of tables.
     static constexpr bool takes_indices = first_input.storage == scalar_type::int32;
+    /// The type of the first input's values: float, std::int32_t of indices, or that of codes.
     using input_value = storage_of<first_input.storage>;
+    /// The type of the first output's values: float, or that of codes.
     using output_value = storage_of<first_output.storage>;
+    /// Bytes that one call works in: the size of a workspace.
     static constexpr int arena_bytes = Stage::table.arena_bytes;
+    /// Bytes of packed weights, biases, scales and tables.
     static constexpr int parameter_bytes = Stage::table.parameter_bytes;
     /// Behind the arena begins what further parts work in.
     static constexpr int first_part_at = static_cast<int>(align_up(static_cast<std::size_t>(arena_bytes)));
+    /// The table of the network, in execution order.
     static constexpr std::span<const node> rows() {
         return {Stage::table.nodes, static_cast<std::size_t>(Stage::table.size)};
     }
 
     /// The memory that one call works in. Put it where it suits: on the stack, in a member, on the heap.
     struct workspace {
+        /// The arena, at a multiple of 64 bytes.
         alignas(buffer_alignment) std::byte bytes[arena_bytes == 0 ? 1 : arena_bytes];
     };
 
@@ -93,6 +101,7 @@ public:
         static_assert(Workers >= 1, "workspace_for<Workers>: Workers must be at least 1");
         static constexpr int workers = Workers;
         alignas(
+            /// The arena, and behind it what further parts work in.
             buffer_alignment) std::byte bytes[first_part_at + (Workers - 1) * Stage::part_bytes + (arena_bytes == 0)];
     };
 
@@ -209,6 +218,7 @@ public:
         run(xs, ys, arena);
     }
 
+    /// The parameter block: parameter_bytes, as this architecture has them packed.
     auto* parameters() noexcept { return memory_.block(); }
     const std::byte* parameters() const noexcept { return memory_.block(); }
     /// Scale and zero point of every slot; see node::slot. Empty in float stages.

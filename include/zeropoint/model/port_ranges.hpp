@@ -23,10 +23,13 @@ inline namespace v0 {
 
 /// An image with its channels outermost, as PyTorch has it: `model(zp::nchw(pixels), scores)`.
 template <class Range> struct nchw_values { const Range& values; };
+/// `model(zp::nchw(image), y)`: an image, or images, whose channels are outermost, as PyTorch has them. The range
+/// must outlive the call.
 template <class Range> nchw_values<Range> nchw(const Range& values) { return {values}; }
 
 /// A range for the port of that name: `zp::in(zp::as<"mask">(m), zp::as<"ids">(i))`.
 template <fixed_string Name, class Range> struct named_range { Range& values; };
+/// `zp::as<"left">(values)`: the range for the port of that name, within zp::in or zp::out.
 template <fixed_string Name, class Range> named_range<Name, std::remove_reference_t<Range>> as(Range&& values) {
     return {values};
 }
@@ -34,9 +37,12 @@ template <fixed_string Name, class Range> named_range<Name, std::remove_referenc
 /// What goes into a model of several inputs: a range for each, in the order of declaration, or each with a name. It refers to them, for
 /// the length of a call.
 template <class... Ranges> struct input_ranges { std::tuple<const Ranges&...> values; };
+/// The inputs of a call, in the order of declaration or by name: `model(zp::in(a, b), y)`. Ranges must outlive the
+/// call.
 template <class... Ranges> input_ranges<Ranges...> in(const Ranges&... values) { return {{values...}}; }
 /// What comes out, likewise.
 template <class... Ranges> struct output_ranges { std::tuple<Ranges&...> values; };
+/// The outputs of a call, in the order of declaration or by name: `model(x, zp::out(y, z))`.
 template <class... Ranges> output_ranges<std::remove_reference_t<Ranges>...> out(Ranges&&... values) {
     return {{values...}};
 }

@@ -16,9 +16,10 @@ namespace models {
 /// The extents of a BERT over Length tokens; by default those of MiniLM-L6. BERT-base has 768 channels, 12 layers, 12 heads and
 /// 3072 inner channels.
 struct bert_extents {
-    int length = 128;
+    int length = 128;  // tokens of a sequence
+    /// Of a token; layers; heads of attention, which divide the channels; channels between two linear layers.
     int channels = 384, layers = 6, heads = 12, inner = 1536;
-    int vocabulary = 30522, positions = 512, token_types = 2;
+    int vocabulary = 30522, positions = 512, token_types = 2;  // rows of the tables: tokens, positions, token types
 };
 
 namespace bert_parts {

@@ -57,6 +57,7 @@ template <class Input, int Classes> struct network : model<Input,
 
 }  // namespace googlenet_parts
 
+/// torchvision's googlenet without its auxiliary outputs. Input is a zp::input of 3 channels, 224 x 224 by default.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct googlenet : googlenet_parts::network<Input, Classes> {};
 

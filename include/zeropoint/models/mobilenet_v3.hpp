@@ -100,12 +100,15 @@ inline constexpr conv stem{.out_channels = 16, .kernel = 3, .stride = 2, .paddin
 }  // namespace mobilenet_v3_parts
 
 // clang-format off
+/// torchvision's mobilenet_v3_large: 5.5 million parameters. Input is a zp::input of 3 channels, 224 x 224 by
+/// default.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct mobilenet_v3_large : model<Input,
     mobilenet_v3_parts::conv_norm_activation<"features.0", mobilenet_v3_parts::stem, mobilenet_v3_parts::nonlinearity::hardswish>,
     mobilenet_v3_parts::body<true, std::make_integer_sequence<int, 15>>,
     mobilenet_v3_parts::conv_norm_activation<"features.16", conv1x1(960), mobilenet_v3_parts::nonlinearity::hardswish>,
     adaptive_avg_pool2d<1>, flatten, linear<"classifier.0", 1280>, hardswish, dropout, linear<"classifier.3", Classes>> {};
+/// torchvision's mobilenet_v3_small: 2.5 million parameters.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct mobilenet_v3_small : model<Input,
     mobilenet_v3_parts::conv_norm_activation<"features.0", mobilenet_v3_parts::stem, mobilenet_v3_parts::nonlinearity::hardswish>,

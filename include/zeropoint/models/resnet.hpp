@@ -80,12 +80,16 @@ struct network
 }  // namespace resnet_parts
 
 // clang-format off
+/// torchvision's resnet18: 11.7 million parameters. Input is a zp::input of 3 channels, 224 x 224 by default.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct resnet18 : resnet_parts::network<Input, Classes, resnet_parts::depths{resnet_parts::kind::basic, {2, 2, 2, 2}}> {};
+/// torchvision's resnet34: 21.8 million parameters.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct resnet34 : resnet_parts::network<Input, Classes, resnet_parts::depths{resnet_parts::kind::basic, {3, 4, 6, 3}}> {};
+/// torchvision's resnet50, with the stride in the 3x3 convolution: 25.6 million parameters.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct resnet50 : resnet_parts::network<Input, Classes, resnet_parts::depths{resnet_parts::kind::bottleneck, {3, 4, 6, 3}}> {};
+/// torchvision's resnet101: 44.5 million parameters.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct resnet101 : resnet_parts::network<Input, Classes, resnet_parts::depths{resnet_parts::kind::bottleneck, {3, 4, 23, 3}}> {};
 /// 32 groups, of 4 channels each in the first stage.

@@ -52,12 +52,16 @@ struct network : model<Input, conv_norm<"conv1.0", "conv1.1", conv3x3(24, 2)>, r
 
 }  // namespace shufflenet_v2_parts
 
+/// torchvision's shufflenet_v2_x0_5. Input is a zp::input of 3 channels, 224 x 224 by default.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct shufflenet_v2_x0_5 : shufflenet_v2_parts::network<Input, Classes, 48, 1024> {};
+/// torchvision's shufflenet_v2_x1_0.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct shufflenet_v2_x1_0 : shufflenet_v2_parts::network<Input, Classes, 116, 1024> {};
+/// torchvision's shufflenet_v2_x1_5.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct shufflenet_v2_x1_5 : shufflenet_v2_parts::network<Input, Classes, 176, 1024> {};
+/// torchvision's shufflenet_v2_x2_0.
 template <class Input = imagenet_input, int Classes = imagenet_classes>
 struct shufflenet_v2_x2_0 : shufflenet_v2_parts::network<Input, Classes, 244, 2048> {};
 

@@ -52,20 +52,29 @@ struct network : model<Input, group<D, 0, D.convolutions[0]>, group<D, 1, D.conv
 }  // namespace vgg_parts
 
 // clang-format off
+/// torchvision's vgg11. Input is a zp::input of 3 channels, 224 x 224 by default; Hidden is how many values the two
+/// linear layers before the last one give.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg11 : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{1, 1, 2, 2, 2}}> {};
+/// torchvision's vgg13.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg13 : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 2, 2, 2}}> {};
+/// torchvision's vgg16.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg16 : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 3, 3, 3}}> {};
+/// torchvision's vgg19.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg19 : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 4, 4, 4}}> {};
+/// torchvision's vgg11_bn: vgg11 with batch norms.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg11_bn : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{1, 1, 2, 2, 2}, true}> {};
+/// torchvision's vgg13_bn.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg13_bn : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 2, 2, 2}, true}> {};
+/// torchvision's vgg16_bn.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg16_bn : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 3, 3, 3}, true}> {};
+/// torchvision's vgg19_bn.
 template <class Input = imagenet_input, int Classes = imagenet_classes, int Hidden = 4096>
 struct vgg19_bn : vgg_parts::network<Input, Classes, Hidden, vgg_parts::depths{{2, 2, 4, 4, 4}, true}> {};
 // clang-format on

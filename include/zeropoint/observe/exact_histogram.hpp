@@ -44,6 +44,7 @@ public:
     const observed_range& range() const { return range_; }
     /// One number a bin, the first for values from `edge(0)` on; the bin of zero is always among them.
     std::span<const std::uint64_t> counts() const { return counts_; }
+    /// A power of two.
     double bin_width() const { return power_of_two(exponent_); }
     /// Lower edge of bin i; the upper edge is edge(i + 1).
     double edge(std::size_t i) const {
@@ -134,6 +135,7 @@ public:
     }
     /// Everything seen, of which qparams may cut parts.
     observed_range range() const { return histogram_.range(); }
+    /// The histogram so far.
     const exact_histogram<Bins>& histogram() const { return histogram_; }
     template <class Visitor> void each_state(Visitor&& visit) {
         observation_count::each_state(visit);

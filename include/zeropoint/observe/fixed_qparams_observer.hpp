@@ -22,7 +22,7 @@ template <qparams Params> class fixed_qparams_observer : public widest_range {
                   "fixed_qparams_observer<Params>: Params.scale must be finite and greater than 0");
 
 public:
-    static constexpr qparams fixed = Params;
+    static constexpr qparams fixed = Params;  // scale and zero point, whatever is seen
 
     void merge(const fixed_qparams_observer& other) { merge_base(other); }
     /// Always Params.

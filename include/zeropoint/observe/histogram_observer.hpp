@@ -55,6 +55,7 @@ public:
     }
     /// Everything seen, of which the search may cut parts.
     observed_range range() const { return range_; }
+    /// How many values fell into each bin, from the lowest on.
     std::span<const float> counts() const { return counts_; }
     template <class Visitor> void each_state(Visitor&& visit) {
         observation_count::each_state(visit);

@@ -51,7 +51,7 @@ template <class Arch> channel_ranges ranges_of_channels(const observation& seen,
 class per_channel_min_max_observer : public observation_count {
 public:
     using per_channel_form = per_channel_min_max_observer;
-    static constexpr bool only_per_channel = true;
+    static constexpr bool only_per_channel = true;  // it serves no per_tensor scheme
     static constexpr merge_order order = merge_order::exact_any_order;
 
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.
@@ -82,7 +82,9 @@ public:
         if (mins_.empty()) return {};
         return {*std::min_element(mins_.begin(), mins_.end()), *std::max_element(maxs_.begin(), maxs_.end())};
     }
+    /// The smallest value of each channel.
     const std::vector<float>& mins() const { return mins_; }
+    /// The largest value of each channel.
     const std::vector<float>& maxs() const { return maxs_; }
     template <class Visitor> void each_state(Visitor&& visit) {
         observation_count::each_state(visit);

@@ -14,9 +14,11 @@ inline namespace v0 {
 
 /// One moving average: the first value sets it, then average += c * (value - average), each operation rounded to float.
 struct moving_average {
-    float value = 0, first = 0;
+    float value = 0, first = 0;  // the average, and the value that it began with
 
+    /// The first value.
     void start(float x) { value = first = x; }
+    /// A further value, with averaging constant c in (0, 1].
     void follow(float x, float c) { value += rounded_product(c, x - value); }
     /// As if the other's values came after mine: its average, with what it started from replaced by mine as far as that
     /// still counts. `remaining` is (1 - c)^n for the other's n values.
@@ -65,6 +67,7 @@ template <int Numerator = 1, int Denominator = 100> class moving_average_min_max
 public:
     using per_channel_form = moving_average_per_channel_min_max_observer<Numerator, Denominator>;
     static constexpr merge_order order = merge_order::order_dependent;
+    /// How much of a batch goes into the average.
     static constexpr double averaging_constant = static_cast<double>(Numerator) / Denominator;
 
     /// A batch with NaN or infinity is a calibration_error and adds nothing; an empty one adds nothing.
@@ -111,8 +114,9 @@ class moving_average_per_channel_min_max_observer : public observation_count {
 
 public:
     using per_channel_form = moving_average_per_channel_min_max_observer;
-    static constexpr bool only_per_channel = true;
+    static constexpr bool only_per_channel = true;  // it serves no per_tensor scheme
     static constexpr merge_order order = merge_order::order_dependent;
+    /// How much of a batch goes into the average.
     static constexpr double averaging_constant = static_cast<double>(Numerator) / Denominator;
 
     /// NaN or infinity is a calibration_error, another number of channels than before a shape_error; both add nothing.

@@ -24,18 +24,20 @@ inline namespace v0 {
 /// One batch of values. Value i belongs to channel (i / inner) % channels: inner is 1 for NHWC activations, and all
 /// values of a filter for weights [out_channels][...]. Groups are channels too, with inner the group's size.
 struct observation {
-    std::span<const float> values;
-    int channels = 1;
-    int inner = 1;
-    std::string_view where = {};  // the layer, for error messages
+    std::span<const float> values;  // the batch
+    int channels = 1;               // how many channels values have, which repeat
+    int inner = 1;                  // how many values of a channel follow each other
+    std::string_view where = {};    // the layer, for error messages
 
+    /// After how many values channels begin again.
     constexpr std::size_t row() const { return static_cast<std::size_t>(channels) * static_cast<std::size_t>(inner); }
 };
 
 /// Smallest and largest value seen, for reports. Nothing seen: {+infinity, -infinity}.
 struct observed_range {
-    float min = infinity, max = -infinity;
+    float min = infinity, max = -infinity;  // the range; nothing seen where min > max
 
+    /// Whether nothing was seen.
     constexpr bool empty() const { return min > max; }
     /// The smallest range that holds both.
     constexpr observed_range with(const observed_range& other) const {
@@ -78,17 +80,22 @@ template <class O> concept observer_calculates = requires(const O o, std::string
 ///   - template <class DType, class QScheme, class Rule> std::vector<qparams> calculate_qparams(std::string_view where)
 ///     const: one for a per_tensor scheme, else one a channel; a calibration_error naming `where` when it has seen
 ///     nothing.
+/// It may have each_state(visit), which calls visit(field) for each field that data has changed, so that processes can merge it; and
+/// per_channel_form, the observer that takes its place beside a per_channel or per_group scheme.
 template <class O>
 concept observer = observer_is_a_value<O> && observer_observes<O> && observer_merges<O> && observer_counts<O> &&
     observer_reports<O> && observer_calculates<O>;
 
 // ---- what the observers share ----
 
+/// Raises calibration_error: the observer of `where` has seen no values.
 [[noreturn]] inline void reject_no_data(std::string_view where, const char* observer_name) {
     raise<calibration_error>(std::string(where) + ": " + observer_name +
                              " has seen no values, expected at least one batch: calibrate before converting");
 }
 
+/// Raises calibration_error: value `index` of the batch is NaN or infinity; the message names layer, channel and
+/// value.
 [[noreturn]] inline void reject_not_finite(const observation& seen, std::size_t index) {
     raise<calibration_error>(
         std::string(seen.where) + ": expected finite values, but value " + std::to_string(index) + " of " +

@@ -36,7 +36,7 @@ template <class Observer> class per_channel_observer : public observation_count 
 
 public:
     using per_channel_form = per_channel_observer;
-    static constexpr bool only_per_channel = true;
+    static constexpr bool only_per_channel = true;  // it serves no per_tensor scheme
     static constexpr merge_order order = Observer::order;
 
     /// A batch with NaN or infinity adds nothing.
@@ -82,6 +82,7 @@ public:
         for (const Observer& channel : channels_) all = all.with(channel.range());
         return all;
     }
+    /// How many channels were seen; 0 before the first batch.
     std::size_t channels() const { return channels_.size(); }
     template <class Visitor> void each_state(Visitor&& visit) {
         observation_count::each_state(visit);

@@ -126,6 +126,7 @@ private:
 template <int Heads, class Queries, class Keys, class Values, class Mask = void> struct attention {
     static_assert(Heads >= 1,
                   "attention<Heads, Queries, Keys, Values>: Heads must be at least 1, and divide the channels");
+    /// What stands behind the projections.
     using rows = operators::attention_of_rows<Heads, Mask>;
     static constexpr int nodes = nodes_of<Queries> + nodes_of<Keys> + nodes_of<Values> + rows::nodes;
     static constexpr int lower(builder& b, int x) {
@@ -170,8 +171,8 @@ private:
 
 /// Options of an encoder layer, PyTorch's norm_first and layer_norm_eps.
 struct encoder_options {
-    bool norm_first = false;
-    layer_norm_options norm{};
+    bool norm_first = false;    // norms in front of attention and of the linear layers, not behind the sums
+    layer_norm_options norm{};  // of both norms
 };
 
 /// PyTorch's TransformerEncoderLayer in inference over a sequence of 1 x length x channels, with FeedForward values between
@@ -184,6 +185,7 @@ template <fixed_string Name, int Heads, int FeedForward, class Activation = relu
           encoder_options Options = encoder_options{}, class Mask = void>
 struct encoder_layer {
     static_assert(FeedForward >= 1, "encoder_layer<Name, Heads, FeedForward>: FeedForward must be at least 1");
+    /// The attention of the layer.
     using attention = self_attention<operators::joined<Name, "self_attn">, Heads, with_bias::yes, Mask>;
     static constexpr int nodes = attention::nodes + nodes_of<Activation> + 6;
     static constexpr int lower(builder& b, int x) {

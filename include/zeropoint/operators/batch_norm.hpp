@@ -69,8 +69,8 @@ constexpr int builder::batch_norm(int x, const char* name, float epsilon, bool a
 
 /// Options of a batch normalization. epsilon is given in millionths, PyTorch's default of 1e-5 being 10.
 struct norm {
-    int epsilon_millionths = 10;
-    bool affine = true;
+    int epsilon_millionths = 10;  // what is added to the variance
+    bool affine = true;           // whether there are a "name.weight" and a "name.bias"
 };
 
 /// y = (x - running_mean) / sqrt(running_var + epsilon) * weight + bias, per channel.

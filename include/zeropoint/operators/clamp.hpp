@@ -79,12 +79,14 @@ constexpr int builder::clamp(int x, const char* name, float lowest, float highes
 
 // Clamps share scale and zero point of what they clamp, and are fused into a conv2d, linear or add in front of them.
 
+/// max(x, 0), PyTorch's ReLU.
 struct relu {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
         return operators::append_clamp(b, operators::relu_info, x, "", 0.0f, infinity);
     }
 };
+/// min(max(x, 0), 6), PyTorch's ReLU6.
 struct relu6 {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {

@@ -14,13 +14,13 @@ inline constexpr operator_kind conv2d{"conv2d", true};
 
 /// Options of a convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one (multiplier 1).
 struct conv {
-    int out_channels = 0;
-    extent kernel = 1;
-    extent stride = 1;
-    extent padding = 0;
-    extent dilation = 1;
-    int groups = 1;
-    bool bias = true;
+    int out_channels = 0;  // channels of the output
+    extent kernel = 1;     // rows and columns of the window
+    extent stride = 1;     // from one window to the next
+    extent padding = 0;    // rows of zeros above and below, columns left and right
+    extent dilation = 1;   // from one value of a window to the next
+    int groups = 1;        // groups of channels that are convolved apart; zp::depthwise is one an input channel
+    bool bias = true;      // whether there is a "name.bias"
 };
 
 namespace operators {

@@ -11,13 +11,13 @@ inline constexpr operator_kind conv3d{"conv3d", true};
 
 /// Options of a convolution over a volume, with PyTorch's defaults.
 struct volume_conv {
-    int out_channels = 0;
-    volume_extent kernel = 1;
-    volume_extent stride = 1;
-    volume_extent padding = 0;
-    volume_extent dilation = 1;
-    int groups = 1;
-    bool bias = true;
+    int out_channels = 0;        // channels of the output
+    volume_extent kernel = 1;    // planes, rows and columns of the window
+    volume_extent stride = 1;    // from one window to the next
+    volume_extent padding = 0;   // zeros on both sides of each axis
+    volume_extent dilation = 1;  // from one value of a window to the next
+    int groups = 1;              // groups of channels that are convolved apart; zp::depthwise is one an input channel
+    bool bias = true;            // whether there is a "name.bias"
 };
 
 namespace operators {

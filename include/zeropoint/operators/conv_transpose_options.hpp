@@ -10,14 +10,14 @@ inline namespace v0 {
 /// Options of a transposed convolution, with PyTorch's defaults. out_channels may be left out of a depthwise one. The
 /// output has (in - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1 rows and columns.
 struct conv_transpose {
-    int out_channels = 0;
-    extent kernel = 1;
-    extent stride = 1;
-    extent padding = 0;
-    extent output_padding = 0;
-    extent dilation = 1;
-    int groups = 1;
-    bool bias = true;
+    int out_channels = 0;       // channels of the output
+    extent kernel = 1;          // rows and columns of the window
+    extent stride = 1;          // how far windows of neighbouring inputs are apart in the output
+    extent padding = 0;         // rows and columns that are cut off on each side of the output
+    extent output_padding = 0;  // rows and columns more at the bottom and on the right
+    extent dilation = 1;        // from one value of a window to the next
+    int groups = 1;             // groups of channels that are convolved apart; zp::depthwise is one an input channel
+    bool bias = true;           // whether there is a "name.bias"
 };
 
 /// The options with their groups counted: of `depthwise` one an input channel, and as many output channels if none are given.
@@ -72,14 +72,14 @@ constexpr kernel::conv_transpose2d_geometry geometry_of(const conv_transpose& op
 
 /// Options of a transposed convolution over a volume.
 struct volume_conv_transpose {
-    int out_channels = 0;
-    volume_extent kernel = 1;
-    volume_extent stride = 1;
-    volume_extent padding = 0;
-    volume_extent output_padding = 0;
-    volume_extent dilation = 1;
-    int groups = 1;
-    bool bias = true;
+    int out_channels = 0;              // channels of the output
+    volume_extent kernel = 1;          // planes, rows and columns of the window
+    volume_extent stride = 1;          // how far windows of neighbouring inputs are apart in the output
+    volume_extent padding = 0;         // what is cut off on both sides of each axis of the output
+    volume_extent output_padding = 0;  // what is added at the far end of each axis
+    volume_extent dilation = 1;        // from one value of a window to the next
+    int groups = 1;    // groups of channels that are convolved apart; zp::depthwise is one an input channel
+    bool bias = true;  // whether there is a "name.bias"
 
     /// Of one plane.
     constexpr conv_transpose plane() const {

@@ -15,6 +15,7 @@ inline namespace v0 {
 
 /// Activations with a scale a row, rows being their first axis: what a row becomes depends on nothing but itself.
 using per_row_affine = per_channel_affine;
+/// The same, symmetric about zero.
 using per_row_symmetric = per_channel_symmetric;
 
 /// What the two products of attention multiply: codes of queries, keys, probabilities and values, or floats.

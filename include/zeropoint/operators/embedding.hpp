@@ -18,8 +18,8 @@ inline constexpr operator_kind embedding{"embedding"}, position_embedding{"posit
 
 /// Which of the model's indices an embedding reads: `count` from number `first` on, 0 being all that follow.
 struct embedding_options {
-    int first = 0;
-    int count = 0;
+    int first = 0;  // from which index on
+    int count = 0;  // how many; 0: all that follow
 };
 
 namespace operators {

@@ -15,11 +15,11 @@ using kernel::embedding_bag_mode;
 /// being all that follow, in `bags` bags of as many. Rows `padding_index` are left out, of sums and of what a mean divides by:
 /// so shorter bags are filled up. -1: none is.
 struct embedding_bag_options {
-    int first = 0;
-    int count = 0;
-    int bags = 1;
-    embedding_bag_mode mode = embedding_bag_mode::mean;
-    int padding_index = -1;
+    int first = 0;                                       // from which index on
+    int count = 0;                                       // how many; 0: all that follow
+    int bags = 1;                                        // how many sums or means, of as many rows each
+    embedding_bag_mode mode = embedding_bag_mode::mean;  // sums or means
+    int padding_index = -1;                              // the row that does not count; -1: none
 };
 
 namespace operators {

@@ -16,8 +16,9 @@ inline constexpr operator_kind gather_nd{"gather_nd"}, scatter_nd{"scatter_nd"};
 
 /// A place of an image, both counted from 0.
 struct pixel {
-    int row = 0, column = 0;
+    int row = 0, column = 0;  // from the top left
     constexpr bool operator==(const pixel&) const = default;
+    /// Whether an image of these extents has it.
     constexpr bool is_in(int height, int width) const {
         return 0 <= row && row < height && 0 <= column && column < width;
     }

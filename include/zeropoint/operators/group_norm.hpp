@@ -78,6 +78,7 @@ struct group_norm : operator_layer<op::group_norm, Name, operators::group_norm<G
 /// default.
 template <fixed_string Name = "", norm Options = norm{.affine = false}>
 struct instance_norm : operator_layer<op::instance_norm, Name, operators::group_norm<0, Options>> {};
+/// instance_norm under PyTorch's name for volumes.
 template <fixed_string Name = "", norm Options = norm{.affine = false}>
 struct instance_norm3d : instance_norm<Name, Options> {};
 

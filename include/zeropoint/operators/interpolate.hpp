@@ -23,10 +23,11 @@ enum class resize_mode {
 
 /// Either the size of the output, or the factor, factor / divisor, by which height and width grow (rounded down).
 struct resize {
-    extent size = 0;
-    int factor = 1, divisor = 1;
-    resize_mode mode = resize_mode::nearest;
+    extent size = 0;                          // rows and columns of the output; 0 where a factor is given
+    int factor = 1, divisor = 1;              // by how much height and width grow
+    resize_mode mode = resize_mode::nearest;  // how values between pixels are found
 
+    /// Whether a size is given.
     constexpr bool has_size() const { return size.height > 0 && size.width > 0; }
 };
 

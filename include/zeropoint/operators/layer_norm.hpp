@@ -22,11 +22,11 @@ enum class normalized : std::uint8_t {
 /// Options of a layer_norm. epsilon is epsilon_millionths + epsilon_trillionths, PyTorch's default of 1e-5 being 10
 /// millionths and BERT's 1e-12 one trillionth.
 struct layer_norm_options {
-    normalized over = normalized::channels;
-    int epsilon_millionths = 10;
-    int epsilon_trillionths = 0;
-    bool affine = true;  // has a weight
-    bool bias = true;    // has a bias, where it has a weight
+    normalized over = normalized::channels;  // what is normalized together: the channels of a pixel, or the image
+    int epsilon_millionths = 10;             // what is added to the variance,
+    int epsilon_trillionths = 0;             // and this
+    bool affine = true;                      // has a weight
+    bool bias = true;                        // has a bias, where it has a weight
 };
 
 namespace operators {

@@ -69,6 +69,7 @@ constexpr int builder::linear_part(int x, const char* name, int outputs, bool bi
     return append(n);
 }
 
+/// Whether a layer has a "name.bias".
 enum class with_bias : bool { no, yes };
 
 /// Fully connected over a vector of 1 x 1 x K, or over each of the vectors of a sequence, 1 x length x K; put zp::flatten

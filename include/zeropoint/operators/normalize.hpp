@@ -19,10 +19,11 @@ inline constexpr operator_kind normalize{"normalize"};
 
 /// One mean and one standard deviation a channel, in thousandths: `zp::means<485, 456, 406>`.
 template <int... Thousandths> struct means {
-    static constexpr int count = sizeof...(Thousandths);
-    static constexpr int thousandths[count] = {Thousandths...};
-    static constexpr float values[count] = {static_cast<float>(Thousandths / 1e3)...};
+    static constexpr int count = sizeof...(Thousandths);                                // how many channels
+    static constexpr int thousandths[count] = {Thousandths...};                         // as given
+    static constexpr float values[count] = {static_cast<float>(Thousandths / 1e3)...};  // as floats
 };
+/// One standard deviation a channel, in thousandths, each above 0: `zp::deviations<229, 224, 225>`.
 template <int... Thousandths> struct deviations : means<Thousandths...> {
     static_assert(((Thousandths > 0) && ...), "deviations<Thousandths...>: each must be above 0");
 };

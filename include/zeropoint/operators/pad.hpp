@@ -16,15 +16,18 @@ using kernel::pad_mode;
 /// How many values are put on each side of an image; one number means that many on all four sides of height and width.
 struct sides {
     int left = 0, right = 0, top = 0, bottom = 0, front = 0, back = 0;  // front and back: before and after the channels
+    /// None.
     constexpr sides() = default;
     constexpr sides(int all) : left(all), right(all), top(all), bottom(all) {}  // NOLINT(google-explicit-constructor)
     constexpr sides(int at_left, int at_right, int at_top, int at_bottom, int in_front = 0, int behind = 0)
         : left(at_left), right(at_right), top(at_top), bottom(at_bottom), front(in_front), back(behind) {}
     constexpr bool operator==(const sides&) const = default;
 
+    /// Whether no side is below 0.
     constexpr bool none_below_zero() const {
         return left >= 0 && right >= 0 && top >= 0 && bottom >= 0 && front >= 0 && back >= 0;
     }
+    /// As the kernel takes them.
     constexpr kernel::pad_sides around() const { return {{top, left, front}, {bottom, right, back}}; }
 };
 
@@ -75,10 +78,15 @@ struct pad : operator_layer<op::pad, "", operators::pad<Sides, Mode, Mode == pad
     static_assert(Sides.none_below_zero(), "pad<Sides, ...>: no side may be below 0; zp::slice takes values away");
 };
 
+/// PyTorch's ZeroPad2d.
 template <sides Sides> struct zero_pad2d : pad<Sides> {};
+/// PyTorch's ConstantPad2d, the value in thousandths.
 template <sides Sides, int Thousandths> struct constant_pad2d : pad<Sides, pad_mode::constant, Thousandths> {};
+/// PyTorch's ReflectionPad2d: each side is smaller than its axis.
 template <sides Sides> struct reflection_pad2d : pad<Sides, pad_mode::reflect> {};
+/// PyTorch's ReplicationPad2d.
 template <sides Sides> struct replication_pad2d : pad<Sides, pad_mode::replicate> {};
+/// PyTorch's CircularPad2d: each side is at most its axis.
 template <sides Sides> struct circular_pad2d : pad<Sides, pad_mode::circular> {};
 
 }  // namespace v0

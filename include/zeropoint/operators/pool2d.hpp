@@ -17,11 +17,11 @@ inline constexpr operator_kind max_pool2d{"max_pool2d"}, avg_pool2d{"avg_pool2d"
 
 /// Options of a pooling window, with PyTorch's defaults: a stride of 0 means the kernel's extent.
 struct pool {
-    extent kernel = 2;
-    extent stride = 0;
-    extent padding = 0;
-    extent dilation = 1;
-    bool ceil_mode = false;
+    extent kernel = 2;    // rows and columns of the window
+    extent stride = 0;    // from one window to the next
+    extent padding = 0;   // rows and columns around the image, which a maximum does not see; at most half of the kernel
+    extent dilation = 1;  // from one value of a window to the next: of max_pool2d
+    bool ceil_mode = false;         // whether a last window that is partly outside counts
     bool count_include_pad = true;  // avg_pool2d
 };
 
@@ -132,6 +132,7 @@ template <auto Options> struct max_pool2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.max_pool2d(x, "", operators::as_pool<Options>()); }
 };
+/// The mean of each window, given as max_pool2d's.
 template <auto Options> struct avg_pool2d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.avg_pool2d(x, "", operators::as_pool<Options>()); }
@@ -144,6 +145,7 @@ template <auto Options> struct max_pool1d {
         return b.max_pool2d(x, "", operators::along_sequence(b, x, operators::as_pool<Options>()));
     }
 };
+/// avg_pool2d along a sequence of 1 x length x channels.
 template <auto Options> struct avg_pool1d {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {

@@ -27,12 +27,13 @@ enum class rnn_nonlinearity : std::uint8_t { tanh, relu };
 /// Options of zp::lstm, zp::gru and zp::rnn, PyTorch's num_layers, bidirectional, proj_size, bias and nonlinearity. A projection
 /// is an LSTM's, a nonlinearity an RNN's.
 struct recurrent_options {
-    int layers = 1;
+    int layers = 1;  // how many, one over the other
+    /// Whether a second one runs from the last step to the first, and outputs stand side by side.
     bool bidirectional = false;
-    int projection = 0;
-    recurrent_output output = recurrent_output::all_steps;
-    bool bias = true;
-    rnn_nonlinearity nonlinearity = rnn_nonlinearity::tanh;
+    int projection = 0;                                      // values that h is projected to; 0: none
+    recurrent_output output = recurrent_output::all_steps;   // what comes out
+    bool bias = true;                                        // whether there are bias_ih and bias_hh
+    rnn_nonlinearity nonlinearity = rnn_nonlinearity::tanh;  // of an RNN
 };
 
 enum class recurrent_cell : std::uint8_t { lstm, gru, rnn };

@@ -35,6 +35,8 @@ struct requantization_tag {
         return quantize_multiplier_single_rounding(double{s.input} * double{s.weight} / double{s.output});
     }
 };
+/// How int32 sums become codes: nearest_even, float_bias, fixed_point_double_rounding, fixed_point_single_rounding,
+/// fixed_point_litert.
 template <class R> concept requantization = std::is_base_of_v<requantization_tag, R>;
 
 /// A float multiplier, one rounding to nearest even, an int32 bias. The default.

@@ -16,9 +16,9 @@ inline constexpr operator_kind rms_norm{"rms_norm"};
 /// Options of an rms_norm. epsilon is epsilon_millionths + epsilon_trillionths: 1e-6 as in T5 and Llama. PyTorch's default is
 /// that of float, 119209 trillionths.
 struct rms_norm_options {
-    int epsilon_millionths = 1;
-    int epsilon_trillionths = 0;
-    bool affine = true;  // has a weight
+    int epsilon_millionths = 1;   // what is added to the mean square,
+    int epsilon_trillionths = 0;  // and this
+    bool affine = true;           // has a weight
 };
 
 namespace operators {

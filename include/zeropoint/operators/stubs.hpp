@@ -38,6 +38,7 @@ struct dropout : operators::identity_layer<operators::dropout> {};
 /// Where the model enters and leaves its quantized region, as in PyTorch's eager mode. A model without stubs is
 /// quantized from end to end.
 struct quant_stub : operators::identity_layer<operators::quant_stub> {};
+/// Where the model leaves its quantized region.
 struct dequant_stub : operators::identity_layer<operators::dequant_stub> {};
 
 }  // namespace v0

@@ -29,8 +29,8 @@ inline constexpr operator_kind svdf{"svdf"};
 
 /// Options of zp::svdf. With `state_scale` the scale of the int8 form's state is a parameter, as TFLite's models have it.
 struct svdf_options {
-    bool bias = true;
-    bool state_scale = false;
+    bool bias = true;          // whether there is a "name.bias"
+    bool state_scale = false;  // whether the state's scale is a parameter
 };
 
 namespace operators {

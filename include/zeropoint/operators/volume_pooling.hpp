@@ -16,13 +16,14 @@ inline constexpr operator_kind max_pool3d{"max_pool3d"}, avg_pool3d{"avg_pool3d"
 
 /// Options of a pooling window over a volume, with PyTorch's defaults: a stride of 0 means the kernel's extent.
 struct volume_pool {
-    volume_extent kernel = 2;
-    volume_extent stride = 0;
-    volume_extent padding = 0;
-    volume_extent dilation = 1;  // max_pool3d
-    bool ceil_mode = false;
+    volume_extent kernel = 2;       // planes, rows and columns of the window
+    volume_extent stride = 0;       // from one window to the next
+    volume_extent padding = 0;      // around the volume; at most half of the kernel
+    volume_extent dilation = 1;     // max_pool3d
+    bool ceil_mode = false;         // whether a last window that is partly outside counts
     bool count_include_pad = true;  // avg_pool3d
 
+    /// Whether kernel and dilation are at least 1, strides as well or all 0, and no padding is below 0.
     constexpr bool has_windows() const {
         return kernel.at_least(1) && (stride == volume_extent(0) || stride.at_least(1)) && padding.at_least(0) &&
                dilation.at_least(1);
@@ -32,6 +33,7 @@ struct volume_pool {
         return padding.depth * 2 <= kernel.depth && padding.height * 2 <= kernel.height &&
                padding.width * 2 <= kernel.width;
     }
+    /// The windows over an input of these extents.
     constexpr kernel::conv3d_geometry over(const shape& x) const {
         const volume_extent step = stride == volume_extent(0) ? kernel : stride;
         const auto windows = [&](int extent, int volume_extent::*along) {

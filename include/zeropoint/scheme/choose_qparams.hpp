@@ -44,7 +44,7 @@ template <int EpsilonExponent> struct pytorch_rule_with_epsilon : qparams_rule {
     static_assert(EpsilonExponent >= -126 && EpsilonExponent <= 0,
                   "pytorch_rule_with_epsilon<EpsilonExponent>: the smallest scale is 2^EpsilonExponent, with an "
                   "exponent from -126 to 0; PyTorch's default is -23");
-    static constexpr float epsilon = static_cast<float>(power_of_two(EpsilonExponent));
+    static constexpr float epsilon = static_cast<float>(power_of_two(EpsilonExponent));  // the smallest scale
 
     template <class DType, bool IsSymmetric> static constexpr qparams choose(float low, float high) {
         constexpr double steps = static_cast<double>(DType::quant_max) - DType::quant_min;
@@ -66,7 +66,7 @@ struct pytorch_rule : pytorch_rule_with_epsilon<-23> {};
 /// the highest. A symmetric range on one side of zero is centered too, where FBGEMM falls back to affine: a symmetric
 /// scheme promises its zero point.
 struct fbgemm_rule : qparams_rule {
-    static constexpr float smallest_scale = 6.1e-5f;
+    static constexpr float smallest_scale = 6.1e-5f;  // below it the scale is set to it
 
     template <class DType, bool IsSymmetric> static constexpr qparams choose(float low, float high) {
         constexpr std::int64_t steps = std::int64_t{DType::quant_max} - DType::quant_min;
@@ -145,6 +145,7 @@ private:
 /// PyTorch's reduce_range: scale and zero point as if half of the codes were there, so that the values of calibration take
 /// one bit less, while values beyond them may still take every code.
 template <class Rule = pytorch_rule> struct reduce_range : qparams_rule {
+    /// The dtype with half of the codes.
     template <class DType>
     using half_of = custom_range<typename DType::storage, DType::quant_min / 2, DType::quant_max / 2>;
     template <class DType, bool IsSymmetric> static constexpr qparams choose(float low, float high) {

@@ -12,8 +12,8 @@ inline namespace v0 {
 /// real = scale * (code - zero_point). The scale is finite and positive, the zero point lies in the dtype's range, so
 /// real zero always has a code of its own.
 struct qparams {
-    float scale = 1;
-    std::int32_t zero_point = 0;
+    float scale = 1;              // the real distance of two codes that follow each other; finite, above 0
+    std::int32_t zero_point = 0;  // the code of real zero
 
     constexpr bool operator==(const qparams&) const = default;
 };

@@ -81,6 +81,8 @@ constexpr void quantize_per_channel(std::span<const float> values, std::span<con
     for (std::size_t i = 0; i != values.size(); ++i)
         codes[i] = quantize<DType>(values[i], channels[i / inner % channels.size()]);
 }
+/// Codes to values, channel by channel: `inner` values of one channel follow each other. Sizes as in
+/// quantize_per_channel.
 template <quantized_dtype DType>
 constexpr void dequantize_per_channel(std::span<const typename DType::storage> codes, std::span<const qparams> channels,
                                       std::size_t inner, std::span<float> values) {

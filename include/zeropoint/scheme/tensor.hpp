@@ -49,15 +49,20 @@ concept tensor_of_another_dtype =
 /// Pointer and extents, and for quantized dtypes `quantization`, the scale and zero point. The base of both views.
 template <class DType, class Value> class basic_tensor_view : public tensor_quantization<DType::quantized> {
 public:
+    /// Of nothing: no values, extents of 0.
     constexpr basic_tensor_view() noexcept = default;
     constexpr basic_tensor_view(Value* data, zp::shape extents) noexcept requires(!DType::quantized)
         : data_(data), extents_(extents) {}
     constexpr basic_tensor_view(Value* data, zp::shape extents, qparams params) noexcept requires(DType::quantized)
         : tensor_quantization<true>{params}, data_(data), extents_(extents) {}
 
+    /// The first value; rows of pixels follow each other without gaps.
     constexpr Value* data() const noexcept { return data_; }
+    /// Height x width x channels.
     constexpr zp::shape shape() const noexcept { return extents_; }
+    /// How many values.
     constexpr std::size_t size() const noexcept { return static_cast<std::size_t>(extents_.size()); }
+    /// All of them.
     constexpr std::span<Value> values() const noexcept { return {data_, size()}; }
 
 private:
@@ -73,6 +78,7 @@ template <class DType> class tensor_view : public basic_tensor_view<DType, const
 
 public:
     using basic_tensor_view<DType, const typename DType::storage>::basic_tensor_view;
+    /// A tensor of another dtype does not compile: the message names both.
     template <class Other>
         requires tensor_of_another_dtype<Other, DType>
     constexpr tensor_view(const Other&) noexcept {
@@ -87,12 +93,14 @@ template <class DType> class mutable_tensor_view : public basic_tensor_view<DTyp
 
 public:
     using basic_tensor_view<DType, typename DType::storage>::basic_tensor_view;
+    /// A tensor of another dtype does not compile: the message names both.
     template <class Other>
         requires tensor_of_another_dtype<Other, DType>
     constexpr mutable_tensor_view(const Other&) noexcept {
         require_same_dtype<typename dtype_of_tensor<Other>::type, DType>();
     }  // NOLINT(google-explicit-constructor)
 
+    /// The same values, to be read.
     constexpr operator tensor_view<DType>()
         const noexcept {  // NOLINT(google-explicit-constructor): reading is always allowed
         if constexpr (DType::quantized) return {this->data(), this->shape(), this->quantization};
@@ -107,21 +115,28 @@ template <class DType> class tensor : public tensor_quantization<DType::quantize
 public:
     using storage = typename DType::storage;
 
+    /// Of floats.
     explicit tensor(zp::shape extents) requires(!DType::quantized) : buffer_(bytes(extents)), extents_(extents) {}
     tensor(zp::shape extents, qparams params) requires(DType::quantized)
         : tensor_quantization<true>{params}, buffer_(bytes(extents)), extents_(extents) {}
 
+    /// The first value, at a multiple of 64 bytes.
     storage* data() noexcept { return reinterpret_cast<storage*>(buffer_.data()); }
     const storage* data() const noexcept { return reinterpret_cast<const storage*>(buffer_.data()); }
+    /// Height x width x channels.
     zp::shape shape() const noexcept { return extents_; }
+    /// How many values.
     std::size_t size() const noexcept { return static_cast<std::size_t>(extents_.size()); }
+    /// All of them.
     std::span<storage> values() noexcept { return {data(), size()}; }
     std::span<const storage> values() const noexcept { return {data(), size()}; }
 
+    /// To be read.
     operator tensor_view<DType>() const noexcept {  // NOLINT(google-explicit-constructor)
         if constexpr (DType::quantized) return {data(), extents_, this->quantization};
         else return {data(), extents_};
     }
+    /// To be written.
     operator mutable_tensor_view<DType>() noexcept {  // NOLINT(google-explicit-constructor)
         if constexpr (DType::quantized) return {data(), extents_, this->quantization};
         else return {data(), extents_};
@@ -142,9 +157,10 @@ private:
 /// groups] for convolutions (OHWI), [outputs][inputs] for linear layers. `channels` holds one qparams an output
 /// channel, or a single one.
 template <quantized_dtype DType> struct weight_view {
-    std::span<const typename DType::storage> values;
-    std::span<const qparams> channels;
+    std::span<const typename DType::storage> values;  // the codes
+    std::span<const qparams> channels;                // one for all, or one an output channel
 
+    /// That of an output channel.
     constexpr const qparams& channel(std::size_t c) const { return channels[channels.size() == 1 ? 0 : c]; }
 };
 
@@ -154,6 +170,7 @@ template <quantized_dtype DType> void quantize(const tensor_view<float32>& from,
         raise<shape_error>("quantize: input is " + to_string(from.shape()) + ", output " + to_string(to.shape()));
     quantize<DType>(from.values(), to.quantization, to.values());
 }
+/// Codes to values, by the input's qparams. A shape_error for other extents.
 template <quantized_dtype DType>
 void dequantize(const tensor_view<DType>& from, const mutable_tensor_view<float32>& to) {
     if (from.shape() != to.shape())

@@ -15,21 +15,25 @@ inline namespace v0 {
 struct gradient_operands {
     node_view at;                           // a node of a float stage, among those that it reads
     const operator_rules* rules = nullptr;  // of a function: its value
-    int samples = 1;
-    const float* xs[max_inputs] = {};
+    int samples = 1;                        // how many in the block
+    const float* xs[max_inputs] = {};       // the inputs of the node, one pointer an input
     const std::int32_t* indices = nullptr;  // of an operator that reads indices: of all samples
     const float* y = nullptr;               // what the node's form has given, bounds included
-    const float* dy = nullptr;
-    float* dxs[max_inputs] = {};   // to write; null where nobody asks
-    const float* block = nullptr;  // the node's arrays of parameters, as parameter_list places them
-    float* d_block = nullptr;      // the same places, to add to; null where nobody asks
-    float* scratch = nullptr;      // as many bytes as scratch_bytes says, aligned to buffer_alignment
+    const float* dy = nullptr;              // the gradient by the output
+    float* dxs[max_inputs] = {};            // to write; null where nobody asks
+    const float* block = nullptr;           // the node's arrays of parameters, as parameter_list places them
+    float* d_block = nullptr;               // the same places, to add to; null where nobody asks
+    float* scratch = nullptr;               // as many bytes as scratch_bytes says, aligned to buffer_alignment
 
+    /// Array `array` of the node's parameters, as floats.
     const float* parameter(int array) const { return block + parameters_of(at).offset_of(array); }
+    /// Its gradient, to be added to; null where nobody asks.
     float* d_parameter(int array) const {
         return d_block == nullptr ? nullptr : d_block + parameters_of(at).offset_of(array);
     }
+    /// Values of input k in one sample.
     std::size_t x_size(int k = 0) const { return static_cast<std::size_t>(at.x_shape(k).size()); }
+    /// Values of the output in one sample.
     std::size_t y_size() const { return static_cast<std::size_t>(at.y_shape().size()); }
 };
 

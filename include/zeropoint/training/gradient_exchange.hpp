@@ -78,23 +78,24 @@ inline std::vector<float> sum_of_parts(part_range node, part_range own, std::spa
 
 /// What training needs of processes that train together. Every call is made by all of them, in the same order; each may raise
 /// rank_error, after which nothing more can be said to the others.
+///   - rank(), this process's number, and size(), how many there are;
+///   - sum_parts(parts, count, sum): `parts` are those of `count` that are part_range::of(count, rank, size); all get the sum of all;
+///   - gather(values, count): as many values for each of `count` parts; those of this rank's are there, afterwards all are;
+///   - widen(ranges): each becomes the smallest that holds all ranks';
+///   - broadcast(values): rank 0's, everywhere;
+///   - any(is_so): whether it is so on any rank;
+///   - require_same(digest, what): a rank_error that names `what`, where a rank has another digest.
 template <class E>
 concept gradient_exchange = requires(E& e, std::span<const std::vector<float>> parts, std::size_t count,
                                      std::span<float> floats, std::span<double> doubles,
                                      std::span<observed_range> ranges, std::uint64_t digest, std::string_view what) {
     { e.rank() } -> std::same_as<int>;
     { e.size() } -> std::same_as<int>;
-    // Of `count` parts, `parts` are those of part_range::of(count, rank, size): `floats` becomes the sum of all, the same everywhere.
     e.sum_parts(parts, count, floats);
-    // Of these values, as many for each of `count` parts, those of this rank's parts are there: afterwards all are.
     e.gather(doubles, count);
-    // Each becomes the smallest range that holds all ranks'.
     e.widen(ranges);
-    // Rank 0's, everywhere.
     e.broadcast(floats);
-    // Whether it is so on any rank.
     { e.any(bool{}) } -> std::same_as<bool>;
-    // A rank_error that names `what`, where a rank has another digest.
     e.require_same(digest, what);
 };
 

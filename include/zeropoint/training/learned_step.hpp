@@ -29,8 +29,8 @@ inline constexpr float smallest_learned_scale = 0x1p-23f;
 
 /// Scale and zero point as training changes them. LSQ+'s offset is beta = -zero_point * scale.
 struct learned_qparams {
-    float scale = 1;
-    float zero_point = 0;
+    float scale = 1;       // above 0
+    float zero_point = 0;  // not rounded
 
     constexpr bool operator==(const learned_qparams&) const = default;
 };
@@ -105,9 +105,10 @@ void learned_step_backward(std::span<const float> x, std::span<const float> dy, 
 
 /// Count, sum and the like of values, in double in a fixed order.
 struct value_moments {
-    std::size_t count = 0;
-    double sum = 0, sum_of_squares = 0, sum_of_magnitudes = 0;
+    std::size_t count = 0;  // how many values; their sum, that of their squares, that of their sizes
+    double sum = 0, sum_of_squares = 0, sum_of_magnitudes = 0;  // of the values, of their squares, of their sizes
 
+    /// sum / count.
     double mean() const { return sum / static_cast<double>(count); }
     /// Biased, as LSQ+ takes it of weights.
     double deviation() const {
@@ -115,6 +116,7 @@ struct value_moments {
         return std::sqrt(std::max(variance, 0.0));
     }
 };
+/// Of these values, with the same bits for any architecture.
 template <class Arch = default_architecture> value_moments moments_of(std::span<const float> x) {
     const auto value = [&](std::size_t i) { return static_cast<double>(x[i]); };
     return {x.size(), kernel::sum_in_double<Arch>(x.size(), value),
@@ -158,8 +160,9 @@ inline learned_qparams initial_qparams_lsq_plus(float min, float max, code_bound
 
 /// clip(x, 0, alpha) on quant_max steps: an activation whose upper end is trained.
 struct pact {
-    float alpha = 6;
+    float alpha = 6;  // the upper end, above 0
 
+    /// Scale and zero point on the codes of `bounds`.
     constexpr qparams params(code_bounds bounds) const { return {alpha / static_cast<float>(bounds.quant_max), 0}; }
 };
 /// dx[i] = dy[i] for x within [0, alpha), else 0. Returns alpha's gradient, the sum of dy where x >= alpha, plus that of

@@ -66,9 +66,10 @@ inline void require_label(std::int32_t label, std::size_t classes, std::size_t r
 /// torch.nn.functional.cross_entropy over class numbers: -log softmax(logits)[label], with label smoothing the mean of that over
 /// all classes mixed in. Rows labelled `ignored` have no loss and no gradient; `factor` is then 1 / counted(labels).
 struct cross_entropy {
-    double label_smoothing = 0;
-    std::int32_t ignored = -100;
+    double label_smoothing = 0;   // in [0, 1): the share of the mean over all classes
+    std::int32_t ignored = -100;  // the label of rows that do not count
 
+    /// How many of these rows count.
     std::size_t counted(std::span<const std::int32_t> labels) const {
         return labels.size() - static_cast<std::size_t>(std::count(labels.begin(), labels.end(), ignored));
     }
@@ -177,9 +178,9 @@ struct kl_divergence {
 /// Distillation (Hinton et al., 2015) from a teacher's logits, those of the float network as a rule:
 ///     (1 - weight) * cross_entropy(logits, label) + weight * T^2 * KL(softmax(teacher / T) || softmax(logits / T))
 struct distillation {
-    double temperature = 4;
-    double weight = 0.5;
-    cross_entropy labels_by = {};
+    double temperature = 4;        // T, above 0
+    double weight = 0.5;           // of the teacher, in [0, 1]
+    cross_entropy labels_by = {};  // how labels count
 
     /// logits, teacher and gradient: [rows][classes]; without labels (an empty span) weight counts as 1. An ignored row has the
     /// teacher's part alone.

@@ -58,7 +58,7 @@ class observed_fake_quantize {
                   "zp::moving_average_min_max_observer<>, see zp::observer in observe/observer.hpp");
 
 public:
-    static constexpr code_bounds bounds = bounds_of<DType>;
+    static constexpr code_bounds bounds = bounds_of<DType>;  // the codes of DType
 
     /// One batch, a whole one; a calibration_error for NaN and infinity, which change nothing. y, as many values as the batch, may
     /// be the batch's own; mask may be empty.
@@ -81,6 +81,7 @@ public:
     }
     /// What the last batch was quantized by; empty where none was.
     std::span<const qparams> params() const { return params_; }
+    /// The observer, whose range is the one so far.
     const Observer& range_observer() const { return observer_; }
     Observer& range_observer() { return observer_; }
 

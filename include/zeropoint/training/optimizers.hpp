@@ -41,38 +41,41 @@ struct trained_array {
 
 /// torch.optim.SGD.
 struct sgd {
-    double lr = 0.01;
-    double momentum = 0;
-    double dampening = 0;
-    bool nesterov = false;
+    double lr = 0.01;                      // the rate
+    double momentum = 0;                   // in [0, 1): how much of the step before is kept
+    double dampening = 0;                  // how much of the gradient that takes away
+    bool nesterov = false;                 // whether the step looks ahead
     double weight_decay = 0;               ///< coupled: added to the gradient
     std::optional<double> scales_lr = {};  ///< of parameter_group::scales; lr where not given
     bool decay_vectors = false;            ///< PyTorch decays all there is
 
+    /// Arrays kept beside each parameter: 1 with momentum, else 0.
     int states() const { return momentum != 0 ? 1 : 0; }
 };
 
 /// torch.optim.Adam: weight decay is coupled.
 struct adam {
-    double lr = 1e-3;
-    double beta1 = 0.9, beta2 = 0.999;
-    double epsilon = 1e-8;
-    double weight_decay = 0;
-    std::optional<double> scales_lr = {};
-    bool decay_vectors = false;
+    double lr = 1e-3;                      // the rate
+    double beta1 = 0.9, beta2 = 0.999;     // how much of both moments is kept
+    double epsilon = 1e-8;                 // added to the root of the second moment
+    double weight_decay = 0;               // times the parameter, added to the gradient
+    std::optional<double> scales_lr = {};  // the rate of learned scales; that of the rest without
+    bool decay_vectors = false;            // whether biases and the like decay too
 
+    /// Arrays kept beside each parameter: 2.
     int states() const { return 2; }
 };
 
 /// torch.optim.AdamW: parameters shrink by lr * weight_decay before the step.
 struct adamw {
-    double lr = 1e-3;
-    double beta1 = 0.9, beta2 = 0.999;
-    double epsilon = 1e-8;
-    double weight_decay = 1e-2;
-    std::optional<double> scales_lr = {};
-    bool decay_vectors = false;
+    double lr = 1e-3;                      // the rate
+    double beta1 = 0.9, beta2 = 0.999;     // how much of both moments is kept
+    double epsilon = 1e-8;                 // added to the root of the second moment
+    double weight_decay = 1e-2;            // what parameters shrink by, times lr
+    std::optional<double> scales_lr = {};  // the rate of learned scales; that of the rest without
+    bool decay_vectors = false;            // whether biases and the like decay too
 
+    /// Arrays kept beside each parameter: 2.
     int states() const { return 2; }
 };
 

@@ -34,9 +34,10 @@ constexpr std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c
 /// The numbers of one place: number i is word i % 4 of philox4x32({i / 4, sample, epoch, purpose}, {seed, seed >> 32}). `purpose`
 /// tells apart what draws in the same epoch for the same sample: a layer's number, or one's own.
 struct random_numbers {
-    std::uint64_t seed = 0;
-    std::uint32_t purpose = 0, epoch = 0, sample = 0;
+    std::uint64_t seed = 0;                            // of all numbers
+    std::uint32_t purpose = 0, epoch = 0, sample = 0;  // what draws, in which epoch, for which sample
 
+    /// Numbers 4 * block to 4 * block + 3.
     constexpr std::array<std::uint32_t, 4> four(std::uint32_t block) const {
         return philox4x32({block, sample, epoch, purpose},
                           {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});

@@ -18,9 +18,11 @@ inline namespace v0 {
 
 /// Where training is: batch `batch` of `batches` in epoch `epoch` of `epochs`, counted from 0.
 struct training_clock {
-    std::uint64_t epoch = 0, epochs = 1, batch = 0, batches = 1;
+    std::uint64_t epoch = 0, epochs = 1, batch = 0, batches = 1;  // which epoch and which batch, of how many
 
+    /// Batches done in all epochs.
     std::uint64_t step() const { return epoch * batches + batch; }
+    /// Batches of all epochs.
     std::uint64_t steps() const { return epochs * batches; }
 };
 
@@ -31,8 +33,8 @@ struct constant_rate {
 
 /// StepLR: multiplied by gamma after every `epochs`.
 struct step_rate {
-    std::uint64_t epochs = 30;
-    double gamma = 0.1;
+    std::uint64_t epochs = 30;  // after how many the rate falls
+    double gamma = 0.1;         // by how much
 
     double factor(const training_clock& now) const { return std::pow(gamma, static_cast<double>(now.epoch / epochs)); }
 };
@@ -40,8 +42,8 @@ struct step_rate {
 /// CosineAnnealingLR over all epochs: from 1 to `last` (eta_min / lr) by half a cosine. It changes once an epoch, as torchvision's
 /// recipes have it, or each batch.
 struct cosine {
-    double last = 0;
-    bool each_batch = false;
+    double last = 0;          // the factor at the end
+    bool each_batch = false;  // whether it changes with each batch
 
     double factor(const training_clock& now) const {
         const double passed = each_batch ? static_cast<double>(now.step()) / static_cast<double>(now.steps())
@@ -53,10 +55,10 @@ struct cosine {
 /// OneCycleLR with the optimizer's rate as max_lr, each batch: up from 1 / div_factor over rising_share of the steps, then down to
 /// 1 / (div_factor * final_div_factor), by cosines or straight lines. Momentum stays as it is (PyTorch: cycle_momentum=False).
 struct one_cycle {
-    double rising_share = 0.3;
-    double div_factor = 25;
-    double final_div_factor = 1e4;
-    bool linear = false;
+    double rising_share = 0.3;      // of all steps, in [0, 1]
+    double div_factor = 25;         // the first rate is max_lr over this,
+    double final_div_factor = 1e4;  // and the last one the first over this
+    bool linear = false;            // straight lines in place of cosines
 
     double factor(const training_clock& now) const {
         const auto step = static_cast<double>(now.step()), steps = static_cast<double>(now.steps());
@@ -74,8 +76,8 @@ private:
 
 /// LinearLR in front of any schedule, whose factor it multiplies (PyTorch: ChainedScheduler): from start_factor to 1 over `batches`.
 struct warm_up {
-    std::uint64_t batches = 0;
-    double start_factor = 1.0 / 3;
+    std::uint64_t batches = 0;      // how many; 0: none
+    double start_factor = 1.0 / 3;  // of the first batch
 
     double factor(const training_clock& now) const {
         if (now.step() >= batches) return 1;
@@ -83,7 +85,7 @@ struct warm_up {
     }
 };
 
-/// What an option of training holds: `{.schedule = zp::cosine{}}`.
+/// What an option of training holds: `{.schedule = zp::cosine{}}`. Each has factor(now), what the optimizer's rate is multiplied by.
 using any_schedule = std::variant<constant_rate, step_rate, cosine, one_cycle>;
 
 inline double rate_factor(const any_schedule& any, const warm_up& start, const training_clock& now) {

@@ -28,13 +28,13 @@ template <class Range> struct kept<nchw_values<Range>> { using type = nchw_value
 
 /// Inputs with a class number each, or one a pixel or step of the output.
 template <class Inputs, class Labels> struct labelled_data {
-    typename detail::kept<Inputs>::type inputs;
-    const Labels& labels;
+    typename detail::kept<Inputs>::type inputs;  // one sample after another
+    const Labels& labels;                        // in the order of the samples
 };
 /// Inputs with the values that should come out.
 template <class Inputs, class Targets> struct paired_data {
-    typename detail::kept<Inputs>::type inputs;
-    const Targets& targets;
+    typename detail::kept<Inputs>::type inputs;  // one sample after another
+    const Targets& targets;                      // in the order of the samples
 };
 /// Inputs alone, of which a teacher knows.
 template <class Inputs> struct unlabelled_data { typename detail::kept<Inputs>::type inputs; };
@@ -46,10 +46,13 @@ template <class Inputs, class Labels>
 labelled_data<Inputs, Labels> labelled(const Inputs& inputs, const Labels& labels) {
     return {inputs, labels};
 }
+/// Inputs as of zp::labelled, with the floats that should come out for each, one sample behind the other. Both must
+/// outlive the call of zp::train.
 template <class Inputs, class Targets>
 paired_data<Inputs, Targets> paired(const Inputs& inputs, const Targets& targets) {
     return {inputs, targets};
 }
+/// Inputs alone, for losses that need no targets, such as distillation. They must outlive the call of zp::train.
 template <class Inputs> unlabelled_data<Inputs> unlabelled(const Inputs& inputs) { return {inputs}; }
 
 namespace detail {
@@ -181,9 +184,9 @@ private:
 
 /// What belongs to the samples, in the order of samples: class numbers, or values. Perhaps neither.
 struct training_targets {
-    std::vector<std::int32_t> labels;
-    std::span<const float> values;
-    std::size_t each = 0;  // labels or values a sample
+    std::vector<std::int32_t> labels;  // class numbers, or none
+    std::span<const float> values;     // values, or none
+    std::size_t each = 0;              // labels or values a sample
 };
 
 namespace detail {

@@ -22,7 +22,8 @@ inline namespace v0 {
 
 /// Distillation from a float network: see distill().
 struct distilled {
-    distillation by;
+    distillation by;  // temperature and weights
+    /// Writes the float network's outputs for inputs, one pointer a port.
     std::function<void(const void* const* inputs, float* outputs)> teacher;
 };
 /// The loss of learning from `teacher`, a network with the same inputs and one output of as many values. It must outlive training.
@@ -36,8 +37,8 @@ template <class Network> distilled distill(const Network& teacher, const distill
 
 /// One output of some samples, as a loss of one's own sees it.
 struct loss_rows {
-    std::span<const float> outputs;  // samples x values of an output
-    std::size_t samples = 0;
+    std::span<const float> outputs;        // samples x values of an output
+    std::size_t samples = 0;               // how many
     std::span<const std::int32_t> labels;  // as zp::labelled has them; else empty
     std::span<const float> targets;        // as zp::paired has them; else empty
     double factor = 1;                     // 1 / samples of the whole batch, for the mean
@@ -46,45 +47,48 @@ struct loss_rows {
 /// Returns the sum of the samples' losses, not multiplied by the factor. It must not raise.
 using own_loss = std::function<double(const loss_rows&)>;
 
+/// What training makes small.
 using any_loss = std::variant<cross_entropy, mean_squared_error, kl_divergence, distilled, own_loss>;
 
+/// How zp::train trains.
 struct training_options {
-    int epochs = 1;
+    int epochs = 1;  // how often all data are seen
     int batch = 32;  // samples of a step; the last step of an epoch may have fewer
     int block =
         0;  // samples whose gradients are summed one after another, part of what results depend on; 0: 8 to 32, by the network
-    any_optimizer optimizer = sgd{};
-    any_schedule schedule = constant_rate{};
-    warm_up start = {};
-    any_loss loss = cross_entropy{};
+    any_optimizer optimizer = sgd{};             // sgd, adam or adamw
+    any_schedule schedule = constant_rate{};     // what the rate is multiplied by over time
+    warm_up start = {};                          // and in the first batches
+    any_loss loss = cross_entropy{};             // what is made small
     double clip_norm = 0;                        // of the whole gradient; 0: it is not clipped
     int quantize_after = 0;                      // epochs of floats before codes are made
     int freeze_observers_after = -1;             // epochs; -1: they go on to the end
     std::optional<weight_average> average = {};  // what the network has afterwards is then the average
-    bool shuffle = true;
-    std::uint64_t seed = 1;
-    std::string checkpoint = {};  // a file, written after each epoch, and
-    int checkpoint_every = 0;     // after so many steps; 0: after epochs alone
-    bool resume = false;          // from that file, if it is there
+    bool shuffle = true;                         // whether each epoch has an order of its own
+    std::uint64_t seed = 1;                      // of shuffling, dropout and all else that is drawn
+    std::string checkpoint = {};                 // a file, written after each epoch, and
+    int checkpoint_every = 0;                    // after so many steps; 0: after epochs alone
+    bool resume = false;                         // from that file, if it is there
 };
 
 /// What a callback is told after each step. Where it returns false training ends: the step is kept, and the checkpoint written.
 struct training_progress {
-    int epoch = 0, epochs = 1;  // from 0
-    std::size_t batch = 0, batches = 1;
-    double loss = 0;           // of this batch, in front of its step
-    double mean_loss = 0;      // of this epoch so far
-    double rate = 0;           // of weights
-    double gradient_norm = 0;  // 0 where it is not clipped
-    double seconds = 0, seconds_left = 0;
+    int epoch = 0, epochs = 1;             // from 0
+    std::size_t batch = 0, batches = 1;    // which batch of how many, from 0
+    double loss = 0;                       // of this batch, in front of its step
+    double mean_loss = 0;                  // of this epoch so far
+    double rate = 0;                       // of weights
+    double gradient_norm = 0;              // 0 where it is not clipped
+    double seconds = 0, seconds_left = 0;  // since training began, and until it ends at this speed
 };
 
+/// What zp::train gives back.
 struct training_report {
     std::vector<double> losses;     // mean of each epoch
     std::uint64_t steps = 0;        // since the beginning, those before a resumption too
     std::size_t raised_scales = 0;  // learned scales that had to be kept at their floor, over all steps
-    bool was_stopped = false;
-    double seconds = 0;  // of this call
+    bool was_stopped = false;       // whether the callback ended it
+    double seconds = 0;             // of this call
 };
 
 /// Raises value_error for options that contradict themselves or the data.

@@ -25,11 +25,11 @@ struct activation_report {
     std::uint64_t count = 0;                     // values seen
     float min = 0, max = 0;                      // of the values
     float quantized_min = 0, quantized_max = 0;  // what the codes reach from and to
-    qparams range;
-    double clipped_share = 0;  // of the values, outside of what the codes reach
-    int channels = 0;
-    int constant_channels = 0;  // the same value in every input; dead channels are among them
-    int dead_channels = 0;      // zero in every input
+    qparams range;                               // scale and zero point that calibration chose
+    double clipped_share = 0;                    // of the values, outside of what the codes reach
+    int channels = 0;                            // how many channels the activation has
+    int constant_channels = 0;                   // the same value in every input; dead channels are among them
+    int dead_channels = 0;                       // zero in every input
     std::string
         computed;  // "dynamic", "weight-only" or "float32" where the qconfig lets the layer give floats; else empty
 };
@@ -43,11 +43,12 @@ struct shared_grid {
 /// Values that lose more bits than this are reported.
 inline constexpr double lost_bits_reported = 0.5;
 
+/// What calibration saw, one entry an activation: see zp::report.
 struct calibration_report {
-    std::uint64_t samples = 0;
-    std::vector<activation_report> activations;
-    std::vector<shared_grid> coarse;    // values that lose more than half a bit, in the order of layers
-    std::vector<std::string> warnings;  // sentences
+    std::uint64_t samples = 0;                   // inputs that were seen
+    std::vector<activation_report> activations;  // in the order of the network
+    std::vector<shared_grid> coarse;             // values that lose more than half a bit, in the order of layers
+    std::vector<std::string> warnings;           // sentences
 };
 
 namespace detail {

@@ -278,6 +278,7 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
                   "zp::qint8_narrow or zp::qint4");
     using activation = Activation;
     using weight = Weight;
+    /// Those behind the two quantizers.
     using options = std::tuple<Options...>;
 };
 

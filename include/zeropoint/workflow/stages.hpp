@@ -212,6 +212,8 @@ using prepared_stage = stage<prepared_nodes<Net, Config, Arch>>;
 template <class Net, class Config, class Arch = default_architecture>
 using quantized_stage = stage<quantized_nodes<Net, Config, Arch>>;
 
+/// The float network with batch norms folded and activations fused into the layers in front of them: what zp::fuse
+/// gives.
 template <class Net, class Arch = default_architecture> using fused = network<fused_stage<Net, Arch>>;
 /// The int8 type of a float model under a qconfig.
 template <class Net, class QConfig, class Arch = default_architecture>

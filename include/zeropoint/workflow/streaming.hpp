@@ -73,6 +73,7 @@ template <class Network> class streaming {
     using stage_type = stage<streaming_nodes<source_stage>>;
 
 public:
+    /// The network that a step runs.
     using network_type = network<stage_type>;
     static constexpr shape input_shape = network_type::input_shape, output_shape = network_type::output_shape;
 

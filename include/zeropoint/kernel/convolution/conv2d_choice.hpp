@@ -40,8 +40,8 @@ constexpr bool supports_int16(const conv2d_geometry& g, conv2d_algorithm algorit
 /// What an algorithm takes for a geometry. Times are estimates, for comparing algorithms with each other; packed bytes
 /// are exact.
 struct conv2d_cost {
-    double nanoseconds = 0;
-    std::size_t packed_bytes = 0;
+    double nanoseconds = 0;        // estimated, of one call
+    std::size_t packed_bytes = 0;  // exact
 };
 
 /// What a packed byte costs in time where it comes from memory, as it does in networks larger than a cache.

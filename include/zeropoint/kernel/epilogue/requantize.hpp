@@ -31,11 +31,12 @@ namespace kernel {
 /// an activation that is no clamp, applied last. Where `fine_table`, the grid is finer than the output's: its codes, of
 /// [0, max], are places in the table, which has max + 1 entries at least, and no code of 8 bits lies in between.
 struct output_codes {
-    std::int32_t zero_point = 0, min = 0, max = 255;
-    const std::uint8_t* table = nullptr;
-    bool fine_table = false;
+    std::int32_t zero_point = 0, min = 0, max = 255;  // the code of real zero, and the range of codes
+    const std::uint8_t* table = nullptr;              // 256 entries, or null
+    bool fine_table = false;                          // whether it has 1024, of finer codes
 
     constexpr float lower() const { return static_cast<float>(min - zero_point); }
+    /// max - zero_point, as the clamp takes it.
     constexpr float upper() const { return static_cast<float>(max - zero_point); }
 };
 

@@ -22,13 +22,14 @@ namespace kernel {
 template <class Weight> struct conv2d_weights {
     static_assert(std::is_same_v<Weight, std::int8_t> || std::is_same_v<Weight, std::uint8_t>,
                   "conv2d_weights<Weight>: Weight must be std::int8_t or std::uint8_t");
-    const Weight* values = nullptr;
+    const Weight* values = nullptr;             // the codes
     const std::int32_t* zero_points = nullptr;  ///< one an output channel; null: all 0
     const std::int32_t* bias = nullptr;         ///< one an output channel, at scale x_scale * w_scale; null: all 0
     const std::int64_t* int64_bias = nullptr;   ///< the same beside codes of 16 bits, which never have `bias`
 
     /// Whether w - zero_point needs more than 8 bits: such weights are packed as int16.
     constexpr bool affine() const { return std::is_same_v<Weight, std::uint8_t> || zero_points != nullptr; }
+    /// The bias of a channel beside activations of 16 bits; 0 without.
     constexpr std::int64_t int64_bias_of(int channel) const { return int64_bias == nullptr ? 0 : int64_bias[channel]; }
 };
 

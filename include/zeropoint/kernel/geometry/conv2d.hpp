@@ -13,21 +13,24 @@ namespace kernel {
 /// is in {M, 1, K}, out {M, 1, N}. Bottom and right padding follow from `out`; every padded position holds the input
 /// zero point. A negative padding in front, as phases of transposed convolutions have it (stride 1), leaves inputs out.
 struct conv2d_geometry {
-    shape in, out;
-    int kernel_height = 1, kernel_width = 1;
-    int stride_height = 1, stride_width = 1;
-    int padding_top = 0, padding_left = 0;
-    int dilation_height = 1, dilation_width = 1;
-    int groups = 1;
+    shape in, out;                                // height x width x channels
+    int kernel_height = 1, kernel_width = 1;      // rows and columns of the window
+    int stride_height = 1, stride_width = 1;      // from one window to the next
+    int padding_top = 0, padding_left = 0;        // rows above and columns on the left
+    int dilation_height = 1, dilation_width = 1;  // from one value of a window to the next
+    int groups = 1;                               // they divide both channel counts
 
+    /// Values of a window in one channel.
     constexpr int taps() const { return kernel_height * kernel_width; }
     /// Input and output channels of one group.
     constexpr int group_in() const { return groups == 1 ? in.channels : in.channels / groups; }
+    /// Output channels of a group.
     constexpr int group_out() const { return groups == 1 ? out.channels : out.channels / groups; }
     /// Products summed for one output.
     constexpr int depth() const { return taps() * group_in(); }
     /// Rows and columns of input that the window of one output covers.
     constexpr int window_height() const { return (kernel_height - 1) * dilation_height + 1; }
+    /// Columns that a window spans, dilation included.
     constexpr int window_width() const { return (kernel_width - 1) * dilation_width + 1; }
     /// Whether any window reaches over an edge of the input.
     constexpr bool has_padding() const {
@@ -69,7 +72,7 @@ struct pad_sides {
 /// The codes that the input can hold, from its dtype: x is in [min, max] at run time, and so is zero_point. A negative
 /// `min` says that codes are std::int8_t. A narrower range lets more panels take the faster kernel.
 struct activation_codes {
-    std::int32_t zero_point = 0, min = 0, max = 255;
+    std::int32_t zero_point = 0, min = 0, max = 255;  // the code of real zero, and the range of codes
 
     /// Codes of 16 bits: std::int16_t, zero point 0.
     constexpr bool are_int16() const { return min < -128 || max > 255; }

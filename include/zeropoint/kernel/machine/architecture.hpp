@@ -21,6 +21,7 @@ inline namespace v0 {
 
 /// Plain C++, one value at a time: works everywhere, and is what every other architecture is tested against.
 struct portable {
+    /// "portable".
     static constexpr const char* name() { return "portable"; }
 };
 
@@ -44,6 +45,7 @@ template <> struct architecture_name<xsimd::detail::sve<512>> { static constexpr
 template <> struct architecture_name<xsimd::detail::rvv<128>> { static constexpr const char* value = "riscv+rvv128"; };
 template <> struct architecture_name<xsimd::detail::rvv<256>> { static constexpr const char* value = "riscv+rvv256"; };
 template <> struct architecture_name<xsimd::detail::rvv<512>> { static constexpr const char* value = "riscv+rvv512"; };
+/// As files, tables and messages have it: "fma3<avx2>", "portable".
 template <class Arch> constexpr const char* name_of() noexcept { return architecture_name<Arch>::value; }
 
 /// What the compiler flags of this translation unit allow: the default of every entry point.

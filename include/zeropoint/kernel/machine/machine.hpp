@@ -28,6 +28,7 @@ template <class... Arch> struct architectures {};
 #if defined(ZEROPOINT_COMPILED_ARCHITECTURES)
 using compiled_architectures = architectures<ZEROPOINT_COMPILED_ARCHITECTURES>;
 #else
+/// Those that ZEROPOINT_COMPILED_ARCHITECTURES names, or else the one of this translation unit.
 using compiled_architectures = architectures<default_architecture>;
 #endif
 

@@ -14,11 +14,13 @@ template <class Arch> struct refined_architecture { using type = Arch; };
 
 /// 64-bit NEON with dot products of signed bytes (sdot), from Armv8.4 on.
 struct neon64_dotprod : xsimd::neon64 {
+    /// For people.
     static constexpr const char* name() noexcept { return "dotprod+arm64+neon"; }
 };
 
 /// SVE vectors of so many bits with products of matrices of bytes (usmmla).
 template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
+    /// For people.
     static constexpr const char* name() noexcept {
         return Bits == 128   ? "i8mm+arm64+sve128"
                : Bits == 256 ? "i8mm+arm64+sve256"
@@ -29,6 +31,7 @@ template <std::size_t Bits> struct sve_i8mm : xsimd::detail::sve<Bits> {
 
 /// 128-bit vectors with the dot products of relaxed SIMD. Its batches are those of xsimd::wasm.
 struct wasm_relaxed : xsimd::wasm {
+    /// For people.
     static constexpr const char* name() noexcept { return "relaxed+wasm"; }
 };
 

@@ -48,6 +48,7 @@ template <class Code, int Bits = 8> struct embedding_table {
     }
 };
 
+/// What a bag of rows becomes: their sum, or their mean.
 enum class embedding_bag_mode : std::uint8_t { sum, mean };
 
 /// y[i] = f(value of codes[i], y[i]) for 8-bit codes, f being called with floats or vectors of them.

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Fails when a public name has no docstring. Usage: check_docstrings.py [--list]
+
+Public names are those of docs/reference.toml and their public members. A docstring is a comment directly above a declaration, or behind
+it on its line; it says what the name is, and where that applies shapes, units, ranges and errors. The script can see that there is
+one, not that it is good. Of an overloaded name one declaration has it. These need none, because one place says it for all:
+
+  - members that a concept asks for, or that a class has in common with zp::network: PROTOCOLS below says who explains them;
+  - constants of an enumeration that has a docstring;
+  - comparisons, what is defaulted or deleted, the only constructor, and aliases that repeat a template argument (`using net = Net`).
+
+--list prints every public name. Needs libclang 14 and its binding: scripts/site/requirements.txt.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "site"))
+from declarations import Declaration  # noqa: E402
+from public import read_pages  # noqa: E402
+
+# Who explains which members: a concept by its docstring, a class by those of its own members. It is for classes that have a member, or
+# that have a name, as the pattern says.
+PROTOCOLS = {
+    "layer": (r"\blower\b", "lower nodes"),
+    "dtype": (r"\bquant_min quant_max\b|^(q?u?int\d+\w*|float32|custom_range) ", "quantized storage name is_signed quant_min quant_max"),
+    "observer": (r"\bcalculate_qparams\b|\beach_state\b", "calculate_qparams observe merge order samples count range each_state per_channel_form"),
+    "qparams_rule": (r"\bchoose\b", "choose"),
+    "qscheme": (r"^per_\w+ ", "name"),
+    "executor": (r"\bworkers\b", "run workers least_work"),
+    "gradient_exchange": (r"\bsum_parts\b|^ranks ", "rank size sum_parts gather widen broadcast any require_same"),
+    "any_schedule": (r"^(constant_rate|step_rate|cosine|one_cycle|warm_up) ", "factor"),
+    "network": (r"^(streaming|simulated|static_layer|alone|quantized_matmul|in_place|counted) ",
+                "stage net inputs outputs rows input_shape output_shape input_value output_value parameter_bytes workspace"),
+}
+
+
+def members_explained(owner: Declaration) -> set[str]:
+    names = " ".join([owner.name, *(member.name for member in owner.members)])
+    return {name for pattern, members in PROTOCOLS.values() if re.search(pattern, names) for name in members.split()}
+
+
+def needs_none(member: Declaration) -> bool:
+    text = member.text
+    if member.name.startswith(("operator==", "operator<=>", "operator!=")) or re.search(r"=\s*(default|delete)$", text):
+        return True
+    alias = re.match(r"using (\w+) = (?:typename )?(?:\w+::)*(\w+)$", text)
+    return bool(alias) and alias[1].replace("_", "").lower().removesuffix("type") == alias[2].replace("_", "").lower().removesuffix("type")
+
+
+def missing_in(declarations: list[Declaration], owner: Declaration | None = None) -> list[str]:
+    """The names without a docstring, with the place of each."""
+    explained = members_explained(owner) if owner else set()
+    said = {d.name for d in declarations if d.doc or d.kind == "constant" and owner and owner.doc}
+    missing = []
+    for d in declarations:
+        path = f"{owner.name}::{d.name}" if owner else d.name
+        if not (d.name in said or d.name in explained or needs_none(d) or d.kind == "constructor" and owner and not d.doc and alone(d, owner)):
+            missing.append(f"include/zeropoint/{d.header}:{d.line}: {path}")
+            said.add(d.name)
+        missing += missing_in(d.members, d)
+    return missing
+
+
+def alone(constructor: Declaration, owner: Declaration) -> bool:
+    """Whether it is the one way to make its class, which the class's docstring then tells."""
+    return sum(d.kind == "constructor" for d in owner.members) == 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="print every public name")
+    options = parser.parse_args()
+    pages, kinds, errors = read_pages()
+    names = 0
+
+    def count(declarations: list[Declaration], path: str) -> int:
+        total = 0
+        for d in declarations:
+            if options.list:
+                print(f"{d.header}: {path}{d.name}")
+            total += 1 + count(d.members, f"{path}{d.name}::")
+        return total
+
+    by_name: dict[str, Declaration] = {}
+    for page in pages:
+        every = [d for declarations in page.headers.values() for d in declarations]
+        by_name |= {d.name: d for d in every if d.name in PROTOCOLS}
+        names += count(every, "")
+        for declarations in page.headers.values():
+            errors += [f"{where} has no docstring" for where in missing_in(declarations)]
+    for name, (_, members) in PROTOCOLS.items():
+        told = by_name[name].doc + " " + " ".join(m.name for m in by_name[name].members if m.doc) if name in by_name else ""
+        errors += [f"neither the docstring of {name} nor one of its members explains {m}" for m in members.split()
+                   if not re.search(rf"\b{m}\b", told)]
+    for error in errors:
+        print(error)
+    print(f"{names} public names and {len(kinds)} kinds of layers checked, {len(errors)} errors")
+    return 1 if errors or names == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
