@@ -84,10 +84,13 @@ TEST_CASE("docs: dynamic linear layers") {
                            zp::pytorch_rule, zp::attention_products::float32>;
     using eight_bits = zp::weight_only_policy<>;              // float activations, int8 weights
     using four_bits = zp::weight_only_policy<zp::qint4, 32>;  // a scale for 32 inputs of an output
+    using grouped = zp::dynamic_group_policy<zp::qint4, 32>;  // the same weights, int8 activations
+    using minimums = zp::dynamic_group_policy<zp::quint4, 128, zp::group_range::least_squares>;
     // [/policies]
     static_assert(per_row::is_per_row && seven_bits::is_per_row && !pytorch::is_per_row);
     static_assert(float_products::attention != per_row::attention);
     static_assert(eight_bits::bits == 8 && four_bits::bits == 4);
+    static_assert(grouped::group_size == 32 && minimums::group_size == 128);
 }
 
 TEST_CASE("docs: recurrent layers") {
@@ -136,6 +139,10 @@ TEST_CASE("docs: models that are quantized dynamically") {
     using small_file = zp::dynamic_qconfig<zp::weight_only_policy<zp::qint4, 32>>;
     const auto small = zp::quantize_dynamic<small_file>(trained);  // 4-bit weights of "hidden", floats for the rest
     // [/weight-only]
+    // [groups]
+    using four_by_eight = zp::dynamic_qconfig<zp::dynamic_group_policy<zp::qint4, 32>>;
+    const auto fast = zp::quantize_dynamic<four_by_eight>(trained);  // 4-bit weights of "hidden", int8 activations
+    // [/groups]
     CHECK(small.rows()[1].is_weight_only());
     CHECK(2 * zp::to_bytes(small).size() < zp::to_bytes(trained).size());
 }

@@ -1,6 +1,6 @@
 // 3-D and transposed convolutions, matrix products and embeddings against golden vectors of PyTorch, LiteRT and ONNX Runtime
 // (scripts/golden/operators_*.py).
-#include <zeropoint/io/half_float.hpp>
+#include <zeropoint/core/half_float.hpp>
 #include <zeropoint/kernel/convolution/conv3d.hpp>
 #include <zeropoint/kernel/convolution/conv_transpose2d.hpp>
 #include <zeropoint/kernel/convolution/conv_transpose3d.hpp>

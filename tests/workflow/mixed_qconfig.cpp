@@ -134,6 +134,10 @@ TEST_CASE("mixed qconfig: integers in front, the floats of a dynamic network, co
     using alone = config<zp::weight_only<"hidden", four_bits>>;
     table = check<images, hidden, four_bits>("hidden", converted<images, alone>(), plain);
     CHECK(table.find("weight-only linear of 4 bits + relu  hidden") != table.npos);
+
+    using grouped = config<zp::dynamic<"hidden", zp::dynamic_group_policy<>>>;
+    table = check<images, hidden, zp::dynamic_group_policy<>>("hidden", converted<images, grouped>(), plain);
+    CHECK(table.find("dynamic linear of 4 bits in groups of 32 + relu  hidden") != table.npos);
 }
 
 TEST_CASE("mixed qconfig: an LSTM with a projection between int8 layers") {

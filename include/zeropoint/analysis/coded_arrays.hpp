@@ -38,7 +38,7 @@ namespace detail {
 /// Code i of an array of bytes, of so many codes a row, which have a byte each or of embeddings' tables half of one.
 inline int code_at(const quantized_weights& from, const coded_array& how, std::size_t i, std::size_t columns) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(from.codes[at]); };
-    if (how.has_offsets && how.bits() == 4) {
+    if (how.has_offsets && !how.has_groups && how.bits() == 4) {
         const std::size_t row = i / columns, column = i % columns, row_bytes = (columns + 1) / 2;
         return byte(row * row_bytes + column / 2) >> (column % 2 * 4) & 15;
     }
@@ -78,10 +78,10 @@ inline void fill_coded(coded_values& made, const quantized_weights& from, const 
         const int code = code_at(from, how, i, depth);
         const std::size_t c = i / depth;
         made.codes[i] = code;
+        const std::size_t at = made.scales.size() == 1 ? 0 : c * groups + (groups == 1 ? 0 : i % depth / group);
         if (!from.offsets.empty()) {
-            made.rounded[i] = from.scales[c] * static_cast<float>(code) + from.offsets[c];
+            made.rounded[i] = from.scales[at] * static_cast<float>(code) + from.offsets[at];
         } else {
-            const std::size_t at = made.scales.size() == 1 ? 0 : c * groups + (groups == 1 ? 0 : i % depth / group);
             const std::size_t zero = made.zero_points.size() == 1 ? 0 : c;
             made.rounded[i] =
                 dequantize(code, {made.scales[at], made.zero_points.empty() ? 0 : made.zero_points[zero]});

@@ -122,6 +122,7 @@ template <class View> std::string operation_text(const View& v) {
         if (const coded_array coding = coding_of(v, list.arrays[i]); coding.has_offsets || coding.has_groups)
             bits = coding.bits();
     if (bits != 0) text += " of " + std::to_string(bits) + " bits";
+    if (n.is_grouped()) text += " in groups of " + std::to_string(n.weights.group);
     if (n.fused.adds_input_1) text += " + add";
     if (n.fused.function != nullptr) text += " + " + std::string(n.fused.function->name);
     if (n.fused.lut != nullptr) text += " + " + operator_text(*n.fused.lut, n.fused);

@@ -51,7 +51,7 @@ struct weight_type {
     bool packed_int16 = false;                    // codes are packed in 16 bits each: see takes_int16_panels
     std::int32_t quant_min = 0, quant_max = 0;
     int count = 0, channels = 0;  // how many weights, how many output channels
-    int group = 0;                // of weights alone: how many inputs of an output share a scale; 0: all of them
+    int group = 0;  // of weights alone and in groups: how many inputs of an output share a scale; 0: all of them
 };
 
 /// Done to the output before it is written.
@@ -130,6 +130,8 @@ struct node {
     constexpr bool is_indices() const { return out.is_indices(); }
     /// int8 weights, and inputs that are floats and quantized in each call.
     constexpr bool is_dynamic() const { return is_float() && weights.products == scalar_type::int8; }
+    /// The same of 4-bit weights, in groups with a scale each.
+    constexpr bool is_grouped() const { return is_dynamic() && weights.group != 0; }
     /// int8 weights, which are multiplied with floats as floats.
     constexpr bool is_weight_only() const {
         return is_float() && weights.storage == scalar_type::int8 && weights.products == scalar_type::float32;

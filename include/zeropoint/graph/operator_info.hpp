@@ -246,9 +246,10 @@ struct coded_array {
     std::int32_t quant_min = 0, quant_max = 0;
     bool has_scales = false;   // one a channel or row
     bool affine = false;       // and zero points
-    bool has_offsets = false;  // scales and offsets of rows
+    bool has_offsets = false;  // scales and offsets of rows or groups: scale * code + offset
     bool has_groups = false;   // one scale for each `group` inputs of an output, or for all of them where that is 0:
     int group = 0;
+    bool has_half_scales = false;  // scales and offsets are float16 numbers
 
     constexpr bool is_float() const { return storage == scalar_type::float32; }
     /// Of a code in files: two of 4 bits share a byte.
@@ -266,6 +267,8 @@ constexpr coded_array coding_of(const node_view& v, const parameter_array& array
     }
     const weight_type& w = v.n.weights;
     if (w.storage == scalar_type::float32) return {};
+    if (v.n.is_grouped())
+        return {w.storage, w.quant_min, w.quant_max, true, false, w.storage == scalar_type::uint8, true, w.group, true};
     return {w.storage, w.quant_min, w.quant_max, true, w.affine, is_table, v.n.is_weight_only(), w.group};
 }
 

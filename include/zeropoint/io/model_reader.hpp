@@ -16,6 +16,7 @@
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_reader.hpp>
+#include <zeropoint/kernel/dynamic/nibble_quads.hpp>
 #include <zeropoint/pass/shared_ranges.hpp>
 
 namespace zp {
@@ -215,6 +216,16 @@ private:
         const file_shape rows = shape_of_scales(n, array, coding);
         quantized_weights weights;
         weights.codes = read_codes(name, array, coding);
+        if constexpr (Contents.halves)
+            if (coding.has_half_scales) {
+                weights.scales = read_halves(name + "_scale", rows, "scales from 2^-14 to 65504",
+                                             [](float v) { return v >= least_scale && v <= largest_half; });
+                if (coding.has_offsets)
+                    weights.offsets =
+                        read_halves(name + "_offset", rows, "offsets of 0, or from -65504 to -2^-14",
+                                    [](float v) { return v == 0 || (v >= -largest_half && v <= -least_scale); });
+                return weights;
+            }
         if constexpr (Contents.offsets)
             if (coding.has_offsets) {
                 weights.scales = read<float>(name + "_scale", rows);
@@ -233,6 +244,14 @@ private:
         check_limits(name + "_zero_point", weights.zero_points, "zero points", coding.quant_min, coding.quant_max);
         return weights;
     }
+    /// Of groups of 4-bit weights: see kernel/dynamic/nibble_quads.hpp.
+    template <class Valid>
+    std::vector<float> read_halves(const std::string& name, const file_shape& shape, const std::string& expected,
+                                   Valid valid) {
+        const std::vector<float> values = file_.floats(expect(name, file_dtype::F16, shape));
+        check_each(name, values, expected, valid);
+        return values;
+    }
     /// Filters as they lie inside, rows of others as in files.
     std::vector<std::byte> read_codes(const std::string& name, const parameter_array& array,
                                       const coded_array& coding) {
@@ -249,10 +268,11 @@ private:
         const bool is_signed = coding.storage == scalar_type::int8;
         std::span<const std::byte> file =
             expect(name, is_signed && coding.bits() == 8 ? file_dtype::I8 : file_dtype::U8, shape).bytes;
-        if (coding.has_offsets) return {file.begin(), file.end()};  // each byte is two codes, or one
+        if (coding.has_offsets && !coding.has_groups)
+            return {file.begin(), file.end()};  // each byte is two codes, or one
         std::vector<std::byte> apart;
         if constexpr (Contents.pairs)
-            if (coding.bits() == 4) file = apart = codes_of_pairs(file, array.extents[1]);
+            if (coding.bits() == 4) file = apart = codes_of_pairs(file, array.extents[1], is_signed);
         for (const std::byte byte : file) {
             const auto code = std::to_integer<std::int32_t>(byte), value = is_signed && code > 127 ? code - 256 : code;
             if (value < least || value > most)
@@ -307,6 +327,8 @@ private:
         check_limits(name, nodes, "values", -(1 << 24), 1 << 24);
         return nodes;
     }
+
+    static constexpr float least_scale = kernel::least_group_scale, largest_half = kernel::largest_group_scale;
 
     const safetensors_file& file_;
     parts_in_file parts_;

@@ -59,14 +59,14 @@ inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, i
     }
     return pairs;
 }
-/// The inverse: one code a byte.
-inline std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns) {
+/// The inverse: one code a byte, signed or not.
+inline std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
     std::vector<std::byte> codes;
     for (const std::byte pair : pairs)
         for (int half = 0; half != 2; ++half) {
             if (half == 1 && codes.size() % static_cast<std::size_t>(columns) == 0) continue;
             const int bits = std::to_integer<int>(pair >> 4 * half & std::byte{15});
-            codes.push_back(static_cast<std::byte>(bits > 7 ? bits - 16 : bits));
+            codes.push_back(static_cast<std::byte>(is_signed && bits > 7 ? bits - 16 : bits));
         }
     return codes;
 }
@@ -95,13 +95,14 @@ struct file_contents {
     bool floats = false, codes = false, codes_of_16_bits = false, offsets = false, pairs = false;
     bool int32_biases = false, int64_biases = false, float_biases = false;
     bool luts = false, lut_nodes = false, fused_luts = false;
+    bool halves = false;  // scales of groups that are float16 numbers
 
     /// Whether it has all that another has.
     constexpr bool has(const file_contents& other) const {
         return floats >= other.floats && codes >= other.codes && codes_of_16_bits >= other.codes_of_16_bits &&
                offsets >= other.offsets && pairs >= other.pairs && int32_biases >= other.int32_biases &&
                int64_biases >= other.int64_biases && float_biases >= other.float_biases && luts >= other.luts &&
-               lut_nodes >= other.lut_nodes && fused_luts >= other.fused_luts;
+               lut_nodes >= other.lut_nodes && fused_luts >= other.fused_luts && halves >= other.halves;
     }
     constexpr void add(const node_view& v, bool has_float_bias) {
         if (v.n.at.parameter_bytes == 0) return;
@@ -125,6 +126,7 @@ struct file_contents {
             codes = codes || is_coded;
             codes_of_16_bits = codes_of_16_bits || coding.storage == scalar_type::int16;
             offsets = offsets || coding.has_offsets;
+            halves = halves || coding.has_half_scales;
             pairs = pairs || (coding.has_groups && coding.bits() == 4);
         }
     }
@@ -133,7 +135,7 @@ struct file_contents {
 inline constexpr file_contents compiled_contents[] = {
     {.codes = true, .int32_biases = true},
     {.floats = true},
-    {true, true, true, true, true, true, true, true, true, true, true},
+    {true, true, true, true, true, true, true, true, true, true, true, true},
 };
 template <class Stage>
 inline constexpr file_contents contents_of = [] {

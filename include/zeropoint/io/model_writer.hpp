@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <zeropoint/core/crc32.hpp>
+#include <zeropoint/core/half_float.hpp>
 #include <zeropoint/core/type_name.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_writer.hpp>
@@ -74,6 +75,12 @@ private:
         const std::string name = tensor_name(n, array.name);
         const file_shape rows = shape_of_scales(n, array, coding);
         add_codes(name, array, coding, weights.codes);
+        if constexpr (Contents.halves)
+            if (coding.has_half_scales) {
+                add_halves(name + "_scale", rows, weights.scales);
+                if (coding.has_offsets) add_halves(name + "_offset", rows, weights.offsets);
+                return;
+            }
         if (coding.has_scales) file_.add(name + "_scale", rows, weights.scales);
         if constexpr (Contents.offsets)
             if (coding.has_offsets) {
@@ -97,6 +104,15 @@ private:
             if (coding.has_groups && coding.bits() == 4)
                 return file_.add(name, file_dtype::U8, shape, pairs_of_codes(ordered, array.extents[1]));
         file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
+    }
+    void add_halves(const std::string& name, const file_shape& shape, const std::vector<float>& values) {
+        std::vector<std::byte> bytes;
+        for (const float value : values) {
+            const std::uint16_t half = float16_from_float(value);
+            bytes.push_back(static_cast<std::byte>(half));
+            bytes.push_back(static_cast<std::byte>(half >> 8));
+        }
+        file_.add(name, file_dtype::F16, shape, bytes);
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {
         if constexpr (Contents.int64_biases)

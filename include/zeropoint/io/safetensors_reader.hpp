@@ -17,7 +17,7 @@
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/file_dtype.hpp>
-#include <zeropoint/io/half_float.hpp>
+#include <zeropoint/core/half_float.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/safetensors_header.hpp>
 #include <zeropoint/io/sorted_order.hpp>

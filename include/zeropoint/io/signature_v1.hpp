@@ -99,6 +99,10 @@ constexpr void mix_node(word_hash& hash, const node& n, int other_lut_bits) {
         hash.mix_text("weight only");
         mix(n.weights.group);
     }
+    if (n.is_grouped()) {
+        hash.mix_text("groups");
+        mix(n.weights.group);
+    }
     if (fused.clamp != nullptr && !fused.clamp->option_names.empty()) {
         hash.mix(fused.lowest);
         hash.mix(fused.highest);

@@ -34,8 +34,9 @@ public:
                                      ? file_dtype::U8
                                      : file_dtype::I8;
         all.push_back({name, codes, shape_of(array, coding), i, array.name, "codes"});
-        if (coding.has_scales) all.push_back({name + "_scale", file_dtype::F32, rows, i, array.name, "scale"});
-        if (coding.has_offsets) all.push_back({name + "_offset", file_dtype::F32, rows, i, array.name, "offset"});
+        const file_dtype floats = coding.has_half_scales ? file_dtype::F16 : file_dtype::F32;
+        if (coding.has_scales) all.push_back({name + "_scale", floats, rows, i, array.name, "scale"});
+        if (coding.has_offsets) all.push_back({name + "_offset", floats, rows, i, array.name, "offset"});
         else if (coding.affine)
             all.push_back({name + "_zero_point", file_dtype::I32, rows, i, array.name, "zero_point"});
     }

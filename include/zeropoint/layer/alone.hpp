@@ -16,6 +16,7 @@
 #include <zeropoint/model/source.hpp>
 #include <zeropoint/model/stage.hpp>
 #include <zeropoint/model/verdict.hpp>
+#include <zeropoint/operators/dynamic_group_policy.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/input.hpp>
 #include <zeropoint/operators/integer_weights.hpp>
@@ -118,7 +119,8 @@ template <class Layers, int Inputs, class Policy, class Arch, int MostRows> stru
 }  // namespace detail
 
 /// Layers of a model over 1 to MostRows rows of Inputs floats, a row of outputs for each: what they are as rows of any model, with
-/// the number of rows a matter of the call. Policy is float_policy, a dynamic_policy or a weight_only_policy.
+/// the number of rows a matter of the call. Policy is float_policy, a dynamic_policy, a dynamic_group_policy or a
+/// weight_only_policy.
 ///
 ///     using layer = zp::alone<zp::linear<"", 64>, 256, zp::dynamic_policy<>, zp::default_architecture, 8>;
 ///     const layer linear(weights, bias);            // packs once

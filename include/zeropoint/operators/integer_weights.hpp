@@ -2,6 +2,7 @@
 #pragma once
 
 #include <zeropoint/operators/matrix_dynamic.hpp>
+#include <zeropoint/operators/matrix_nibbles.hpp>
 #include <zeropoint/operators/matrix_weight_only.hpp>
 #include <zeropoint/operators/quantize_groups.hpp>
 
@@ -28,6 +29,8 @@ template <class Policy> constexpr const char* why_no_integer_weights(const node&
         if (!n.op->has_dynamic) return "stays float32: there is no dynamic form";
         if (!n.op->multiplies) return nullptr;
         if (groups_of_filters({&n, n}) != 1) return "stays float32: groups have no dynamic form";
+        if constexpr (has_weight_groups<Policy>)
+            if (n.op->is_connected) return nullptr;  // sums are those of a group
         // A product is at most 255 * 128 where weights are symmetric, and 255 * 255 where they have zero points.
         constexpr int most = kernel::largest_dynamic_depth(Policy::has_affine_weights);
         return n.weights.count / n.weights.channels > most ? "stays float32: int32 sums could overflow" : nullptr;
@@ -35,6 +38,8 @@ template <class Policy> constexpr const char* why_no_integer_weights(const node&
 }
 /// Gives it them.
 template <class Policy, class Arch> constexpr void make_integer_weights(const node* nodes, node& n) {
+    if constexpr (has_weight_groups<Policy>)
+        if (n.op->is_connected) return make_grouped<Policy>(n);
     if constexpr (weights_alone<Policy>) make_weight_only<Policy>(n);
     else make_dynamic<Policy, Arch>(nodes, n);
 }

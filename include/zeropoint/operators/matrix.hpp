@@ -5,6 +5,7 @@
 #include <zeropoint/operators/matrix_float.hpp>
 #include <zeropoint/operators/matrix_int16.hpp>
 #include <zeropoint/operators/matrix_int8.hpp>
+#include <zeropoint/operators/matrix_nibbles.hpp>
 #include <zeropoint/operators/matrix_weight_only.hpp>
 
 namespace zp {
@@ -24,7 +25,8 @@ struct matrix_key {
     bool is_connected = false;
     float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
     int weight_only_bits = 0;                        // of a code, of weights alone
-    bool affine = false;                             // int8 products whose weights have zero points, or are packed so
+    bool affine = false;  // int8 products whose weights have zero points, or are packed so; groups with a minimum
+    int group = 0;        // of 4-bit weights, how many inputs share a scale
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {
@@ -42,6 +44,11 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
     if (n.is_dynamic()) {
         key.is_connected = n.op->is_connected;
         if (key.is_connected) key.epilogue = epilogue_of(n);
+        if (n.is_grouped()) {
+            key.group = n.weights.group;
+            key.affine = n.weights.storage == scalar_type::uint8;
+            return key;
+        }
         if (is_small_dynamic(v)) {
             key.small = extents_of_linear(v);
             key.int16_panels = n.weights.packed_int16;
@@ -81,6 +88,8 @@ template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix
         return std::type_identity<weight_only_filters<Key.weight_only_bits, Arch>>();
     else if constexpr (Key.products == scalar_type::float32)
         return std::type_identity<float_filters<Key.family, Arch>>();
+    else if constexpr (Key.group != 0)
+        return std::type_identity<nibble_filters<Key.group, Key.affine, Key.epilogue, Arch>>();
     else if constexpr (Key.input == scalar_type::float32)
         return std::type_identity<dynamic_filters<Key, Arch, typename Policies::dynamic>>();
     else if constexpr (Key.algorithm == conv2d_algorithm::automatic) return std::type_identity<no_form>();

@@ -12,6 +12,7 @@
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
 #include <zeropoint/operators/quantize_groups.hpp>
+#include <zeropoint/operators/quantize_half_groups.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
@@ -66,10 +67,17 @@ node_parameters quantize_parameters(const node_view& v, const node_view& from, c
     for (int i = 0; i != list.count; ++i) {
         const parameter_array& array = list.arrays[i];
         const std::span<const float> values(floats + list.offset_of(i), static_cast<std::size_t>(array.size()));
-        const bool is_coded = !coding_of(v, array).is_float();
+        const coded_array coding = coding_of(v, array);
+        const bool is_coded = !coding.is_float();
         if (is_coded && array.role == parameter_role::filters) {
             const std::span<const float> bias(floats + list.offset_of(i + 1),
                                               static_cast<std::size_t>(list.arrays[i + 1].size()));
+            if constexpr (requires { typename Quantizer::groups; })
+                if (coding.has_groups) {
+                    result.matrices.push_back(
+                        quantize_half_groups<typename Quantizer::groups>(values, bias, where, how.given_of(i++)));
+                    continue;
+                }
             if constexpr (quantizes_groups<Quantizer>)
                 result.matrices.push_back(quantize_groups<Quantizer>(values, bias, where, how.given_of(i)));
             else {

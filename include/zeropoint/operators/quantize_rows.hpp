@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,19 +10,12 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/half_float.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/movement/embedding.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-/// The nearest float with the 11 significant bits and the exponents of IEEE 754 binary16, ties to even; |x| < 65520.
-constexpr float rounded_to_float16(float x) {
-    if (x > -0x1p-14f && x < 0x1p-14f)
-        return static_cast<float>(round_half_even(static_cast<double>(x) * 0x1p24)) * 0x1p-24f;
-    const auto bits = std::bit_cast<std::uint32_t>(x);
-    return std::bit_cast<float>((bits + 0xfffu + (bits >> 13 & 1u)) & ~0x1fffu);
-}
 
 /// A quantized table.
 template <int Bits> struct quantized_rows {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include <zeropoint/operators/dynamic_group_policy.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/operators/integer_weights.hpp>
@@ -39,15 +40,15 @@ struct quantize_every_layer {
     static constexpr const char* why_float(const node_view&) { return nullptr; }
 };
 
-/// How a model is quantized dynamically: dtypes and schemes, zp::dynamic_policy<...>, or of weights alone,
-/// zp::weight_only_policy<...>; a cost rule; and keep_float<"name">, keep_float_type<op> or
+/// How a model is quantized dynamically: dtypes and schemes, zp::dynamic_policy<...>, with 4-bit weights in linear layers,
+/// zp::dynamic_group_policy<...>, or of weights alone, zp::weight_only_policy<...>; a cost rule; and keep_float<"name">, keep_float_type<op> or
 /// embedding_bits<bits>, without which tables of embeddings stay float32.
 template <class Policy = dynamic_policy<>, class CostRule = default_cost_rule, class... Options>
 struct dynamic_qconfig {
     static_assert(
         requires { typename Policy::weight_quantizer; },
-        "dynamic_qconfig<Policy, CostRule, Options...>: the first argument must be a zp::dynamic_policy<...> or a "
-        "zp::weight_only_policy<...>");
+        "dynamic_qconfig<Policy, CostRule, Options...>: the first argument must be a zp::dynamic_policy<...>, a "
+        "zp::dynamic_group_policy<...> or a zp::weight_only_policy<...>");
     static_assert(
         requires(const node_view& v) { CostRule::why_float(v); },
         "dynamic_qconfig<Policy, CostRule, Options...>: CostRule must have `static constexpr const char* "

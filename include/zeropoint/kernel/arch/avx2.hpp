@@ -79,6 +79,10 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     [[gnu::always_inline]] static int32 load_first(const std::int32_t* from, int count) {
         return int32(_mm256_maskload_epi32(from, first_lanes(count)));
     }
+    [[gnu::always_inline]] static real load_halves(const std::uint16_t* from) {
+        return base::widened_halves(
+            int32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))));
+    }
     /// vpackssdw and vpackuswb work in 128-bit halves; vpermd restores the order.
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), offset);

@@ -58,6 +58,9 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     [[gnu::always_inline]] static int32 load_first(const std::int32_t* from, int count) {
         return int32(_mm512_maskz_loadu_epi32(first_lanes(count), from));
     }
+    [[gnu::always_inline]] static real load_halves(const std::uint16_t* from) {
+        return real(_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))));
+    }
     /// vpackssdw and vpackuswb work in 128-bit quarters; vpermd restores the order.
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), offset);

@@ -41,6 +41,7 @@
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches
 //   load_first(from, count)       a vector of int32 or float, of which the first `count` values exist, the others zero
+//   load_halves(from)             as many positive float16 numbers as an int32 vector has lanes, as floats
 //   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
 //   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
 //   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
@@ -149,9 +150,11 @@ concept multiplies_signed_quads = requires(typename O::int32& sums, const std::u
 };
 template <class O>
 concept finishes_vectors = requires(typename O::int32& high, const typename O::int32& a, const std::int32_t* numbers,
-                                    const float* floats, const typename O::int32 (&four)[4], std::uint8_t* codes) {
+                                    const float* floats, const typename O::int32 (&four)[4], std::uint8_t* codes,
+                                    const std::uint16_t* halves) {
     { O::load_first(numbers, 1) } -> std::convertible_to<typename O::int32>;
     { O::load_first(floats, 1) } -> std::convertible_to<typename O::real>;
+    { O::load_halves(halves) } -> std::convertible_to<typename O::real>;
     O::multiply_wide(a, a, high, high);
     O::store_halves(codes, codes, O::pack(four, typename O::int16(std::int16_t{1})));
     { O::load_lanes(codes) } -> std::convertible_to<typename O::int32>;
@@ -228,9 +231,10 @@ template <class O> constexpr bool keeps_contract() {
             "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
             "for which the check of pairs has room");
         constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
-        static_assert(has_epilogues,
-                      "operations of an architecture: has_batches also needs load_first, load_lanes, pack, "
-                      "store_halves and multiply_wide");
+        static_assert(
+            has_epilogues,
+            "operations of an architecture: has_batches also needs load_first, load_lanes, load_halves, pack, "
+            "store_halves and multiply_wide");
         constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
         static_assert(
             has_look_ups,

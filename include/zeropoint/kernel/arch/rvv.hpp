@@ -112,6 +112,10 @@ public:
     [[gnu::always_inline]] static real load_first(const float* from, int count) {
         return real(__riscv_vle32_v_f32m1_tu(__riscv_vfmv_v_f_f32m1(0, lanes), from, first_lanes(count)));
     }
+    [[gnu::always_inline]] static real load_halves(const std::uint16_t* from) {
+        return base::widened_halves(int32(
+            __riscv_vreinterpret_v_u32m1_i32m1(__riscv_vzext_vf2_u32m1(__riscv_vle16_v_u16mf2(from, lanes), lanes))));
+    }
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const vint32m4_t sums = __riscv_vcreate_v_i32m1_i32m4(v[0].data, v[1].data, v[2].data, v[3].data);
         const vint16m2_t narrow = __riscv_vnclip_wx_i16m2(sums, 0, __RISCV_VXRM_RDN, channels);

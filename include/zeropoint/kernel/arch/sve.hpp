@@ -102,6 +102,9 @@ template <class Derived, std::size_t Bits> struct sve_base : vector_operations<D
     [[gnu::always_inline]] static real load_first(const float* from, int count) {
         return real(svld1_f32(svwhilelt_b32_s32(0, count), from));
     }
+    [[gnu::always_inline]] static real load_halves(const std::uint16_t* from) {
+        return base::widened_halves(int32(svld1uh_s32(svptrue_b32(), from)));
+    }
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const int32 added = xsimd::bitwise_cast<std::int32_t>(offset) >> 16;
         const int32 low = -added, high = int32(255) - added;

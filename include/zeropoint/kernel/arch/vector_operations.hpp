@@ -200,6 +200,9 @@ template <class Derived, class Arch> struct vector_operations {
         for (int i = 0; i < count; ++i) values[i] = from[i];
         return load<batch<T>>(values);
     }
+    [[gnu::always_inline]] static real load_halves(const std::uint16_t* from) {
+        return widened_halves(load_converted<int32>(from));
+    }
     [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const int32 added = xsimd::bitwise_cast<std::int32_t>(offset) >> 16;
         const int32 low = -added, high = int32(255) - added;
@@ -329,6 +332,10 @@ template <class Derived, class Arch> struct vector_operations {
     }
 
 protected:
+    /// The bits of positive float16 numbers as floats.
+    [[gnu::always_inline]] static real widened_halves(const int32& bits) {
+        return xsimd::bitwise_cast<float>(bits << 13) * real(0x1p112f);  // exponents were 112 too small
+    }
     static constexpr bool is_little = std::endian::native == std::endian::little;
     template <class To, class From> [[gnu::always_inline]] static To bits(const From& from) {
         return __builtin_bit_cast(To, from);

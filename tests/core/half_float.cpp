@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <zeropoint/io/half_float.hpp>
+#include <zeropoint/core/half_float.hpp>
 
 namespace {
 
@@ -35,4 +35,16 @@ TEST_CASE("half floats: all 65536 of each format") {
     }
     CHECK(wrong_float16 == 0);
     CHECK(wrong_bfloat16 == 0);
+}
+
+TEST_CASE("half floats: a float becomes the float16 nearest to it") {
+    std::size_t wrong = 0;
+    for (std::uint32_t bits = 0; bits != 0x10000; ++bits) {
+        const auto half = static_cast<std::uint16_t>(bits);
+        if ((half & 0x7c00u) == 0x7c00u || half == 0x8000u) continue;  // what is not finite, and -0, which becomes 0
+        wrong += zp::float16_from_float(zp::float_from_float16(half)) != half;
+    }
+    CHECK(wrong == 0);
+    static_assert(zp::float16_from_float(1 + 0x1p-11f) == 0x3c00 && zp::float16_from_float(-1 - 0x3p-11f) == 0xbc02);
+    static_assert(zp::float16_from_float(65519) == 0x7bff && zp::float16_from_float(0x1.ffep-15f) == 0x0400);
 }
