@@ -66,6 +66,8 @@ class Value:
     data: np.ndarray | None = None
     coding: Coding | None = None  # where the source has it in integers
     is_mask: bool = False  # an input of integers that goes into no table: 0 or 1
+    is_number: bool = False  # an input of integers that is one of floats here
+    dtype: str = ""  # of an input of integers or truths: as the source has it, by numpy's name
 
 
 @dataclass(frozen=True)

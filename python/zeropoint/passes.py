@@ -182,20 +182,18 @@ def drop_identities(graph: Graph) -> None:
 def simplify(graph: Graph) -> None:
     """Applies all patterns until none fires, and drops what they left over; then those for what no pattern took. In integers a
     function is what the source has."""
-    from zeropoint import attention_pattern, batch_pattern, image_pattern, norm_pattern, recurrent_pattern
+    from zeropoint import attention_pattern, batch_pattern, image_pattern, integer_inputs, norm_pattern, recurrent_pattern
 
     patterns = [*PATTERNS, *norm_pattern.PATTERNS, *image_pattern.PATTERNS, *attention_pattern.PATTERNS,
                 *recurrent_pattern.PATTERNS, *batch_pattern.PATTERNS]
-    for value in graph.inputs:
-        example = graph.examples.get(value.name)
-        value.is_mask = value.is_integer and not graph.is_coded and not graph.tables(value) and \
-            (example is None or bool(np.isin(example, (0, 1)).all()))
+    integer_inputs.guess_masks(graph)
     if graph.is_coded:
         apply(graph, [join_bias])
         return
     apply(graph, patterns)
     apply(graph, image_pattern.LATE_PATTERNS)
     merge_conditions(graph)
+    integer_inputs.find_numbers(graph)
 
 
 def apply(graph: Graph, patterns: list[Pattern]) -> None:

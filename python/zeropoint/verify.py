@@ -16,7 +16,7 @@ from zeropoint.compiler import compiled, without_comments
 from zeropoint.emit.structure import Structure, rows_of
 from zeropoint.errors import ZeropointError, need
 from zeropoint.harness import program_of
-from zeropoint.ir import Graph
+from zeropoint.ir import Graph, Value
 from zeropoint.layers import Row
 from zeropoint.layout import Layout
 from zeropoint.lower.context import Lowered, Port
@@ -60,6 +60,11 @@ class Comparison:
         return "\n".join(lines + [f"warning: {text}" for text in self.warnings])
 
 
+def dtype_of(value: Value) -> np.dtype | None:
+    """Of an input of integers as the source has it; else that of the array at hand."""
+    return np.dtype(value.dtype) if value.dtype else None
+
+
 class torch_runner:
     """A module of PyTorch."""
 
@@ -69,7 +74,7 @@ class torch_runner:
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""
         torch = need("torch", "torch")
-        args = {value.name: torch.from_numpy(np.array(arrays[value.name])) for value in graph.given}
+        args = {value.name: torch.from_numpy(np.array(arrays[value.name], dtype_of(value))) for value in graph.given}
         training = self.module.training and not self.is_exported  # what is exported has no other mode
         try:
             if training:
@@ -92,7 +97,9 @@ class torch_runner:
         signature = program.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
                  **getattr(signature, "inputs_to_lifted_tensor_constants", {})}
-        args = [state[names[node.name]] if node.name in names else torch.from_numpy(np.array(arrays[node.name]))
+        kinds = {value.name: dtype_of(value) for value in graph.given}
+        args = [state[names[node.name]] if node.name in names else
+                torch.from_numpy(np.array(arrays[node.name], kinds.get(node.name)))
                 for node in program.graph.nodes if node.op == "placeholder"]
 
         class Recorder(torch.fx.Interpreter):  # type: ignore[name-defined, misc]
@@ -131,8 +138,8 @@ class onnx_runner:
 
     def typed(self, session: Any, arrays: Arrays) -> Arrays:
         """Inputs of the types that the model declares."""
-        kinds = {"tensor(int32)": np.int32, "tensor(int64)": np.int64, "tensor(float)": np.float32,
-                 "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_}
+        kinds = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16, "tensor(bool)": np.bool_,
+                 **{f"tensor({kind})": np.dtype(kind) for kind in ("int8", "uint8", "int16", "uint16", "int32", "int64")}}
         return {given.name: arrays[given.name].astype(kinds[given.type]) for given in session.get_inputs()}
 
     def trace(self, graph: Graph, arrays: Arrays) -> Arrays:
@@ -157,7 +164,9 @@ def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> l
     while len(sets) < count:
         arrays: Arrays = {}
         for value in graph.given:
-            if value.is_integer:
+            if value.is_number:
+                arrays[value.name] = random.integers(0, 128, value.shape, dtype=np.int64)
+            elif value.is_integer:
                 arrays[value.name] = random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
             elif len(sets) % 2 == 1:
                 arrays[value.name] = random.random(value.shape, dtype=np.float32)

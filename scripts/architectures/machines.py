@@ -1,4 +1,4 @@
-"""What runs a program: this machine, an emulator of qemu's, Bochs, or node."""
+"""What runs a program: this machine, an emulator of qemu's, Bochs, node, or Wine."""
 import dataclasses
 import functools
 import pathlib
@@ -51,6 +51,9 @@ def emulated(emulator: tuple[str, ...], files: tuple[str, ...] = DATA) -> Machin
         command = bochs.command(arguments[0], files)
     elif program == "node":
         command = node.command()
+    elif program == "wine":
+        path = shutil.which(program)
+        command = path and ("env", "WINEDEBUG=-all", path)
     else:
         path = shutil.which(program + "-static") or shutil.which(program)
         command = path and (path, *arguments)

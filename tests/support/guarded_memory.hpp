@@ -4,10 +4,61 @@
 #include <cstddef>
 #include <cstdlib>
 
+#if defined(_WIN32)
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#undef near  // macros for compilers of the eighties; names of tests
+#undef far
+#undef small
+#else
 #include <sys/mman.h>
 #include <unistd.h>
+#endif
 
 namespace zp_test {
+
+/// Pages of the system that nobody may read, until some are opened.
+struct closed_pages {
+    static std::size_t size() {
+#if defined(_WIN32)
+        SYSTEM_INFO system;
+        GetSystemInfo(&system);
+        return system.dwPageSize;
+#else
+        return static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+#endif
+    }
+    static std::byte* map(std::size_t bytes) {
+#if defined(_WIN32)
+        void* const memory = VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_NOACCESS);
+        if (memory == nullptr) std::abort();
+#else
+        void* const memory = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) std::abort();
+#endif
+        return static_cast<std::byte*>(memory);
+    }
+    static void open(std::byte* begin, std::size_t bytes) {
+#if defined(_WIN32)
+        DWORD before = 0;
+        if (VirtualProtect(begin, bytes, PAGE_READWRITE, &before) == 0) std::abort();
+#else
+        if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) std::abort();
+#endif
+    }
+    static void unmap(std::byte* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(_WIN32)
+        VirtualFree(memory, 0, MEM_RELEASE);
+#else
+        munmap(memory, bytes);
+#endif
+    }
+};
 
 /// Which end of a buffer touches the unreadable page.
 enum class guard { before, behind };
@@ -18,15 +69,13 @@ enum class guard { before, behind };
 class guarded_memory {
 public:
     explicit guarded_memory(std::size_t capacity) {
-        const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+        const std::size_t page = closed_pages::size();
         room_ = (capacity + page - 1) / page * page;
         mapped_ = room_ + 2 * page;
-        void* const memory = mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) std::abort();
-        begin_ = static_cast<std::byte*>(memory) + page;
-        if (mprotect(begin_, room_, PROT_READ | PROT_WRITE) != 0) std::abort();
+        begin_ = closed_pages::map(mapped_) + page;
+        closed_pages::open(begin_, room_);
     }
-    ~guarded_memory() { munmap(begin_ - (mapped_ - room_) / 2, mapped_); }
+    ~guarded_memory() { closed_pages::unmap(begin_ - (mapped_ - room_) / 2, mapped_); }
     guarded_memory(const guarded_memory&) = delete;
     guarded_memory& operator=(const guarded_memory&) = delete;
 

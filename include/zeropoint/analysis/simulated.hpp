@@ -54,8 +54,8 @@ inline void round_near_ties(float* values, std::size_t count, const value_type& 
     for (std::size_t i = 0; i != count; ++i) {
         const double real = values[i] == values[i] ? double{values[i]} : 0.0;  // NaN becomes 0, as in quantize()
         const double steps = std::clamp(real / double{range.scale}, low - 1, high + 1);
-        const double near = static_cast<double>(round_half_even(steps * 8192)) / 8192;
-        values[i] = range.scale * static_cast<float>(round_half_even(std::clamp(near, low, high)));
+        const double nearest = static_cast<double>(round_half_even(steps * 8192)) / 8192;
+        values[i] = range.scale * static_cast<float>(round_half_even(std::clamp(nearest, low, high)));
     }
 }
 /// The same on the finer grid in front of a fused table.

@@ -93,9 +93,9 @@ public:
             fail(rule::empty_output, n.input_count == 0 ? y : nodes[n.inputs[0]].out.extents, y);
         if (y.is_too_large()) {
             fail(rule::value_too_large, n.input_count == 0 ? y : nodes[n.inputs[0]].out.extents, y);
-            node small = n;
-            small.out.extents = {};
-            return append(small);
+            node without_extents = n;
+            without_extents.out.extents = {};
+            return append(without_extents);
         }
         if (size == capacity_) {
             fail(rule::too_many_nodes);

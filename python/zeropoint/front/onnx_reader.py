@@ -100,7 +100,8 @@ class OnnxReader:
         for given in graph.input:
             if given.name not in self.values and given.name not in {i.name for i in graph.initializer}:
                 shape, integer = self.shapes[given.name]
-                value = Value(given.name, shape or (), integer)
+                kind = self.onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type) if integer else None
+                value = Value(given.name, shape or (), integer, dtype=kind.name if kind is not None else "")
                 self.values[given.name] = value
                 self.graph.inputs.append(value)
         for number, node in enumerate(graph.node):
@@ -235,7 +236,7 @@ def origin_of(node: Any, number: int) -> Origin:
     """Name, modules and source line, from the metadata of PyTorch's exporter or from the slashes of its older one."""
     meta = {entry.key: entry.value for entry in getattr(node, "metadata_props", [])}
     source = ""
-    name = node.name or (node.output[0] if node.output else f"{node.op_type}_{number}")
+    name = node.name or next(filter(None, node.output), f"{node.op_type}_{number}")
     trace = [line.strip() for line in meta.get("pkg.torch.onnx.stack_trace", "").splitlines()]
     lines = [line for line in trace if line.startswith("File") and "site-packages/torch" not in line]
     if lines:

@@ -73,7 +73,9 @@ class TorchReader:
         if not all(isinstance(n, int) for n in example.shape):
             raise ZeropointError(f"the input {node.name} has a dynamic extent: {tuple(example.shape)}; export it without "
                                  "dynamic_shapes, as every network here has its extents in its type")
-        value = Value(node.name, tuple(example.shape), not example.is_floating_point())
+        is_integer = not example.is_floating_point()
+        value = Value(node.name, tuple(example.shape), is_integer,
+                      dtype=str(example.dtype).removeprefix("torch.") if is_integer else "")
         self.values[node] = value
         self.graph.inputs.append(value)
 

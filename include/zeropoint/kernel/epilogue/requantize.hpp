@@ -212,13 +212,13 @@ private:
             const unsigned_batch bits = xsimd::bitwise_cast<std::uint32_t>(low);
             return xsimd::bitwise_cast<std::int32_t>(bits >> xsimd::bitwise_cast<std::uint32_t>(count));
         };
-        const Batch near = xsimd::min(right, Batch(31)), far = xsimd::max(right - Batch(32), Batch(0));
-        const Batch limit(1 << 30), rest = high >> (near - Batch(1));
-        const Batch joined = (high << (Batch(32) - near)) | low_shifted(near);
+        const Batch below_32 = xsimd::min(right, Batch(31)), from_32 = xsimd::max(right - Batch(32), Batch(0));
+        const Batch limit(1 << 30), rest = high >> (below_32 - Batch(1));
+        const Batch joined = (high << (Batch(32) - below_32)) | low_shifted(below_32);
         const Batch cut = xsimd::select(rest > Batch(0), limit, xsimd::select(rest < Batch(-1), -limit, joined));
-        const Batch quotient = xsimd::clip(xsimd::select(right < Batch(32), cut, high >> far), -limit, limit);
+        const Batch quotient = xsimd::clip(xsimd::select(right < Batch(32), cut, high >> from_32), -limit, limit);
         const Batch low_bit = low_shifted(xsimd::min(right - Batch(1), Batch(31)));
-        const Batch high_bit = high >> xsimd::max(far - Batch(1), Batch(0));
+        const Batch high_bit = high >> xsimd::max(from_32 - Batch(1), Batch(0));
         return quotient + (xsimd::select(right < Batch(33), low_bit, high_bit) & Batch(1));
     }
 };

@@ -45,12 +45,12 @@ struct winograd_4x4 {
     /// u = G g, given 6
     template <class T>
     [[gnu::always_inline]] static constexpr void transform_kernel(const T (&g)[3], T (&u)[6], T six) {
-        const T ends = g[0] + g[2], far = g[0] + (g[2] << 2), twice = g[1] + g[1];
+        const T ends = g[0] + g[2], outer = g[0] + (g[2] << 2), twice = g[1] + g[1];
         u[0] = g[0] * six;
         u[2] = g[1] - ends;
         u[1] = u[2] - twice;
-        u[3] = far + twice;
-        u[4] = far - twice;
+        u[3] = outer + twice;
+        u[4] = outer - twice;
         u[5] = g[2] * six;
     }
     /// v = B d
