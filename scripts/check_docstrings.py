@@ -6,7 +6,7 @@ it on its line; it says what the name is, and where that applies shapes, units, 
 one, not that it is good. Of an overloaded name one declaration has it. These need none, because one place says it for all:
 
   - members that a concept asks for, or that a class has in common with zp::network: PROTOCOLS below says who explains them;
-  - constants of an enumeration that has a docstring;
+  - constants of an enumeration that has a docstring, members of a class that stands on one line with its name;
   - comparisons, what is defaulted or deleted, the only constructor, and aliases that repeat a template argument (`using net = Net`).
 
 --list prints every public name. Needs libclang 14 and its binding: scripts/site/requirements.txt.
@@ -52,7 +52,7 @@ def needs_none(member: Declaration) -> bool:
 def missing_in(declarations: list[Declaration], owner: Declaration | None = None) -> list[str]:
     """The names without a docstring, with the place of each."""
     explained = members_explained(owner) if owner else set()
-    said = {d.name for d in declarations if d.doc or d.kind == "constant" and owner and owner.doc}
+    said = {d.name for d in declarations if d.doc or owner and owner.doc and (d.kind == "constant" or d.line == owner.line)}
     missing = []
     for d in declarations:
         path = f"{owner.name}::{d.name}" if owner else d.name

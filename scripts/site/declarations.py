@@ -75,13 +75,23 @@ def comment_behind(header: str, line: int) -> str:
     return "" if NO_WORDS.match(words[0]) else "\n".join(words)
 
 
+def body_of(tokens: list[cindex.Token]) -> cindex.Token | None:
+    """The brace that the last one closes."""
+    depth = 0
+    for token in reversed(tokens):
+        depth += (token.spelling == "}") - (token.spelling == "{")
+        if depth == 0 and token.spelling == "{":
+            return token
+    return None
+
+
 def text_of(cursor: cindex.Cursor, kind: str) -> tuple[str, int]:
     """The text of a declaration without its body, initializers of constructors and values that take lines; and its last line."""
     tokens = list(cursor.get_tokens())
     if not tokens:
         return "", cursor.extent.start.line
     header_lines = lines_of(header_of(cursor))
-    depth, end, seen_parameters = 0, None, False
+    depth, end, seen_parameters = 0, body_of(tokens) if kind == "class" else None, False
     for i, token in enumerate(tokens):
         word = token.spelling
         if kind in ("function", "constructor"):
@@ -92,12 +102,6 @@ def text_of(cursor: cindex.Cursor, kind: str) -> tuple[str, int]:
             depth += word in ("(", "[", "{")
             depth -= word in (")", "]", "}")
             seen_parameters |= depth == 0 and word == ")"
-        elif kind == "class":
-            if word == "{" and depth == 0:
-                end = token
-                break
-            depth += word in ("(", "[")
-            depth -= word in (")", "]")
         elif kind == "variable" and word == "[" and depth == 0 and tokens[i - 1].spelling == "=":  # a lambda, run at once
             end = tokens[i - 1]
             break
@@ -151,7 +155,7 @@ def is_left_out(cursor: cindex.Cursor, kind: str) -> bool:
     return parent is not None and cursor.lexical_parent is not None and parent != cursor.lexical_parent  # a member, defined outside
 
 
-def declared(cursor: cindex.Cursor, namespace: str, outer: str | None = None) -> Declaration | None:
+def declared(cursor: cindex.Cursor, namespace: str, outer: cindex.Cursor | None = None) -> Declaration | None:
     """What a cursor declares; null where that is no name of its own, such as a specialization."""
     kind, header = kind_of(cursor), header_of(cursor)
     if cursor.kind == CursorKind.USING_DECLARATION and header is not None:
@@ -161,20 +165,18 @@ def declared(cursor: cindex.Cursor, namespace: str, outer: str | None = None) ->
     text, end = text_of(cursor, kind)
     if is_specialization(cursor, text):
         return None
-    if kind == "function" and outer is not None and cursor.spelling == outer.split("<")[0]:
+    if kind == "function" and outer is not None and cursor.spelling.split("<")[0] == outer.spelling.split("<")[0]:
         kind = "constructor"
     line = cursor.extent.start.line
-    doc = comment_above(header, line)
+    doc = "" if outer is not None and line == outer.extent.start.line else comment_above(header, line)
     if kind in ("variable", "constant", "alias", "function", "constructor") and (end == line or not doc):
         doc = "\n".join(filter(None, (doc, comment_behind(header, end if kind != "function" else line))))
-    if kind == "constant" and line == cursor.semantic_parent.extent.start.line:
-        doc = ""
     made = Declaration(cursor.spelling.split("<")[0] if kind == "constructor" else cursor.spelling, kind, namespace, header, line, text, doc)
     if kind == "class":
         public = [child for child in cursor.get_children() if child.kind != CursorKind.FRIEND_DECL and is_public(child, cursor)]
-        made.members = [m for child in public if (m := declared(child, namespace, cursor.spelling))]
+        made.members = [m for child in public if (m := declared(child, namespace, cursor))]
     elif kind == "enum":
-        made.members = [m for child in cursor.get_children() if (m := declared(child, namespace))]
+        made.members = [m for child in cursor.get_children() if (m := declared(child, namespace, cursor))]
         made.text = made.text.split("{")[0].strip()
     return made
 
