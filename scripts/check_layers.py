@@ -20,7 +20,7 @@ MAY_SEE = {
     "operators": BELOW_OPERATORS | {"compiled"},
     "pass": BELOW_OPERATORS,
     "model": BELOW_MODEL,
-    "executors": set(),  # adapters, which need another library each
+    "executors": {"core"},  # threads of our own, and adapters, which need another library each
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
     "training": BELOW_WORKFLOW | {"workflow", "io"},  # io: checkpoints

@@ -7,11 +7,37 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/core/function_ref.hpp>
 #include <zeropoint/core/shape.hpp>
+#include <zeropoint/graph/cut.hpp>
+#include <zeropoint/model/executor.hpp>
 
 namespace models {
+
+/// An executor without its type, which it refers to.
+class any_executor {
+public:
+    template <zp::executor Executor>
+    explicit any_executor(const Executor& with)
+        : with_(&with),
+          workers_(with.workers()),
+          least_work_(zp::detail::least_work_of(with)),
+          run_([](const void* of, int parts, zp::function_ref<void(int)> body) {
+              static_cast<const Executor*>(of)->run(parts, body);
+          }) {}
+    int workers() const { return workers_; }
+    std::int64_t least_work() const { return least_work_; }
+    template <class Body> void run(int parts, const Body& body) const { run_(with_, parts, body); }
+
+private:
+    const void* with_;
+    int workers_;
+    std::int64_t least_work_;
+    void (*run_)(const void*, int, zp::function_ref<void(int)>);
+};
 
 /// Both forms of a network with one set of random weights. One thread at a time may run it.
 class timed_model {
@@ -36,6 +62,12 @@ public:
     /// The int8 network row by row: its table, and a call of after(row) behind every row of an inference.
     virtual zp::model_table int8_table() const = 0;
     virtual void run_int8_by_row(const float* x, float* y, const std::function<void(int)>& after) = 0;
+
+    /// By an executor, with at most most_workers parts a row; and into how many parts each row is cut.
+    static constexpr int most_workers = 16;
+    virtual void run_int8_by(const any_executor& with, const float* x, float* y,
+                             const std::function<void(int)>& after) = 0;
+    virtual std::vector<zp::node_cut::choice> parts_by(const any_executor& with) const = 0;
 
     /// The weights under PyTorch's names, shapes and order as safetensors: before batch norms are folded.
     virtual void save_float(const std::string& path) const = 0;

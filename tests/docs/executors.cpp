@@ -1,12 +1,17 @@
 // docs/executors.md; what needs OpenMP is in tests/executors/openmp.cpp.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <span>
 #include <thread>
 #include <vector>
 
+#include <zeropoint/executors/thread_pool.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
+#include <zeropoint/model/spread.hpp>
 #include <zeropoint/operators.hpp>
 
 #include "../support/made_up.hpp"
@@ -38,4 +43,31 @@ TEST_CASE("docs/executors.md") {
     static decltype(model)::workspace_for<4> memory;
     model(x, y, memory, thread_executor());
     CHECK(y == wanted);
+    // [pool]
+    const zp::executors::thread_pool pool(4);  // the calling thread and three more, for as many networks as there are
+    model(x, y, memory, pool);
+    // [/pool]
+    CHECK(y == wanted);
+
+    const auto images = made_up::values(5 * 32 * 32 * 8, 5);
+    std::vector<float> scores(5 * wanted.size());
+    // [many]
+    const zp::workspaces<decltype(model)> memories(pool.workers());
+    zp::run_many(model, images, scores, memories, pool);  // one input behind the other, and their outputs
+    // [/many]
+    CHECK(std::equal(wanted.begin(), wanted.end(), scores.begin()));
+    const std::vector<int> labels(5, 1);
+    std::vector<std::vector<float>> results(5, std::vector<float>(wanted.size()));
+    const auto image = [&](std::size_t i) { return std::span(images).subspan(i * x.size(), x.size()); };
+    // [spread]
+    std::atomic<int> right = 0;
+    zp::spread(labels.size(), pool, [&](std::size_t i, int worker) {
+        std::vector<float>& one = results[i];
+        model(image(i), one, memories[worker]);
+        right += std::max_element(one.begin(), one.end()) - one.begin() == labels[i];
+    });
+    // [/spread]
+    for (std::size_t i = 0; i != results.size(); ++i)
+        CHECK(std::equal(results[i].begin(), results[i].end(),
+                         scores.begin() + static_cast<std::ptrdiff_t>(i * wanted.size())));
 }

@@ -13,11 +13,16 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
+#include <zeropoint/executors/thread_pool.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/executor.hpp>
 #include <zeropoint/model/float_stage.hpp>
@@ -84,6 +89,74 @@ template <class Executor> void check_parts(const Executor& executor) {
     executor.run(7, [&](int part) noexcept { ++runs[static_cast<std::size_t>(part)]; });
     for (const auto& count : runs) CHECK(count == 1);
     CHECK(executor.workers() >= 1);
+}
+
+template <class Call> std::string message_of(Call call) {
+    try {
+        call();
+    } catch (const zp::value_error& error) { return error.what(); }
+    return "nothing";
+}
+
+TEST_CASE("executors::thread_pool gives the results of a call without it") {
+    check_stages([](int workers) { return of_all_sizes<zp::executors::thread_pool>(workers); });
+    // Threads that sleep whenever there is nothing to do.
+    check_stages(
+        [](int workers) { return of_all_sizes<zp::executors::thread_pool>(workers, std::chrono::microseconds(0)); });
+}
+TEST_CASE("executors::thread_pool runs each part once, also where parts are more than threads") {
+    check_parts(zp::executors::thread_pool(7));
+    check_parts(zp::executors::thread_pool(2));
+    check_parts(zp::executors::thread_pool(1));
+    const zp::executors::thread_pool pool;
+    CHECK(pool.workers() == std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+    pool.run(0, [](int) { CHECK(false); });
+}
+TEST_CASE("executors::thread_pool: threads that slept wake up") {
+    const zp::executors::thread_pool pool(3, std::chrono::microseconds(20));
+    for (int call = 0; call != 5; ++call) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        check_parts(pool);
+    }
+}
+TEST_CASE("executors::thread_pool: a function on every thread") {
+    const zp::executors::thread_pool pool(4);
+    std::array<std::thread::id, 4> ids;
+    pool.each_thread([&](int k) { ids[static_cast<std::size_t>(k)] = std::this_thread::get_id(); });
+    CHECK(ids[0] == std::this_thread::get_id());
+    CHECK(std::set<std::thread::id>(ids.begin(), ids.end()).size() == 4);
+}
+TEST_CASE("executors::thread_pool: several networks at once, and networks in parts of others") {
+    const auto x = made_up::values(9 * 8 * 8, 9);
+    const problem floats(made_up::network<net>(3), x);
+    const of_all_sizes<zp::executors::thread_pool> pool(3);
+    using memory_type = decltype(floats)::memory_type;
+    std::atomic<int> different = 0;
+    const auto run_some = [&](memory_type& memory) {
+        for (int call = 0; call != 10; ++call) {
+            std::vector<float> got(floats.wanted.size(), -1.0f);
+            floats.model(x, got, memory, pool);
+            different += got != floats.wanted;
+        }
+    };
+    std::vector<std::unique_ptr<memory_type>> memories;
+    for (int i = 0; i != 4; ++i) memories.push_back(std::make_unique<memory_type>());
+    {
+        std::vector<std::jthread> callers;
+        for (auto& memory : memories) callers.emplace_back([&] { run_some(*memory); });
+    }
+    CHECK(different == 0);
+    pool.run(3, [&](int part) { run_some(*memories[static_cast<std::size_t>(part)]); });
+    CHECK(different == 0);
+}
+TEST_CASE("executors::thread_pool refuses numbers that make no sense") {
+    using pool = zp::executors::thread_pool;
+    CHECK(message_of([] { pool none(0); }) ==
+          "thread_pool(workers): expected 1 to 1024 workers, of which the calling thread is one, found 0");
+    CHECK(message_of([] { pool many(1025); }) ==
+          "thread_pool(workers): expected 1 to 1024 workers, of which the calling thread is one, found 1025");
+    CHECK(message_of([] { pool backwards(2, std::chrono::microseconds(-1)); }) ==
+          "thread_pool(workers, spin): expected a time of at least 0 us, found -1 us");
 }
 
 #if defined(ZEROPOINT_TEST_OPENMP)

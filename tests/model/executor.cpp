@@ -44,6 +44,19 @@ struct winograd_net
 struct winograd : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                               zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
                               zp::algorithm<zp::conv2d_algorithm::winograd_4x4>> {};
+// Five rows and panels of 64 channels: three parts are panels, of all algorithms.
+struct channels_net
+    : zp::model<zp::input<5, 5, 192>, zp::conv2d<"winograd", conv{.out_channels = 192, .kernel = 3, .padding = 1}>,
+                zp::relu,
+                zp::residual<zp::conv2d<"depthwise", conv{.kernel = 3, .padding = 1, .groups = zp::depthwise}>>,
+                zp::conv2d<"pointwise", conv{.out_channels = 184}>, zp::hardswish,
+                zp::residual<zp::conv2d<"grouped", conv{.out_channels = 184, .kernel = 3, .padding = 1, .groups = 2}>>,
+                zp::conv2d<"strided", conv{.out_channels = 150, .kernel = 3, .stride = 2}>, zp::flatten,
+                zp::linear<"fc", 320>> {};
+struct winograd_of_first
+    : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                  zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>,
+                  zp::for_layer<"winograd", zp::algorithm<zp::conv2d_algorithm::winograd_4x4>>> {};
 struct padded_average
     : zp::model<zp::input<9, 9, 8>, zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 1, .padding = 1}>> {};
 
@@ -91,6 +104,19 @@ TEST_CASE("Winograd: parts give the codes of one piece") {
     const auto int8 = converted<winograd>(made_up::network<winograd_net>(3));
     CHECK(int8.rows()[2].by.algorithm == zp::conv2d_algorithm::winograd_4x4);
     CHECK(zp_test::check_parts(int8, input_of<winograd_net>().data()).count("conv2d") == 1);
+}
+
+TEST_CASE("panels of channels give the codes of one piece") {
+    const auto int8 = converted<winograd_of_first>(made_up::network<channels_net>(3));
+    using stage = decltype(int8)::stage;
+    std::set<std::string> by_panels, by_rows;
+    for (std::size_t i = 0; i != stage::cuts.size(); ++i) {
+        const auto three = stage::cuts[i].choose(3, 0);
+        if (three.parts > 1) (three.by_panels ? by_panels : by_rows).insert(int8.rows()[i].name);
+    }
+    CHECK(by_panels == std::set<std::string>{"winograd", "pointwise", "grouped", "strided", "fc"});
+    CHECK(by_rows.count("depthwise") == 1);
+    CHECK(zp_test::check_parts(int8, input_of<channels_net>().data()).count("linear") == 1);
 }
 
 TEST_CASE("sequences: parts give the results of one piece, in float, static and dynamic") {

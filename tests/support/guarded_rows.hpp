@@ -83,7 +83,10 @@ inline std::vector<std::byte> run_row(const guarded_network& network, std::size_
     const guarded_buffer parameters(
         std::span(network.parameters + n.at.parameter_offset, static_cast<std::size_t>(n.at.parameter_bytes)), end,
         slack);
-    const guarded_buffer scratch(static_cast<std::size_t>(n.at.scratch_bytes), end, slack);
+    const bool is_whole = own.out.extents == n.out.extents;
+    const int scratch_bytes =
+        is_whole ? n.at.scratch_bytes : std::max(n.at.scratch_bytes, network.cuts[i].scratch_bytes);
+    const guarded_buffer scratch(static_cast<std::size_t>(scratch_bytes), end, slack);
     const guarded_buffer state(static_cast<std::size_t>(n.at.state_bytes), end, slack);
     if (n.flags.keeps_state) std::memset(state.data(), 0, state.bytes().size());  // a stream's first step
     ys[0] = y.data();
@@ -124,10 +127,10 @@ inline void check_guarded_rows(const guarded_network& network) {
         for (const guard end : {guard::behind, guard::before}) {
             CAPTURE(static_cast<int>(end));
             check_guarded_row(network, i, whole, end);
-            for (const int p : {0, 1, cut.parts - 1}) {
-                if (cut.parts == 1) break;
+            for (const int p : {0, 1, cut.row_parts - 1}) {
+                if (cut.row_parts == 1) break;
                 CAPTURE(p);
-                const zp::cut_nodes part({network.rows.data(), n}, zp::part_of_rows(cut.rows, p, cut.parts));
+                const zp::cut_nodes part({network.rows.data(), n}, cut.rows_of(p, cut.row_parts));
                 check_guarded_row(network, i, part, end);
             }
         }

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/executors/thread_pool.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent.hpp>
@@ -252,4 +254,14 @@ TEST_CASE("allocations: recurrent rows make none") {
         dynamic(inputs[0], y);
     }
     CHECK(allocations == before);
+}
+
+TEST_CASE("a call of a thread_pool allocates nothing") {
+    const zp::executors::thread_pool pool(3, std::chrono::microseconds(10));
+    std::atomic<int> parts = 0;
+    pool.run(3, [&](int) { ++parts; });  // threads have begun
+    const long before = allocations;
+    for (int call = 0; call != 100; ++call) pool.run(3, [&](int) { ++parts; });
+    CHECK(allocations == before);
+    CHECK(parts == 303);
 }

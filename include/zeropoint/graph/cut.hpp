@@ -1,4 +1,4 @@
-// A node of fewer rows: what several workers compute of one node, each some rows of the output, by the form of the whole.
+// A part of a node: what several workers compute of one, each some rows of the output or some of its channels, by the form of the whole.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/window.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -119,17 +120,48 @@ private:
     }
 };
 
-/// Into how many parts a node is cut at most, and what they are together worth.
+/// How a node is cut: into rows of its output or, where its form can, into panels of channels. Which of these, and into how many parts,
+/// changes no result.
 struct node_cut {
-    int parts = 1;          // 1: it is computed whole
-    int rows = 0;           // of which parts are
-    std::int64_t work = 0;  // multiply-accumulates, and bytes that are read and written
+    int rows = 0, row_unit = 1, row_parts = 1;         // parts of rows begin at multiples of the unit
+    int panel_parts = 0;                               // the most of them; 0: not by panels
+    int repeated_by_rows = 0, repeated_by_panels = 0;  // see kernel::conv2d_cut
+    int scratch_bytes = 0;                             // that a part of rows may need
+    std::int64_t work = 0;                             // in nanoseconds, by estimate
 
-    /// How many parts are worth it for so many workers.
-    constexpr int parts_for(int workers, std::int64_t least_work) const {
-        const std::int64_t worth = least_work > 0 ? work / least_work : parts;
-        return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>({parts, workers, worth})));
+    struct choice {
+        int parts = 1;  // 1: it is computed whole
+        bool by_panels = false;
+    };
+    /// What is worth it for so many workers: the cut whose largest part is done first.
+    constexpr choice choose(int workers, std::int64_t least_work) const {
+        const std::int64_t worth = least_work > 0 ? work / least_work : workers;
+        const auto most = [&](int parts) {
+            return static_cast<int>(std::max<std::int64_t>(1, std::min<std::int64_t>({parts, workers, worth})));
+        };
+        const auto time = [](int parts, int of, int repeated) {
+            const std::int64_t largest = (of + parts - 1) / parts;
+            return repeated + (1024 - repeated) * largest / of;
+        };
+        const int by_rows = most(row_parts), by_panels = most(panel_parts);
+        if (by_panels > 1 && (by_rows == 1 || time(by_panels, panel_parts, repeated_by_panels) <
+                                                  time(by_rows, row_parts, repeated_by_rows)))
+            return {by_panels, true};
+        return {by_rows, false};
     }
+    constexpr row_range rows_of(int part, int parts) const {
+        const auto begin = [&](int k) {
+            return k == parts ? rows : part_of_rows(row_parts, k, parts).begin * row_unit;
+        };
+        return {begin(part), begin(part + 1)};
+    }
+    /// Whether any number of workers cuts it into rows.
+    constexpr bool takes_rows() const {
+        for (int workers = 2; workers <= row_parts; ++workers)
+            if (const choice one = choose(workers, 0); one.parts > 1 && !one.by_panels) return true;
+        return false;
+    }
+    constexpr bool is_cut() const { return row_parts > 1 || panel_parts > 1; }
 };
 
 namespace detail {
@@ -137,12 +169,20 @@ namespace detail {
 constexpr std::int64_t bytes_of(const value_type& value) {
     return std::int64_t{value.extents.size()} * size_of(value.storage);
 }
+/// Nanoseconds that a node takes on one core with vectors of 32 bytes: products as kernels make them on average, of codes and of floats,
+/// and bytes read and written. A machine of less has more work than this says, which is cut as well.
 constexpr std::int64_t work_of(const node_view& v) {
-    std::int64_t work = macs_of(v) + bytes_of(v.y_type());
-    for (int k = 0; k != v.n.input_count; ++k) work += bytes_of(v.x_type(k));
-    return work;
+    const bool is_float = v.n.is_float() && v.n.weights.products == scalar_type::float32 && v.x_type().is_float();
+    std::int64_t bytes = bytes_of(v.y_type());
+    for (int k = 0; k != v.n.input_count; ++k) bytes += bytes_of(v.x_type(k));
+    return macs_of(v) / (is_float ? 16 : 64) + bytes / 24;
 }
-/// Whether a form computes the rows of a node as it does the whole, from the same parameters and in no more scratch.
+/// Bytes of scratch that a part of rows may need.
+template <class Form> constexpr int scratch_bytes_of_rows(const node_view& v) {
+    if constexpr (requires { Form::most_scratch_bytes(v); }) return Form::most_scratch_bytes(v);
+    else return scratch_bytes_of<Form>(v);
+}
+/// Whether a form computes the rows of a node as it does the whole, from the same parameters and in no more scratch than it says.
 template <class Form> constexpr bool computes_rows(const node_view& v, row_range rows) {
     const cut_nodes part(v, rows);
     if (!part.is_possible) return false;
@@ -150,34 +190,59 @@ template <class Form> constexpr bool computes_rows(const node_view& v, row_range
     if constexpr (requires { Form::computes_alike(at, v); })
         if (!Form::computes_alike(at, v)) return false;
     return parameter_bytes_of<Form>(at) == parameter_bytes_of<Form>(v) &&
-           scratch_bytes_of<Form>(at) <= scratch_bytes_of<Form>(v);
+           scratch_bytes_of<Form>(at) <= scratch_bytes_of_rows<Form>(v);
 }
 
 }  // namespace detail
 
-/// How a node is cut that a form computes: into rows, of which each part has so many that the form computes it as it does the whole.
-/// What a form says of that, where it says anything:
+/// How a node is cut that a form computes: into rows, of which each part has so many that the form computes it as it does the whole, or
+/// into panels. What a form says of that, where it says anything:
 ///
 /// - `is_whole`, true where it is not cut: its extents are fixed, or it looks at all of its input first.
 /// - `computes_alike(part, whole)`, two views: false where few rows are computed in another way, whose floats differ.
+/// - `cut(view)`, a kernel::conv2d_cut, and `run` then computes context::share of the output alone.
+/// - `most_scratch_bytes(view)`, what so many rows or fewer need, where fewer may need more.
 template <class Form> constexpr node_cut cut_of(const node_view& v) {
     if constexpr (requires { requires Form::is_whole; }) return {};
     else {
-        const shape& y = v.y_shape();
-        const int rows = y.*detail::pixel_extents[static_cast<std::size_t>(detail::row_axis(y))];
         if (detail::rule_of_cut(*v.n.op) == cut_rule::whole) return {};
+        const shape& y = v.y_shape();
+        node_cut cut;
+        cut.work = detail::work_of(v);
+        cut.rows = y.*detail::pixel_extents[static_cast<std::size_t>(detail::row_axis(y))];
+        if constexpr (requires { Form::cut(v); }) {
+            const kernel::conv2d_cut by = Form::cut(v);
+            cut.row_unit = by.row_unit;
+            cut.panel_parts = by.panel_parts > 1 ? by.panel_parts : 0;
+            cut.repeated_by_rows = by.repeated_by_rows;
+            cut.repeated_by_panels = by.repeated_by_panels;
+        }
+        const int rows = cut.rows;
         for (int least = 1; 2 * least <= rows; least *= 2) {
             const int middle = rows / 2, last = rows - least;
             const row_range some[] = {{0, least},   {middle, middle + least}, {last, rows},
                                       {0, middle},  {middle, rows},           {0, last},
                                       {least, rows}};
-            if (std::ranges::all_of(some, [&](row_range part) { return detail::computes_rows<Form>(v, part); }))
-                return {rows / least, rows, detail::work_of(v)};
+            if (!std::ranges::all_of(some, [&](row_range part) { return detail::computes_rows<Form>(v, part); }))
+                continue;
+            cut.row_unit = std::max(cut.row_unit, least);
+            cut.row_parts = std::max(1, rows / cut.row_unit + (rows % cut.row_unit >= least));
+            cut.scratch_bytes = detail::scratch_bytes_of_rows<Form>(v);
+            break;
         }
-        return {};
+        return cut;
     }
 }
 
+/// Runs some panels of a node's channels, in scratch that begins so far into the arena.
+inline void run_panels(run_function run, const node& n, const context& c, kernel::channel_share share,
+                       int scratch_offset) noexcept {
+    node part = n;
+    part.at.scratch_offset = scratch_offset;
+    context own = c;
+    own.share = share;
+    run(part, own);
+}
 /// Runs some rows of a node, in scratch that begins so far into the arena.
 inline void run_rows(run_function run, const node& n, const context& c, row_range rows, int scratch_offset) noexcept {
     cut_nodes part(c.view(n), rows);

@@ -7,9 +7,9 @@
 namespace zp {
 inline namespace v0 {
 
-/// Work below which a node is not cut any further: multiply-accumulates, and bytes read and written, of a part. An executor may
-/// have a `least_work()` of its own.
-inline constexpr std::int64_t least_work_of_part = 64 * 1024;
+/// Work below which a node is not cut any further: nanoseconds of a part, as detail::work_of estimates them. An executor may have a
+/// `least_work()` of its own.
+inline constexpr std::int64_t least_work_of_part = 4000;
 
 namespace detail {
 struct some_parts {

@@ -100,9 +100,9 @@ public:
     template <int Workers> struct workspace_for {
         static_assert(Workers >= 1, "workspace_for<Workers>: Workers must be at least 1");
         static constexpr int workers = Workers;
-        alignas(
-            /// The arena, and behind it what further parts work in.
-            buffer_alignment) std::byte bytes[first_part_at + (Workers - 1) * Stage::part_bytes + (arena_bytes == 0)];
+        static constexpr int parts = Workers == 1 ? 0 : Workers - 1 + Stage::parts_need_more;
+        /// The arena, and behind it what further parts work in.
+        alignas(buffer_alignment) std::byte bytes[first_part_at + parts * Stage::part_bytes + (arena_bytes == 0)];
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
@@ -195,13 +195,17 @@ public:
             const node& n = Stage::table.nodes[i];
             const node_cut& cut = Stage::cuts[static_cast<std::size_t>(i)];
             const run_function step = Stage::steps[static_cast<std::size_t>(i)];
-            const int parts = cut.parts_for(most, detail::least_work_of(with));
+            const node_cut::choice by = cut.choose(most, detail::least_work_of(with));
             const auto run_one = [&](int part) noexcept {
-                const int own = first_part_at + (part - 1) * Stage::part_bytes;
-                run_rows(step, n, c, part_of_rows(cut.rows, part, parts), part == 0 ? n.at.scratch_offset : own);
+                // The first part works where the node does, if that is enough; else behind those of all others.
+                const bool fits = by.by_panels || cut.scratch_bytes <= n.at.scratch_bytes;
+                const int own = first_part_at + (part == 0 ? workers - 1 : part - 1) * Stage::part_bytes;
+                const int scratch = part == 0 && fits ? n.at.scratch_offset : own;
+                if (by.by_panels) run_panels(step, n, c, {part, by.parts}, scratch);
+                else run_rows(step, n, c, cut.rows_of(part, by.parts), scratch);
             };
-            if (parts == 1) step(n, c);
-            else with.run(parts, run_one);
+            if (by.parts == 1) step(n, c);
+            else with.run(by.parts, run_one);
             after(i, static_cast<const void*>(c.template value<std::byte>(i)));
         }
     }

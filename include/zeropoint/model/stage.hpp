@@ -78,9 +78,17 @@ template <class Nodes> struct stage : Nodes {
     /// Scratch of a part, beside that of the node itself.
     static constexpr int part_bytes = [] {
         int most = 0;
-        for (std::size_t i = 0; i != cuts.size(); ++i)
-            if (cuts[i].parts > 1) most = std::max(most, table.nodes[i].at.scratch_bytes);
+        for (std::size_t i = 0; i != cuts.size(); ++i) {
+            if (cuts[i].is_cut()) most = std::max(most, table.nodes[i].at.scratch_bytes);
+            if (cuts[i].takes_rows()) most = std::max(most, cuts[i].scratch_bytes);
+        }
         return static_cast<int>(align_up(static_cast<std::size_t>(most)));
+    }();
+    /// Whether some rows of a node need more scratch than the node has for all of them.
+    static constexpr bool parts_need_more = [] {
+        for (std::size_t i = 0; i != cuts.size(); ++i)
+            if (cuts[i].takes_rows() && cuts[i].scratch_bytes > table.nodes[i].at.scratch_bytes) return true;
+        return false;
     }();
     /// What fills a node's block from its parameters.
     static constexpr function_array<pack_function> packs =

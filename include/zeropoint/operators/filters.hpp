@@ -59,6 +59,15 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
     static constexpr std::size_t scratch_bytes(const node_view& v) {
         return kernels::scratch_bytes(geometry_for<Family>(v));
     }
+    static constexpr std::size_t most_scratch_bytes(const node_view& v) {
+        if constexpr (Family == filter_kernels::conv2d) return kernels::most_scratch_bytes(geometry_for<Family>(v));
+        else return scratch_bytes(v);
+    }
+    /// How a call is cut; filters of planes alone say it.
+    static constexpr kernel::conv2d_cut cut([[maybe_unused]] const node_view& v) {
+        if constexpr (Family == filter_kernels::conv2d) return kernels::cut(geometry_for<Family>(v));
+        else return {};
+    }
     template <class Weight>
     static void pack(const node_view& v, const kernel::conv2d_weights<Weight>& weights, kernel::activation_codes codes,
                      std::byte* packed) {
@@ -73,8 +82,13 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
     }
     template <class In, class Out, class Epilogue>
     static void run(const node_view& v, const In* x, kernel::activation_codes codes, const std::byte* packed,
-                    const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
-        if constexpr (is_transposed(Family))
+                    const Epilogue& epilogue, Out* y, std::byte* scratch,
+                    [[maybe_unused]] kernel::channel_share share = {}) noexcept {
+        if constexpr (Family == filter_kernels::conv2d) {
+            kernel::conv2d_geometry g = geometry_for<Family>(v);
+            g.share = share;
+            kernels::run(g, x, codes, packed, epilogue, y, scratch);
+        } else if constexpr (is_transposed(Family))
             kernels::run(geometry_for<Family>(v), x, codes, packs_zero_points(v.n), packed, epilogue, y, scratch);
         else kernels::run(geometry_for<Family>(v), x, codes, packed, epilogue, y, scratch);
     }

@@ -57,6 +57,11 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     }
     static constexpr int scratch_bytes(const node_view& v) { return static_cast<int>(kernels::scratch_bytes(v)); }
 
+    static constexpr int most_scratch_bytes(const node_view& v) {
+        return static_cast<int>(kernels::most_scratch_bytes(v));
+    }
+    static constexpr kernel::conv2d_cut cut(const node_view& v) { return kernels::cut(v); }
+
     static refusal pack(const preparation& p, const node_parameters& from) {
         return block::pack(p, from, &kernels::template pack<weight>);
     }
@@ -75,7 +80,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                                     c.scratch<std::byte>(n));
         }
         kernels::run(c.view(n), c.in<in>(n), codes, c.block<std::byte>(n), epilogue_of(n, c, offsets::of(n)),
-                     c.out<out>(n), c.scratch<std::byte>(n));
+                     c.out<out>(n), c.scratch<std::byte>(n), c.share);
     }
 
 private:

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/model/executor.hpp>
 #include <zeropoint/workflow/prepare.hpp>
 
 namespace zp {
@@ -183,7 +184,7 @@ inline constexpr bool is_single_batch =
 template <class Net, class Config, class Arch, class Batches, class Progress = void (*)(const calibration_progress&)>
 calibrated<Net, Config, Arch> calibrate(
     prepared<Net, Config, Arch> network, const Batches& batches,
-    Progress progress = [](const calibration_progress&) {}) {
+    Progress progress = [](const calibration_progress&) {}) requires(!executor<Progress>) {
     calibration_progress done;
     const auto one = [&](const auto& batch) {
         detail::observe_batch(network, batch);

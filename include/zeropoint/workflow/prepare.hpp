@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -90,15 +91,23 @@ public:
     }
     /// The same of several: one pointer an input.
     void observe(const void* const* xs) {
-        if (memory_.size() == 0) memory_ = aligned_buffer(output_offsets.back());
-        std::array<void*, base::outputs().size()> ys;
-        for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory_.data() + output_offsets[p];
-        base::run(xs, ys.data(), memory_.data(), [&](int i, const void* values) {
-            observe_node(i, static_cast<const float*>(values));
-            input_sums_.observe(i, static_cast<const float*>(values));
-        });
-        ++samples_;
+        if (memory_.size() == 0) memory_ = aligned_buffer(memory_bytes());
+        observe(xs, memory_.data(), [](int, const auto& see) { see(); });
     }
+    /// The same in memory of the caller's, of memory_bytes() at a multiple of 64: for several inputs at once, where `in_turn(i, see)` calls
+    /// see() when all earlier inputs have been seen by whatever row i feeds. Row number rows().size() is the input as a whole.
+    template <class InTurn> void observe(const void* const* xs, std::byte* memory, const InTurn& in_turn) {
+        std::array<void*, base::outputs().size()> ys;
+        for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory + output_offsets[p];
+        base::run(xs, ys.data(), memory, [&](int i, const void* values) {
+            in_turn(i, [&] {
+                observe_node(i, static_cast<const float*>(values));
+                input_sums_.observe(i, static_cast<const float*>(values));
+            });
+        });
+        in_turn(base::stage::table.size, [&] { ++samples_; });
+    }
+    static constexpr std::size_t memory_bytes() { return output_offsets.back(); }
     /// How many inputs were observed.
     std::uint64_t samples() const { return samples_; }
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }

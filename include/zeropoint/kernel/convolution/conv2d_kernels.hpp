@@ -7,6 +7,7 @@
 
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/convolution/conv2d_choice.hpp>
+#include <zeropoint/kernel/convolution/conv2d_cut.hpp>
 #include <zeropoint/kernel/convolution/direct_conv2d.hpp>
 #include <zeropoint/kernel/depthwise/depthwise.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
@@ -58,6 +59,16 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
         else if constexpr (is_winograd) return winograd_plan<Arch>(g, winograd::method).scratch_bytes;
         else return implicit_gemm_plan<Arch>(g).scratch_bytes;
     }
+
+    /// What so many output rows or fewer need.
+    static constexpr std::size_t most_scratch_bytes(const conv2d_geometry& g) {
+        if constexpr (is_winograd) return winograd_plan<Arch>::of_most_rows(g, winograd::method).scratch_bytes;
+        else if constexpr (Algorithm == conv2d_algorithm::implicit_gemm)
+            return implicit_gemm_plan<Arch>::of_most_rows(g).scratch_bytes;
+        else return scratch_bytes(g);
+    }
+    /// How a call is cut into several: see conv2d_cut.
+    static constexpr conv2d_cut cut(const conv2d_geometry& g) { return cut_of_conv2d<Arch>(g, Algorithm); }
 
     template <class Weight>
     static void pack(const conv2d_geometry& g, const conv2d_weights<Weight>& weights,

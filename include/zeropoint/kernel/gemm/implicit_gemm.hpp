@@ -174,12 +174,12 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
     list_windows<Arch>(g, layout, count, offsets);
 
     window_runs runs = runs_in(g, layout);
-    const int rows = count * g.out.width;
+    const int rows = count * g.out.width, last_panel = g.share.of(panels.layout.panels, panels.layout.width).end - 1;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
     const auto multiply = [&](auto format, const auto* from, auto panel) {
         // In a network the weights are in no cache when a layer begins: those of the next panel come while several rows
         // are multiplied with these.
-        const bool fetches = rows > operations<Arch>::tile_rows && panel.index + 1 != panels.layout.panels;
+        const bool fetches = rows > operations<Arch>::tile_rows && panel.index != last_panel;
         runs.ahead = panels.template weights<std::byte>(panel.index + 1);
         runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
         using weight = typename decltype(format)::weight;
@@ -218,7 +218,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             if (panel.group != group) list_flipped_sums<Arch>(g, layout, runs, from, count, run_sums, sums);
             group = panel.group;
             const int channels = (group + 1) * g.group_out() - panel.first_channel;  // from the panel on
-            if (rows == 1 && channels > panel_width<Arch> && is_signed(panel.index + 1)) {
+            if (rows == 1 && channels > panel_width<Arch> && panel.index != last_panel && is_signed(panel.index + 1)) {
                 multiply_two_panels<Arch>(from, offsets, runs, panels.template weights<std::int8_t>(panel.index),
                                           panels.bias(panel.index), panel.first_channel,
                                           std::min(channels, 2 * panel_width<Arch>), call.epilogue,
@@ -254,7 +254,8 @@ template <class Arch, class In, class Out, class Epilogue>
     const packed_panels<Arch> panels(g, packed);
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
     bool taken[3] = {};
-    for (int panel = 0; panel != panels.layout.panels; ++panel)
+    const channel_share::panel_range share = g.share.of(panels.layout.panels, panels.layout.width);
+    for (int panel = share.begin; panel != share.end; ++panel)
         taken[static_cast<int>(activations_of(panels.kernel(panel)))] = true;
     int band_rows = plan.band_rows;
     if (sizeof(In) == 1 && reads_in_place<Arch>(g, codes) &&

@@ -68,6 +68,14 @@ template <class Arch> struct winograd_plan {
     std::size_t operands_begin, weights_begin, products_begin, sums_begin, offsets_begin, scratch_bytes;
 
     constexpr winograd_plan(const conv2d_geometry& g, const winograd_method& method)
+        : winograd_plan(g, method, false) {}
+    /// With the scratch that this many output rows or fewer need.
+    static constexpr winograd_plan of_most_rows(const conv2d_geometry& g, const winograd_method& method) {
+        return {g, method, true};
+    }
+
+private:
+    constexpr winograd_plan(const conv2d_geometry& g, const winograd_method& method, bool of_most)
         : tile_rows((g.out.height + method.outputs - 1) / method.outputs),
           tile_columns((g.out.width + method.outputs - 1) / method.outputs),
           block_tiles(0),
@@ -88,8 +96,9 @@ template <class Arch> struct winograd_plan {
         const std::ptrdiff_t fitting =
             std::max<std::ptrdiff_t>(winograd_operand_bytes / tile_bytes, operations<Arch>::tile_rows);
         const int tiles = tile_rows * tile_columns;
-        block_tiles = even_part(tiles, static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles)));
-        run_tiles = even_part(block_tiles, winograd_most_tiles);
+        const auto most_tiles = static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles));
+        block_tiles = of_most ? most_tiles : even_part(tiles, most_tiles);
+        run_tiles = of_most ? std::min(block_tiles, winograd_most_tiles) : even_part(block_tiles, winograd_most_tiles);
 
         operand_pitch = odd_line_pitch(block_tiles * band.pixel_pitch, sizeof(std::int16_t));
         weight_pitch = odd_line_pitch(std::ptrdiff_t{part_channels} * width, sizeof(std::int16_t));
@@ -108,7 +117,6 @@ template <class Arch> struct winograd_plan {
         scratch_bytes = offsets_begin + bytes(run_tiles, sizeof(std::int32_t));
     }
 
-private:
     /// The size of parts of `count`, the fewest of at most `most` each and as even as can be.
     static constexpr int even_part(int count, int most) {
         const int parts = (count + most - 1) / most;
@@ -228,7 +236,7 @@ template <class Arch>
     const winograd_layout<Arch>& layout = call.weights.layout;
     const std::ptrdiff_t channel = part.panel / layout.group_panels * call.geometry.group_in() + part.begin;
     const std::int8_t* ahead = call.weights.panel(part.panel) + layout.place(0, part.end, 0);
-    const std::ptrdiff_t left = call.weights.panel(layout.panels) - ahead,
+    const std::ptrdiff_t left = call.weights.panel(call.geometry.share.of(layout.panels, layout.width).end) - ahead,
                          next = layout.place(0, plan.part_channels, 0);
     multiply_winograd_part<Arch>(
         {call.operands() + first * plan.band.pixel_pitch + channel, plan.operand_pitch, call.offsets(), count,
@@ -282,11 +290,12 @@ template <class Arch, class In, class Out>
     for (int tile = 0; tile != plan.run_tiles; ++tile)
         call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.band.pixel_pitch);
 
+    const channel_share::panel_range share = g.share.of(weights.layout.panels, weights.layout.width);
     int staged = -1;
     for (int block = 0; block < tiles; block += plan.block_tiles) {
         const int block_end = std::min(block + plan.block_tiles, tiles);
         stage_winograd_block(call, block, block_end, x, codes, staged);
-        for (int panel = 0; panel != weights.layout.panels; ++panel) {
+        for (int panel = share.begin; panel != share.end; ++panel) {
             const std::int32_t* end_of_part = weights.ends(panel);
             for (int begin = 0, end; begin != depth; begin = end) {
                 end = std::min(begin + plan.part_channels, *end_of_part);
