@@ -100,6 +100,7 @@ public:
     template <int Workers> struct workspace_for {
         static_assert(Workers >= 1, "workspace_for<Workers>: Workers must be at least 1");
         static constexpr int workers = Workers;
+        /// How many times what a part works in comes beside the arena.
         static constexpr int parts = Workers == 1 ? 0 : Workers - 1 + Stage::parts_need_more;
         /// The arena, and behind it what further parts work in.
         alignas(buffer_alignment) std::byte bytes[first_part_at + parts * Stage::part_bytes + (arena_bytes == 0)];

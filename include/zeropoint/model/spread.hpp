@@ -84,7 +84,9 @@ public:
             raise<value_error>("workspaces(workers): expected at least 1 worker, found " + std::to_string(workers));
         for (int i = 0; i != workers; ++i) all_.push_back(std::make_unique<typename Network::workspace>());
     }
+    /// How many workers there may be.
     int size() const { return static_cast<int>(all_.size()); }
+    /// That of a worker, of [0, size()).
     typename Network::workspace& operator[](int worker) const { return *all_[static_cast<std::size_t>(worker)]; }
 
 private:
