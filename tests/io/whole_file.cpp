@@ -54,6 +54,29 @@ TEST_CASE("whole files: what is written is read, at sizes around the first block
     CHECK(folder.count() == 1);  // nothing temporary is left
 }
 
+TEST_CASE("whole files: paths are UTF-8 on every system, and what is there is replaced") {
+    const temporary_folder folder("whole_file_utf8");
+    const std::u8string name = u8"größe \u91CF \U0001F50A.bin";
+    const fs::path path = folder.path / name;
+    const std::u8string text = path.u8string();
+    const std::string utf8(text.begin(), text.end());
+    for (const std::size_t size : {10u, 70'000u, 3u}) {
+        zp::write_whole_file(utf8, pattern(size));
+        CHECK(fs::exists(path));
+        CHECK(folder.count() == 1);
+        CHECK(zp::read_whole_file(utf8) == pattern(size));
+    }
+}
+
+TEST_CASE("whole files: a folder is not replaced by a file") {
+    const temporary_folder folder("whole_file_folder");
+    fs::create_directories(folder.path / "there");
+    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("there"), pattern(3)), doctest::Contains("found a directory"),
+                         zp::file_error);
+    CHECK(fs::is_directory(folder.path / "there"));
+    CHECK(folder.count() == 1);
+}
+
 TEST_CASE("whole files: names that other writers hold or left are not touched") {
     const temporary_folder folder("whole_file_taken");
     std::ofstream(folder.file("f.tmp0")) << "another writer's";
@@ -70,7 +93,7 @@ TEST_CASE("whole files: names that other writers hold or left are not touched") 
 TEST_CASE("whole files: a failed write leaves nothing behind") {
     const temporary_folder folder("whole_file_failed");
     fs::create_directories(folder.file("target") + "/not_empty");
-    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("target"), pattern(10)), doctest::Contains("/target: "),
+    CHECK_THROWS_WITH_AS(zp::write_whole_file(folder.file("target"), pattern(10)), doctest::Contains("target: "),
                          zp::file_error);
     CHECK(folder.count() == 1);
     CHECK_THROWS_AS(zp::read_whole_file(folder.file("target")), zp::file_error);
@@ -140,7 +163,7 @@ TEST_CASE("whole files: a pipe is read to its end, whose place nobody knows befo
 TEST_CASE("whole files: programs that are started do not inherit an open file") {
     const temporary_folder folder("whole_file_inherited");
     zp::write_whole_file(folder.file("f"), pattern(10));
-    const zp::file_stream stream(folder.file("f"), "rb");
+    const zp::file_stream stream(folder.file("f"), zp::file_access::read);
     int found = 0;
     for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
         std::error_code gone;

@@ -22,17 +22,21 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/function_ref.hpp>
+#include <zeropoint/io/system_files.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// An open C stream. The C library does here what <filesystem> and <fstream> would, at a tenth of their compile time. Programs
-/// that this one starts do not inherit it.
+/// Whether a file is read, or made where nothing stands.
+enum class file_access { read, create };
+
+/// An open C stream. The C library does here what <filesystem> and <fstream> would, at a tenth of their compile time. Paths are
+/// UTF-8. Programs that this one starts do not inherit it.
 class file_stream {
 public:
-    file_stream(const std::string& path, const char* mode)
-        : stream_(std::fopen(path.c_str(), closed_on_exec(mode).c_str())) {}
+    file_stream(const std::string& path, file_access access)
+        : stream_(access == file_access::read ? system_files::open(path) : system_files::create(path)) {}
     file_stream(const file_stream&) = delete;
     file_stream& operator=(const file_stream&) = delete;
     ~file_stream() { close(); }
@@ -45,20 +49,14 @@ public:
     bool failed() const { return std::ferror(stream_) != 0; }
     /// Bytes from the current position to the end where the stream can seek, otherwise 0.
     std::size_t remaining() {
-        const long here = std::ftell(stream_);
-        if (here < 0 || std::fseek(stream_, 0, SEEK_END) != 0) return 0;
-        const long end = std::ftell(stream_);
-        if (std::fseek(stream_, here, SEEK_SET) != 0 || end < here) return 0;
+        const std::int64_t here = system_files::position(stream_);
+        if (here < 0 || !system_files::seek(stream_, 0, SEEK_END)) return 0;
+        const std::int64_t end = system_files::position(stream_);
+        if (!system_files::seek(stream_, here, SEEK_SET) || end < here) return 0;
         return static_cast<std::size_t>(end - here);
     }
     /// False if what was written could not be brought to the device, where the system can be asked to.
-    bool flush() {
-        if (std::fflush(stream_) != 0) return false;
-#if defined(__unix__) || defined(__APPLE__)
-        if (::fsync(::fileno(stream_)) != 0) return errno == EINVAL || errno == ENOTSUP;
-#endif
-        return true;
-    }
+    bool flush() { return std::fflush(stream_) == 0 && system_files::flush_to_device(stream_); }
     /// False if what was written could not be handed to the system.
     bool close() {
         std::FILE* stream = stream_;
@@ -70,12 +68,6 @@ public:
 #endif
 
 private:
-    static std::string closed_on_exec(std::string mode) {
-#if defined(__unix__) || defined(__APPLE__)
-        mode += 'e';
-#endif
-        return mode;
-    }
     std::FILE* stream_;
 };
 
@@ -107,7 +99,7 @@ struct byte_source {
 /// Calls `use(source)` with the bytes of a file or a pipe, from the first on; they are read as they are asked for. Raises file_error,
 /// with the system's reason, if it cannot be opened or read.
 template <class Use> [[gnu::cold]] auto with_file(const std::string& path, Use&& use) {
-    file_stream stream(path, "rb");
+    file_stream stream(path, file_access::read);
     if (!stream.is_open()) raise<file_error>(joined({path, ": cannot open the file: ", std::strerror(errno)}));
     const auto read = [&](std::byte* target, std::size_t size) {
         const std::size_t count = stream.read(target, size);
@@ -157,6 +149,10 @@ struct file_to_replace {
                                       ": write to another path"}));
         found.exists = true;
         found.mode = status.st_mode & 07777;
+#elif defined(_WIN32)
+        if (system_files::is_folder(path))
+            raise<file_error>(
+                joined({path, ": expected a file to replace, or nothing, found a directory: write to another path"}));
 #endif
         return found;
     }
@@ -182,7 +178,7 @@ struct file_to_replace {
     const file_to_replace old = file_to_replace::at(path);
     for (int attempt = 0; attempt != attempts; ++attempt) {
         const std::string temporary = old.path + ".tmp" + std::to_string(attempt);
-        file_stream stream(temporary, "wbx");
+        file_stream stream(temporary, file_access::create);
         if (!stream.is_open()) {
             if (errno == EEXIST) continue;
             raise<file_error>(joined({path, ": cannot create ", temporary, " beside it: ", std::strerror(errno)}));
@@ -194,12 +190,9 @@ struct file_to_replace {
 #endif
         const bool written = is_private && stream.write(bytes) == bytes.size() && stream.flush();
         const bool closed = stream.close() && written;
-#if defined(_WIN32)
-        if (closed) std::remove(path.c_str());  // rename does not replace there
-#endif
-        if (closed && std::rename(temporary.c_str(), old.path.c_str()) == 0) return old.flush_folder();
+        if (closed && system_files::replace(temporary, old.path)) return old.flush_folder();
         const std::string reason = std::strerror(errno);
-        std::remove(temporary.c_str());
+        system_files::remove(temporary);
         raise<file_error>(joined({path, ": cannot write ", decimal(bytes.size()), " bytes: ", reason}));
     }
     raise<file_error>(joined({path, ": expected a free name from ", old.path, ".tmp0 on, found ",

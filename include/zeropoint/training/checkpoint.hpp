@@ -58,7 +58,7 @@ void write_checkpoint(const std::string& path, const Network& network, const tra
 
 /// False where there is no such file. Raises file_error where it is not a checkpoint of this network.
 template <class Network> bool read_checkpoint(const std::string& path, Network& network, training_state& state) {
-    if (!file_stream(path, "rb").is_open()) return false;
+    if (!file_stream(path, file_access::read).is_open()) return false;
     const safetensors_file file = safetensors_file::read(path);
     if (const std::string format = file.expect_metadata("format"); format != checkpoint_format)
         raise<file_error>(path + ": expected a checkpoint of training, found a file of format \"" + format + "\"");
