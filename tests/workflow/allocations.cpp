@@ -5,8 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdlib>
-#include <new>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -24,66 +22,8 @@
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
+#include "../support/counted_new.hpp"
 #include "../support/made_up.hpp"
-
-namespace {
-
-std::atomic<long> allocations = 0;
-
-/// Null where there is no memory.
-void* allocate(std::size_t size, std::size_t alignment) noexcept {
-    ++allocations;
-    size += size == 0;
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-void* allocate_or_throw(std::size_t size, std::size_t alignment) {
-    void* memory = allocate(size, alignment);
-    if (memory == nullptr) throw std::bad_alloc();
-    return memory;
-}
-
-constexpr std::size_t any_alignment = alignof(std::max_align_t);
-
-}  // namespace
-
-// For the whole test program; every form is here, because a sanitizer's own forms would not match our delete.
-[[gnu::noinline]] void* operator new(std::size_t size) { return allocate_or_throw(size, any_alignment); }
-[[gnu::noinline]] void* operator new[](std::size_t size) { return allocate_or_throw(size, any_alignment); }
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment) {
-    return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment) {
-    return allocate_or_throw(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-    return allocate(size, any_alignment);
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
-    return allocate(size, any_alignment);
-}
-[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return allocate(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
-    return allocate(size, static_cast<std::size_t>(alignment));
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-    std::free(memory);
-}
-[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-    std::free(memory);
-}
 
 namespace {
 
@@ -130,25 +70,25 @@ template <class Network> long allocations_of(const Network& model, const input& 
     typename Network::workspace memory;
     const std::vector<float> vector_x(x.begin(), x.end());
     std::vector<float> vector_y(5);
-    const long before = allocations;
+    const long before = zp_test::allocations;
     for (int i = 0; i != 3; ++i) {
         model(x, y);
         model(x, y, memory);
         model(zp::nchw(x), y);
         model(vector_x, vector_y);
     }
-    return allocations - before;
+    return zp_test::allocations - before;
 }
 
 }  // namespace
 
 TEST_CASE("allocations: float and int8 inference make none") {
-    long before = allocations;
+    long before = zp_test::allocations;
     ::operator delete(::operator new(4));
-    CHECK(allocations - before == 1);  // the counter counts
-    before = allocations;
+    CHECK(zp_test::allocations - before == 1);  // the counter counts
+    before = zp_test::allocations;
     { const zp::aligned_buffer one(100); }
-    CHECK(allocations - before == 1);
+    CHECK(zp_test::allocations - before == 1);
 
     const auto trained = made_up::network<net>(1);
     const auto inputs = made_up::inputs<net>(4, 1);
@@ -172,26 +112,26 @@ TEST_CASE("allocations: neither do calls with several inputs and outputs, nor re
         std::array<float, 64> both{};
         std::array<float, 5> fc{};
         typename std::remove_cvref_t<decltype(model)>::workspace memory;
-        const long before = allocations;
+        const long before = zp_test::allocations;
         model(zp::in(a, b), zp::out(both, fc), memory);
         model(zp::in(zp::as<"b">(b), zp::as<"a">(zp::nchw(a))), zp::out(both, fc));
-        return allocations - before;
+        return zp_test::allocations - before;
     };
     CHECK(count(trained) == 0);
     CHECK(count(converted) == 0);
     const auto single = made_up::network<net>(1);
     input x{};
-    const long before = allocations;
+    const long before = zp_test::allocations;
     const output y = single(x);
-    CHECK(allocations == before);
+    CHECK(zp_test::allocations == before);
     CHECK(y.size() == 5);
 }
 
 TEST_CASE("allocations: a network is one allocation, that of its parameters") {
     const auto trained = made_up::network<net>(1);
-    const long before = allocations;
+    const long before = zp_test::allocations;
     const float32 copy = trained;
-    CHECK(allocations - before == 1);
+    CHECK(zp_test::allocations - before == 1);
     CHECK(copy.parameters() != trained.parameters());
 }
 
@@ -211,12 +151,12 @@ TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an enco
     });
     static encoder_layer::workspace memory;
     std::vector<float> rows(24, 0.25f);
-    const long before = allocations;
+    const long before = zp_test::allocations;
     for (int i = 0; i != 3; ++i) {
         layer(x, state, y, scratch);
         encoder(rows, rows, memory);
     }
-    CHECK(allocations == before);
+    CHECK(zp_test::allocations == before);
 }
 
 TEST_CASE("allocations: a step of a stream makes none") {
@@ -229,13 +169,13 @@ TEST_CASE("allocations: a step of a stream makes none") {
     std::array<float, 6> x{};
     std::array<float, 8> y{};
     static_assert(noexcept(codes(x, y)));
-    const long before = allocations;
+    const long before = zp_test::allocations;
     for (int i = 0; i != 3; ++i) {
         floats(x, y);
         codes(x, y);
     }
     codes.reset();
-    CHECK(allocations == before);
+    CHECK(zp_test::allocations == before);
 }
 
 TEST_CASE("allocations: recurrent rows make none") {
@@ -247,21 +187,21 @@ TEST_CASE("allocations: recurrent rows make none") {
     const auto dynamic =
         zp::quantize_dynamic<zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer>>(trained);
     std::vector<float> y(8);
-    const long before = allocations;
+    const long before = zp_test::allocations;
     for (int i = 0; i != 2; ++i) {
         trained(inputs[0], y);
         int8(inputs[0], y);
         dynamic(inputs[0], y);
     }
-    CHECK(allocations == before);
+    CHECK(zp_test::allocations == before);
 }
 
 TEST_CASE("a call of a thread_pool allocates nothing") {
     const zp::executors::thread_pool pool(3, std::chrono::microseconds(10));
     std::atomic<int> parts = 0;
     pool.run(3, [&](int) { ++parts; });  // threads have begun
-    const long before = allocations;
+    const long before = zp_test::allocations;
     for (int call = 0; call != 100; ++call) pool.run(3, [&](int) { ++parts; });
-    CHECK(allocations == before);
+    CHECK(zp_test::allocations == before);
     CHECK(parts == 303);
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #if defined(__unix__) || defined(__APPLE__)
+#include <fcntl.h>
 #include <unistd.h>
 #elif defined(_WIN32)
 #include <fcntl.h>
@@ -52,6 +53,7 @@ namespace system_files {
     return ::_fseeki64(stream, offset, origin) == 0;
 }
 [[gnu::cold]] inline bool flush_to_device(std::FILE* stream) { return ::_commit(::_fileno(stream)) == 0; }
+[[gnu::cold]] inline void flush_folder(const std::string&) noexcept {}  // replace() writes through
 [[gnu::cold]] inline void remove(const std::string& path) { ::_wremove(wide(path).c_str()); }
 /// Renames, over a file that may be there: it is the old one or the new one for everybody.
 [[gnu::cold]] inline bool replace(const std::string& from, const std::string& to) {
@@ -91,6 +93,15 @@ namespace system_files {
     if (::fsync(::fileno(stream)) != 0) return errno == EINVAL || errno == ENOTSUP;
 #endif
     return true;
+}
+/// So that a new name in it outlasts a loss of power, where systems have that.
+[[gnu::cold]] inline void flush_folder([[maybe_unused]] const std::string& folder) noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+    const int descriptor = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return;
+    ::fsync(descriptor);
+    ::close(descriptor);
+#endif
 }
 [[gnu::cold]] inline void remove(const std::string& path) { std::remove(path.c_str()); }
 [[gnu::cold]] inline bool replace(const std::string& from, const std::string& to) {

@@ -15,7 +15,6 @@
 #include <vector>
 
 #if defined(__unix__) || defined(__APPLE__)
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
@@ -156,16 +155,9 @@ struct file_to_replace {
 #endif
         return found;
     }
-    /// So that the new name outlasts a loss of power: asks for the folder to be written as well, where systems have that.
-    [[gnu::cold]] void flush_folder() const {
-#if defined(__unix__) || defined(__APPLE__)
+    std::string folder() const {
         const std::size_t slash = path.rfind('/');
-        const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-        const int descriptor = ::open(folder.c_str(), O_RDONLY | O_CLOEXEC);
-        if (descriptor < 0) return;
-        ::fsync(descriptor);
-        ::close(descriptor);
-#endif
+        return slash == std::string::npos ? "." : path.substr(0, slash + 1);
     }
 };
 
@@ -176,6 +168,7 @@ struct file_to_replace {
 [[gnu::cold]] inline void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
     constexpr int attempts = 100;  // names taken by other writers, or left by one that was killed
     const file_to_replace old = file_to_replace::at(path);
+    const std::string folder = old.folder();  // here, as nothing may fail behind the renaming
     for (int attempt = 0; attempt != attempts; ++attempt) {
         const std::string temporary = old.path + ".tmp" + std::to_string(attempt);
         file_stream stream(temporary, file_access::create);
@@ -190,7 +183,7 @@ struct file_to_replace {
 #endif
         const bool written = is_private && stream.write(bytes) == bytes.size() && stream.flush();
         const bool closed = stream.close() && written;
-        if (closed && system_files::replace(temporary, old.path)) return old.flush_folder();
+        if (closed && system_files::replace(temporary, old.path)) return system_files::flush_folder(folder);
         const std::string reason = std::strerror(errno);
         system_files::remove(temporary);
         raise<file_error>(joined({path, ": cannot write ", decimal(bytes.size()), " bytes: ", reason}));

@@ -100,8 +100,9 @@ class OnnxReader:
         for given in graph.input:
             if given.name not in self.values and given.name not in {i.name for i in graph.initializer}:
                 shape, integer = self.shapes[given.name]
-                kind = self.onnx.helper.tensor_dtype_to_np_dtype(given.type.tensor_type.elem_type) if integer else None
-                value = Value(given.name, shape or (), integer, dtype=kind.name if kind is not None else "")
+                number = given.type.tensor_type.elem_type  # 0 of what is no tensor
+                kind = self.onnx.helper.tensor_dtype_to_np_dtype(number).name if integer and number else ""
+                value = Value(given.name, shape or (), integer, dtype=kind)
                 self.values[given.name] = value
                 self.graph.inputs.append(value)
         for number, node in enumerate(graph.node):

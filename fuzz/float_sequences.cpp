@@ -1,0 +1,3 @@
+#include "model_target.hpp"
+
+ZEROPOINT_FUZZ_MODEL(fuzzed::sequences)

@@ -1,0 +1,151 @@
+// Changes safetensors files where it matters: in the header's text, in the data, with lengths and checksums that agree again.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <zeropoint/core/crc32.hpp>
+#include <zeropoint/io/model_tensors.hpp>
+#include <zeropoint/io/safetensors.hpp>
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
+
+namespace fuzzed {
+
+/// A file in its two parts. Without a length that fits, all of it is header.
+struct file_parts {
+    std::string header, data;
+
+    static file_parts of(const std::uint8_t* bytes, std::size_t size) {
+        const std::string all(reinterpret_cast<const char*>(bytes), size);
+        std::uint64_t length = 0;
+        if (size >= sizeof length) std::memcpy(&length, bytes, sizeof length);
+        if (size < sizeof length || length > size - sizeof length) return {all, ""};
+        return {all.substr(8, static_cast<std::size_t>(length)), all.substr(8 + static_cast<std::size_t>(length))};
+    }
+    std::size_t write(std::uint8_t* bytes, std::size_t most) const {
+        const std::uint64_t length = header.size();
+        std::string all(reinterpret_cast<const char*>(&length), sizeof length);
+        all += header;
+        all += data;
+        const std::size_t size = std::min(all.size(), most);
+        std::memcpy(bytes, all.data(), size);
+        return size;
+    }
+};
+
+/// As libFuzzer changes bytes.
+inline void change_bytes(std::string& text) {
+    const std::size_t size = text.size();
+    text.resize(size + 64);
+    text.resize(LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(text.data()), size, text.size()));
+}
+
+class mutation {
+public:
+    mutation(file_parts& file, unsigned seed) : file_(file), random_(seed) {}
+
+    void operator()() {
+        switch (random_() % 8) {
+            case 0: change_bytes(file_.header); break;
+            case 1:
+            case 2: change_bytes(file_.data); break;
+            case 3:
+            case 4: replace_number(); break;
+            case 5: replace_dtype(); break;
+            case 6: move_piece(); break;
+            default: change_float(); break;
+        }
+        if (random_() % 4 != 0) repair_checksums();
+    }
+
+private:
+    static constexpr std::array<std::string_view, 16> numbers{"0",
+                                                              "1",
+                                                              "-1",
+                                                              "2",
+                                                              "3",
+                                                              "255",
+                                                              "4294967296",
+                                                              "2147483647",
+                                                              "2147483648",
+                                                              "9223372036854775807",
+                                                              "18446744073709551615",
+                                                              "1e3",
+                                                              "00",
+                                                              "0.5",
+                                                              "999999999999999999999",
+                                                              ""};
+    static constexpr std::array<std::string_view, 14> dtypes{"BOOL", "I8",  "U8",  "I16", "U16", "F16",     "BF16",
+                                                             "I32",  "U32", "F32", "F64", "I64", "F8_E4M3", "Q4"};
+
+    std::size_t below(std::size_t count) { return count == 0 ? 0 : static_cast<std::size_t>(random_()) % count; }
+
+    void replace_number() {
+        std::string& text = file_.header;
+        std::size_t at = text.find_first_of("0123456789", below(text.size()));
+        if (at == std::string::npos) return;
+        const std::size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+        text.replace(at, end - at, numbers[below(numbers.size())]);
+    }
+    void replace_dtype() {
+        std::string& text = file_.header;
+        const std::size_t at = text.find("dtype\":\"", below(text.size()));
+        if (at == std::string::npos) return;
+        const std::size_t begin = at + 8, end = text.find('"', begin);
+        if (end != std::string::npos) text.replace(begin, end - begin, dtypes[below(dtypes.size())]);
+    }
+    /// An entry of an object or a part of one: left out, or said twice elsewhere.
+    void move_piece() {
+        std::string& text = file_.header;
+        const std::size_t begin = text.find(',', below(text.size()));
+        if (begin == std::string::npos) return;
+        const std::size_t end = std::min(text.find(random_() % 2 == 0 ? ',' : '}', begin + 1), text.size());
+        const std::string piece = text.substr(begin, end - begin);
+        if (random_() % 2 == 0) text.erase(begin, end - begin);
+        if (random_() % 2 == 0) text.insert(below(text.size()), piece);
+    }
+    /// Four bytes of data become a float that hurts.
+    void change_float() {
+        static constexpr std::array<std::uint32_t, 10> floats{0x00000000, 0x80000000, 0x7f800000, 0xff800000,
+                                                              0x7fc00000, 0x7f7fffff, 0x00000001, 0x00800000,
+                                                              0x3f800000, 0xffffffff};
+        if (file_.data.size() < 4) return;
+        std::memcpy(file_.data.data() + below(file_.data.size() / 4) * 4, &floats[below(floats.size())], 4);
+    }
+    /// Where the file can still be read, so that what lies behind the checksums is reached.
+    void repair_checksums() {
+        std::vector<std::uint8_t> bytes(8 + file_.header.size() + file_.data.size());
+        file_.write(bytes.data(), bytes.size());
+        try {
+            const auto file = zp::safetensors_file::parse(std::as_bytes(std::span(bytes)), "mutated");
+            for (const zp::file_tensor& tensor : file.tensors()) {
+                const std::string key = "\"" + zp::detail::checksum_key(tensor.name) + "\":\"";
+                const std::size_t at = file_.header.find(key);
+                if (at == std::string::npos || at + key.size() + 8 > file_.header.size()) continue;
+                file_.header.replace(at + key.size(), 8, zp::hexadecimal(zp::crc32(tensor.bytes)));
+            }
+        } catch (const zp::file_error&) {}
+    }
+
+    file_parts& file_;
+    std::minstd_rand random_;
+};
+
+}  // namespace fuzzed
+
+/// What libFuzzer calls for a new input: each target is one translation unit.
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed) {
+    if (seed % 16 == 0 || size < 10) return LLVMFuzzerMutate(data, size, most);
+    fuzzed::file_parts file = fuzzed::file_parts::of(data, size);
+    fuzzed::mutation(file, seed)();
+    return file.write(data, most);
+}
