@@ -9,6 +9,8 @@ one, not that it is good. Of an overloaded name one declaration has it. These ne
   - constants of an enumeration that has a docstring, members of a class that stands on one line with its name;
   - comparisons, what is defaulted or deleted, the only constructor, and aliases that repeat a template argument (`using net = Net`).
 
+It fails as well where README.md, docs/, the examples or tests/docs use a name of namespace zp that is not among the public ones.
+
 --list prints every public name. Needs libclang 14 and its binding: scripts/site/requirements.txt.
 """
 import argparse
@@ -17,7 +19,7 @@ import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "site"))
-from declarations import Declaration  # noqa: E402
+from declarations import ROOT, Declaration  # noqa: E402
 from public import read_pages  # noqa: E402
 
 # Who explains which members: a concept by its docstring, a class by those of its own members. It is for classes that have a member, or
@@ -68,6 +70,20 @@ def alone(constructor: Declaration, owner: Declaration) -> bool:
     return sum(d.kind == "constructor" for d in owner.members) == 1
 
 
+SHOWN = ("README.md", "docs/*.md", "docs/guides/*.md", "examples/**/*.[hc]pp", "tests/docs*/*.[hc]pp")
+NOT_NAMES = {"detail", "op", "kernel", "models", "executors", "other", "stage"}  # namespaces; an example; what design.md tells of the insides
+
+
+def used_but_not_public(public: set[str]) -> list[str]:
+    """Names that pages and examples show, and that the list lacks."""
+    errors = []
+    for file in sorted(path for pattern in SHOWN for path in ROOT.glob(pattern)):
+        names = {names[-1 if names[0] in ("kernel", "models", "executors") else 0] for names in
+                 (found.split("::") for found in re.findall(r"\bzp::(\w+(?:::\w+)?)", file.read_text(encoding="utf-8"))) if names[0] != "op"}
+        errors += [f"{file.relative_to(ROOT)} uses zp::{name}, which docs/reference.toml does not list" for name in sorted(names - public - NOT_NAMES)]
+    return errors
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print every public name")
@@ -94,6 +110,7 @@ def main() -> int:
         told = by_name[name].doc + " " + " ".join(m.name for m in by_name[name].members if m.doc) if name in by_name else ""
         errors += [f"neither the docstring of {name} nor one of its members explains {m}" for m in members.split()
                    if not re.search(rf"\b{m}\b", told)]
+    errors += used_but_not_public({d.name for page in pages for declarations in page.headers.values() for d in declarations})
     for error in errors:
         print(error)
     print(f"{names} public names and {len(kinds)} kinds of layers checked, {len(errors)} errors")

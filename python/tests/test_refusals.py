@@ -104,6 +104,24 @@ def test_outputs_have_names_of_their_own(tmp_path: Path) -> None:
     assert [port.name for port in ports[1] + ports[2]] == ["x", "x_0", "relu", "relu_2"]
 
 
+def hostile(name: str, path: Path) -> Path:
+    """A linear layer whose tensors begin with that name."""
+    node = helper.make_node("Gemm", ["x", f"{name}.weight", f"{name}.bias"], ["y"], transB=1)
+    weights = [helper.make_tensor(f"{name}.weight", TensorProto.FLOAT, [2, 3], np.ones(6, np.float32)),
+               helper.make_tensor(f"{name}.bias", TensorProto.FLOAT, [2], np.ones(2, np.float32))]
+    ports = [[helper.make_tensor_value_info(port, TensorProto.FLOAT, [1, size])] for port, size in (("x", 3), ("y", 2))]
+    onnx.save(helper.make_model(helper.make_graph([node], "g", *ports, weights), opset_imports=[helper.make_opsetid("", 20)]), path)
+    return path
+
+
+def test_names_are_no_code(tmp_path: Path) -> None:
+    """What a stranger calls a layer stays within its quotes, or is refused."""
+    with pytest.raises(zeropoint.ZeropointError, match="cannot be printed"):
+        zeropoint.from_onnx(hostile("a\nint code = system(0);//", tmp_path / "lines.onnx"), tmp_path / "lines", verify=False)
+    zeropoint.from_onnx(hostile('a">, evil<"', tmp_path / "quotes.onnx"), tmp_path / "quotes", verify=False)
+    assert r'zp::linear<"a\">, evil<\"", 2>' in (tmp_path / "quotes" / "quotes.hpp").read_text()
+
+
 def test_batches_are_refused(tmp_path: Path) -> None:
     """A call takes one input."""
     with pytest.raises(zeropoint.ImportRefused, match="batch must be 1"):

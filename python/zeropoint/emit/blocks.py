@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Iterator
 
-from zeropoint.emit.types import Block, Part, Type, count_types
+from zeropoint.emit.types import Block, Part, Type, count_types, quoted
 from zeropoint.layers import Argument, Code, Name, Number, Options
 
 Hole = tuple[int, str, str]  # a number, its role, the name of its layer in its block
@@ -377,7 +377,7 @@ def relative(name: str, path: str) -> Code:
         return Code('""')
     if not name.startswith(path + "."):
         raise ValueError(name)
-    return Code(f'Name + "{name[len(path):]}"')
+    return Code(f"Name + {quoted(name[len(path):])}")
 
 
 def skeleton(part: Part, path: str, holes: list[Hole]) -> Any:

@@ -7,8 +7,8 @@ from typing import Any
 
 from zeropoint.emit.blocks import Blocks, snake_case
 from zeropoint.emit.structure import DEFAULT_INPUT, Structure, name_rows
-from zeropoint.emit.text import definition, quoted, template_text
-from zeropoint.emit.types import grouped, headers_of, types_of
+from zeropoint.emit.text import definition, template_text
+from zeropoint.emit.types import grouped, headers_of, quoted, types_of
 from zeropoint.lower.context import Lowered, Port
 
 AXES = {(4, (2, 3, 1)): "N C H W", (4, (1, 2, 3)): "N H W C", (3, (1, 2)): "N L C", (3, (2, 1)): "N C L"}
@@ -56,7 +56,7 @@ def write_header(lowered: Lowered, structure: Structure, name: str, source: str,
     lines += [port_text("input", port) for port in lowered.inputs]
     lines += [port_text("output", port) for port in lowered.outputs]
     lines += [f"// {note}" for note in notes]
-    lines += ["#pragma once", ""]
+    lines = [one_line(line) for line in lines] + ["#pragma once", ""]
     standard = (["#include <ratio>"] if "std::ratio" in text else []) + \
         (["#include <utility>"] if "std::integer_sequence" in text or "std::make_integer_sequence" in text else [])
     lines += standard + ([""] if standard else [])
@@ -83,8 +83,14 @@ def qualify(parts: list, own: set[str], namespace: str) -> None:
             qualify(branch, own, namespace)
 
 
+def one_line(text: str) -> str:
+    """A comment that ends with its line, whatever a model calls its parts."""
+    return "".join(letter if letter.isprintable() else " " for letter in text).rstrip("\\")
+
+
 def comment(text: str) -> str:
     """Of at most one line."""
+    text = one_line(text)
     return text if len(text) <= 110 else text[:107].rsplit(",", 1)[0] + ", ..."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from zeropoint.emit.blocks import Template
-from zeropoint.emit.types import Part, Type
+from zeropoint.emit.types import Part, Type, quoted
 from zeropoint.layers import Argument, Code, Name, Number, Options
 
 COLUMNS = 120
@@ -13,11 +13,6 @@ COLUMNS = 120
 WITH_DEFAULTS = {f"zp::{name}" for name in (
     "mean", "sum", "reduce_max", "reduce_min", "reduce_prod", "variance", "standard_deviation", "hardtanh", "leaky_relu",
     "softplus", "elu", "celu", "instance_norm")}
-
-
-def quoted(text: str) -> str:
-    """A string literal."""
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def field_text(value: object) -> str:

@@ -7,7 +7,15 @@ from typing import Union
 
 from zeropoint.emit.encoders import with_encoders
 from zeropoint.emit.structure import From, Item, Join, Path, Structure, path_of
+from zeropoint.errors import ZeropointError
 from zeropoint.layers import Argument, Code, Name, Row
+
+
+def quoted(text: str) -> str:
+    """A string literal. Raises ZeropointError for a name that no layer should have, such as one of several lines."""
+    if not text.isprintable():
+        raise ZeropointError(f"the name {text!r} has characters that cannot be printed: rename it in the model")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 @dataclass(eq=False)
