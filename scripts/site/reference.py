@@ -33,7 +33,8 @@ def about_header(header: str) -> str:
     for line in lines_of(header):
         if not line.startswith("//"):
             break
-        words.append(line.removeprefix("//").strip())
+        if "SPDX-" not in line:
+            words.append(line.removeprefix("//").strip())
     return " ".join(words)
 
 
