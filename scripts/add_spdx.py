@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Gives every source file its line `SPDX-License-Identifier`, where it has none. Usage: add_spdx.py [--check]
+"""Gives every source file its SPDX line with the licence, where it has none. Usage: add_spdx.py [--check]
 
 The line is the first one, or the second behind a `#!` and behind the `// expect:` of tests/compile_fail, which must be first.
 Everything that is no source stands in REUSE.toml. --check changes nothing, and fails where a line is missing. `reuse lint` says whether
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LINE = "SPDX-License-Identifier: BSD-3-Clause"
+LINE = "SPDX-License" "-Identifier: BSD-3-Clause"  # in two parts, or it would be the line of this file
 COMMENTS = {".hpp": "//", ".cpp": "//", ".c": "//", ".h": "//", ".S": "//", ".py": "#", ".cmake": "#"}
 ARE_COMPARED = ("python/tests/golden/",)  # texts that a program must write letter by letter
 
