@@ -79,6 +79,14 @@ TEST_CASE("docs: training") {
                   return true;  // false ends training behind this step: return !stopped, set by a signal's handler
               });
     // [/progress]
+    // [batch-norms]
+    auto with_norms = zp::prepare_qat(calibrated, trained);  // trained was not fused: its batch norms are trained too
+    zp::train(with_norms, zp::labelled(images, labels),
+              {.epochs = 3, .batch = 8, .freeze_observers_after = 2, .freeze_batch_norms_after = 1});
+    const auto folded = zp::convert(with_norms);
+    // [/batch-norms]
+    CHECK_FALSE(with_norms.batch_norms_are_live());
+    CHECK(folded.parameter_bytes == int8.parameter_bytes);
     // [floats]
     auto floats = zp::fuse(trained);
     zp::train(floats, zp::labelled(images, labels), {.epochs = 1, .batch = 8, .optimizer = zp::adamw{.lr = 1e-3}});

@@ -267,3 +267,56 @@ TEST_CASE("train: the loss is of the first output, and others disturb nothing") 
     CHECK(values(both, 1) == values(first, 1));
     CHECK(values(both, last) == untouched);
 }
+
+TEST_CASE("train: a step by the losses of several outputs is the sum of the steps by each") {
+    const auto xs = made_up::inputs<two_outputs>(12);
+    std::vector<int> classes;
+    std::vector<float> wanted;
+    zp_test::generator next(6);
+    for (int i = 0; i != 12; ++i) {
+        classes.push_back(i % 3);
+        wanted.push_back(next.real(-1, 1));
+        wanted.push_back(next.real(-1, 1));
+    }
+    const auto start = zp::fuse(made_up::network<two_outputs>(3));
+    std::vector<zp::trained_part> parts;
+    zp::detail::append_parts_of_parameters<zp::fused_stage<two_outputs>>(parts);
+    const auto change = [&](const auto& data, const std::vector<zp::output_loss>& losses, double& loss) {
+        auto network = start;
+        loss = zp::train(network, data, {.batch = 12, .block = 5, .optimizer = zp::sgd{.lr = 1}, .losses = losses})
+                   .losses.front();
+        std::vector<double> all;
+        for (const zp::trained_part& part : parts)
+            for (std::size_t k = part.offset; k != part.offset + part.count; ++k)
+                all.push_back(double{reinterpret_cast<const float*>(network.parameters())[k]} -
+                              double{reinterpret_cast<const float*>(start.parameters())[k]});
+        return all;
+    };
+    const auto scores = zp::targets("scores", classes);
+    const auto more = zp::targets("more", wanted);
+    double both_loss = 0, first_loss = 0, second_loss = 0;
+    const auto both =
+        change(zp::with_targets(xs, scores, more), {{"scores"}, {"more", zp::mean_squared_error{}, 0.25}}, both_loss);
+    const auto first = change(zp::labelled(xs, classes), {}, first_loss);
+    const auto second = change(zp::with_targets(xs, more), {{"more", zp::mean_squared_error{}}}, second_loss);
+    CHECK(std::fabs(both_loss - (first_loss + 0.25 * second_loss)) < 1e-12);
+    double most = 0;
+    for (std::size_t k = 0; k != both.size(); ++k) {
+        CHECK(std::fabs(both[k] - (first[k] + 0.25 * second[k])) < 1e-6);
+        most = std::max(most, std::fabs(second[k]));
+    }
+    CHECK(most > 1e-3);
+
+    auto network = start;
+    const auto says = [&](const auto& data, const std::vector<zp::output_loss>& losses) {
+        return zp_test::error_of([&] { zp::train(network, data, {.batch = 12, .losses = losses}); });
+    };
+    CHECK(says(zp::with_targets(xs, scores), {{"score"}}) ==
+          "train: .losses names the output \"score\", which the network has not: mark it with zp::output<\"score\">");
+    CHECK(says(zp::with_targets(xs, scores, more), {{"scores"}}) ==
+          "train: targets came for the output \"more\", of which there is no loss: name it in .losses");
+    CHECK(says(zp::with_targets(xs, zp::targets("other", classes)), {{"scores"}}) ==
+          "train: targets came for an output \"other\", which the network has not");
+    CHECK(says(zp::with_targets(xs, scores), {{"scores"}, {"more", zp::mean_squared_error{}}})
+              .find("this loss needs target values") != std::string::npos);
+}

@@ -37,6 +37,15 @@ public:
             }
         count_ += values.size() / channels;
     }
+    /// The same of `count` rows whose sums somebody else has made: as many sums as channels, then as many sums of squares.
+    void add_sums(std::uint64_t count, std::span<const double> sums) {
+        require_equal_sizes(2 * sums_.size(), sums.size(), "batch_norm_statistics: add_sums", "sums");
+        for (std::size_t c = 0; c != sums_.size(); ++c) {
+            sums_[c] += sums[c];
+            squares_[c] += sums[sums_.size() + c];
+        }
+        count_ += count;
+    }
     void merge(const batch_norm_statistics& later) {
         require_equal_sizes(sums_.size(), later.sums_.size(), "batch_norm_statistics: merge", "channels");
         for (std::size_t c = 0; c != sums_.size(); ++c) {

@@ -20,7 +20,8 @@
 namespace zp {
 inline namespace v0 {
 
-/// What a tape runs with: parameters as floats, in their places, and where codes are made the int8 network's parameters and ranges.
+/// What a tape runs with: parameters as floats, in their places; where values are rounded their ranges; and where the int8 network
+/// rounds them its parameters. Without those floats are rounded as they are: what others call fake quantization.
 struct tape_parameters {
     const std::byte* floats = nullptr;
     const std::byte* coded = nullptr;
@@ -57,18 +58,20 @@ public:
         return floats(tape_->rows[row].gradient_at) + offset(row, sample);
     }
 
-    /// Runs `samples` inputs, at most a block, that were put in place. With `quantizes` false codes are made by nobody.
+    /// Of an output without a loss nothing comes but from rows that read it.
+    void clear_output_gradient(std::size_t number) noexcept {
+        const auto row = static_cast<std::size_t>(tape_->outputs[number]);
+        std::fill_n(floats(tape_->rows[row].gradient_at), count_of(row), 0.0f);
+    }
+
+    /// Runs `samples` inputs, at most a block, that were put in place. With `quantizes` false nothing is rounded.
     void forward(int samples, const tape_parameters& with, bool quantizes) noexcept {
         samples_ = samples;
         with_ = with;
-        quantizes_ = quantizes && !tape_->coded.empty();
-        if (quantizes_) run_coded();
+        quantizes_ = quantizes && with.ranges != nullptr;
+        is_coded_ = quantizes_ && with.coded != nullptr;
+        if (is_coded_) run_coded();
         for (std::size_t i = 0; i != tape_->rows.size(); ++i) run_row(i);
-        // The loss writes the gradient of the first output; of others nothing comes but from rows that read them.
-        for (std::size_t number = 1; number < tape_->outputs.size(); ++number) {
-            const auto row = static_cast<std::size_t>(tape_->outputs[number]);
-            std::fill_n(floats(tape_->rows[row].gradient_at), count_of(row), 0.0f);
-        }
     }
     /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`.
     void backward(float* gradient, std::span<range_gradient> ranges) noexcept {
@@ -89,6 +92,17 @@ public:
             range = range.with({found.min, found.max});
         }
         return true;
+    }
+    /// Of a live batch norm of `count` values a channel: sums[c] of them and sums[channels + c] of their squares.
+    void statistics_sums(std::size_t row, double* sums) const noexcept {
+        const auto channels = static_cast<std::size_t>(nodes_[row].out.extents.channels);
+        const auto count = static_cast<double>(count_of(row) / channels);
+        const float* statistics = floats(tape_->rows[row].statistics_at);
+        for (std::size_t c = 0; c != channels; ++c) {
+            const double mean = statistics[c];
+            sums[c] = count * mean;
+            sums[channels + c] = count * (double{statistics[channels + c]} + mean * mean);
+        }
     }
     /// The first row that has such a value; the last where none has.
     int first_row_not_finite() const noexcept {
@@ -177,17 +191,19 @@ private:
 
     void run_row(std::size_t i) noexcept {
         const tape_row& row = tape_->rows[i];
-        const bool rounds = quantizes_ && row.rounding.exists();
-        if (quantizes_ && row.floats_of >= 0) {
+        const bool rounds = quantizes_ && row.rounding.exists(), is_input = nodes_[i].op->is_input;
+        if (is_coded_ && row.floats_of >= 0) {
             std::memcpy(place(row.value), memory_.data() + tape_->coded[static_cast<std::size_t>(row.floats_of)].at,
                         sizeof(float) * count_of(i));
-        } else if (row.step != nullptr && !(rounds && row.rounding.is_exact)) {
+        } else if (row.has_node && !is_input && !(is_coded_ && rounds && row.rounding.is_exact)) {
             step(i);
-        } else if (row.step == nullptr && !nodes_[i].op->is_input) {
+        } else if (!row.has_node && !is_input) {
             const auto x = static_cast<std::size_t>(nodes_[i].inputs[0]);
             std::memcpy(place(row.before), place(tape_->rows[x].value), sizeof(float) * count_of(i));
         }
-        if (rounds) take_codes(row, count_of(i));
+        if (rounds && is_coded_) take_codes(row, count_of(i));
+        else if (rounds && !row.rounding.is_exact)
+            kernel::fake_quantize<Arch>(floats(row.before), count_of(i), quantizer_of(row.rounding), floats(row.value));
         else if (row.before != row.value) pass_unrounded(row, count_of(i));
     }
     void step(std::size_t i) noexcept {
@@ -235,6 +251,10 @@ private:
             std::memcpy(to, from, sizeof(float) * count);
         }
     }
+    kernel::fake_quantizer quantizer_of(const tape_rounding& to) const {
+        const qparams& range = with_.ranges[to.qparams_id];
+        return {range.scale, range.zero_point, to.quant_min, to.quant_max};
+    }
     static float dequantized(std::int32_t code, const qparams& range) {
         return range.scale * static_cast<float>(code - range.zero_point);
     }
@@ -248,8 +268,7 @@ private:
         const std::size_t count = count_of(i);
         if (quantizes_ && row.rounding.exists() && !row.rounding.is_exact) {
             const qparams& range = with_.ranges[row.rounding.qparams_id];
-            const kernel::fake_quantizer by(range.scale, range.zero_point, row.rounding.quant_min,
-                                            row.rounding.quant_max);
+            const kernel::fake_quantizer by = quantizer_of(row.rounding);
             if (row.learns_range) {
                 const kernel::learned_sums sums =
                     kernel::learned_step_backward<Arch>(floats(row.before), dy, count, by, dy);
@@ -260,10 +279,7 @@ private:
                 mask_rounded(row, count, by, dy);
             }
         }
-        if (quantizes_ && row.table.qparams_id >= 0) {
-            const qparams& range = with_.ranges[row.table.qparams_id];
-            mask_rounded(row, count, {range.scale, range.zero_point, row.table.quant_min, row.table.quant_max}, dy);
-        }
+        if (quantizes_ && row.table.qparams_id >= 0) mask_rounded(row, count, quantizer_of(row.table), dy);
         if (row.has_node && n.fused.clamp != nullptr)
             kernel::clamp_gradient<Arch>(floats(row.before), dy, count, n.fused.lowest, n.fused.highest, dy);
         pass_back(i, gradient);
@@ -285,6 +301,7 @@ private:
         o.rules = tape_->rows[i].rules;
         o.samples = samples_;
         o.scratch = floats(tape_->gradient_scratch_at);
+        if (tape_->rows[i].is_live) o.statistics = floats(tape_->rows[i].statistics_at);
         if (tape_->rows[i].has_node) o.block = reinterpret_cast<const float*>(with_.floats + n.at.parameter_offset);
         for (int k = 0; k != n.input_count; ++k) {
             const auto x = static_cast<std::size_t>(n.inputs[k]);
@@ -346,7 +363,7 @@ private:
     std::vector<const void*> ports_;  // where the inputs of the sample that runs lie
     tape_parameters with_;
     int samples_ = 0;
-    bool quantizes_ = false;
+    bool quantizes_ = false, is_coded_ = false;
 };
 
 }  // namespace v0

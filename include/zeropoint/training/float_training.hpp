@@ -6,10 +6,12 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/io/signature_v1.hpp>
+#include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/training/block_runner.hpp>
 #include <zeropoint/training/make_tape.hpp>
@@ -19,7 +21,8 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
-/// Refers to a network of a float stage, whose parameters are trained where they are.
+/// Refers to a network of a float stage, whose parameters are trained where they are. Batch norms of a network as written take the
+/// statistics of batches; what zp::fuse has left of them stays as it is.
 template <class Stage> class float_training {
 public:
     using architecture = typename Stage::architecture;
@@ -29,11 +32,19 @@ public:
 
     static constexpr std::span<const port> inputs() { return network_type::inputs(); }
     static constexpr std::span<const node> rows() { return network_type::rows(); }
-    static constexpr shape output_shape_of_training() { return network_type::output_shape; }
+    static constexpr std::span<const port> outputs() { return network_type::outputs(); }
     static std::string row_name(int row) { return display_name(rows(), row); }
     static std::string training_signature() { return signature_text(signature_of(rows(), "float training")); }
 
-    tape make_tape(int block) const { return make_float_tape<Stage>(block); }
+    tape make_tape(int block) const { return make_float_tape<Stage>(block, is_live_); }
+    static constexpr bool has_batch_norms() {
+        if (!std::is_same_v<Stage, float_stage<typename Stage::net, architecture>>) return false;
+        for (const gradient_rule& rule : stage_gradients<Stage>::rules)
+            if (rule.running_mean != nullptr) return true;
+        return false;
+    }
+    bool batch_norms_are_live() const { return is_live_; }
+    void set_batch_norms_live(bool live) { is_live_ = live && has_batch_norms(); }
     std::span<float> values() {
         return {floats_of(network_), static_cast<std::size_t>(network_type::parameter_bytes) / sizeof(float)};
     }
@@ -57,7 +68,14 @@ private:
 
     network_type& network_;
     std::vector<trained_part> parts_;
+    bool is_live_ = has_batch_norms();
 };
+
+/// What the trainer sees of a network.
+template <class Network> Network& trainee_of(Network& network) { return network; }
+template <class Stage> float_training<Stage> trainee_of(network<Stage>& floats) {
+    return float_training<Stage>(floats);
+}
 
 }  // namespace detail
 }  // namespace v0

@@ -24,6 +24,9 @@ struct gradient_operands {
     const float* block = nullptr;           // the node's arrays of parameters, as parameter_list places them
     float* d_block = nullptr;               // the same places, to add to; null where nobody asks
     float* scratch = nullptr;               // as many bytes as scratch_bytes says, aligned to buffer_alignment
+    // Of a normalization over samples: mean, then variance, of each channel of this block, which forward writes and backward reads; null
+    // where its parameters' statistics are taken.
+    float* statistics = nullptr;
 
     /// Array `array` of the node's parameters, as floats.
     const float* parameter(int array) const { return block + parameters_of(at).offset_of(array); }
@@ -44,6 +47,8 @@ struct gradient_operands {
 ///   - `template <class Arch> static std::size_t scratch_bytes(const node_view&, int samples)`;
 ///   - `trains(const operator_info&, int array)`, false for arrays that no gradient changes, such as running means: backward leaves those
 ///     alone;
+///   - `running_mean(const node_view&)`, of a normalization over samples that has a forward: which array is its running mean. The
+///     running variance is the next;
 ///   - `moves(const operator_info&)`, true where each output is one of the inputs, always of the same place, or a constant: then nothing
 ///     else is needed. Which places these are, the node's form tells, run over their numbers.
 /// What depends on the operator behind the kind, as a function does, is in a template of it: `template <const operator_info& Op> struct of`,
@@ -60,6 +65,7 @@ struct gradient_rule {
     gradient_function backward = nullptr;
     block_function forward = nullptr;  // null: the node's form, sample by sample
     std::size_t (*scratch_bytes)(const node_view&, int samples) = nullptr;
+    int (*running_mean)(const node_view&) = nullptr;
     std::uint64_t trained = 0;  // bit k: array k of its parameters
     bool moves = false;
 
@@ -93,6 +99,8 @@ template <const operator_info& Op, class Arch> constexpr gradient_rule make_grad
             rule.scratch_bytes = [](const node_view& v, int samples) -> std::size_t {
                 return gradient::template scratch_bytes<Arch>(v, samples);
             };
+        if constexpr (requires(const node_view& v) { gradient::running_mean(v); })
+            rule.running_mean = [](const node_view& v) { return gradient::running_mean(v); };
         for (int array = 0; array != parameter_list::most; ++array) {
             bool trains = true;
             if constexpr (requires { gradient::trains(Op, array); }) trains = gradient::trains(Op, array);

@@ -3,53 +3,14 @@
 
 #include <array>
 #include <cstddef>
-#include <string_view>
 
 #include <zeropoint/model/stage.hpp>
-#include <zeropoint/model/verdict.hpp>
-#include <zeropoint/training/gradients.hpp>
+#include <zeropoint/training/folded_norms.hpp>
+#include <zeropoint/training/stage_gradients.hpp>
 #include <zeropoint/training/tape.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-/// What the user reads where something is trained in front of an operator that has no gradient.
-template <fixed_string Layer, class Net> struct layer_without_gradient {
-    static_assert(sizeof(Net) == 0,
-                  "train: this layer has no gradient, and something in front of it is trained (see "
-                  "layer_without_gradient<Layer, Model>): give its kind one, template <> struct "
-                  "zp::gradient_of<kind>, or train what stands behind it alone");
-};
-
-/// The gradients of a float stage's nodes.
-template <class Stage> struct stage_gradients {
-    static constexpr auto rules = detail::for_each_node<gradient_rule, Stage::size>(
-        []<int Node>() { return gradient_rule_of<*Stage::loose.nodes[Node].op, typename Stage::architecture>; });
-    /// The first node without a gradient that is asked for one; -1: none.
-    static constexpr int missing = [] {
-        bool asks[static_cast<std::size_t>(Stage::size) + 1]{};
-        for (int i = 0; i != Stage::loose.size; ++i) {
-            const node& n = Stage::loose.nodes[i];
-            const gradient_rule& rule = rules[static_cast<std::size_t>(i)];
-            bool in_front = false;
-            for (int k = 0; k != n.input_count; ++k) in_front = in_front || asks[n.inputs[k]];
-            if (n.op->inputs == input_rule::extents) in_front = false;
-            if (in_front && !rule.exists() && !n.op->is_output) return i;
-            asks[i] = in_front || (rule.trained != 0 && parameters_of(Stage::loose.view(i)).count != 0);
-        }
-        return -1;
-    }();
-    static constexpr auto check() {
-        if constexpr (missing >= 0) {
-            constexpr const node& n = Stage::loose.nodes[missing];
-            constexpr std::string_view name = n.name[0] != 0 ? n.name : n.op->name;
-            return sizeof(layer_without_gradient<exact<name.size()>(name.data()), typename Stage::net>);
-        } else {
-            return std::size_t{1};
-        }
-    }
-    static_assert(check() != 0);
-};
 
 namespace detail {
 
@@ -65,8 +26,8 @@ template <class Stage> tape_row row_of_node(int i) {
     return row;
 }
 
-/// A tape of the nodes of a float stage, as they are.
-template <class Stage> tape make_float_tape(int block) {
+/// A tape of the nodes of a float stage, as they are. `has_live_norms` says whether batch norms take the statistics of a block.
+template <class Stage> tape make_float_tape(int block, bool has_live_norms = false) {
     static_assert(sizeof(stage_gradients<Stage>) != 0);
     tape t;
     std::array<int, static_cast<std::size_t>(Stage::size)> values{};
@@ -80,7 +41,9 @@ template <class Stage> tape make_float_tape(int block) {
             t.outputs.push_back(value);
             continue;
         }
-        value = t.append(n, row_of_node<Stage>(i));
+        tape_row row = row_of_node<Stage>(i);
+        row.is_live = has_live_norms && row.gradient.running_mean != nullptr;
+        value = t.append(n, row);
         if (n.op->is_input) t.inputs.push_back(value);
     }
     if (t.outputs.empty()) t.outputs.push_back(values.back());
@@ -95,18 +58,32 @@ public:
     template <class Learns> static tape make(int block, const Learns& learns) {
         static_assert(sizeof(stage_gradients<Prepared>) != 0);
         coded_tape_maker maker;
-        for (int r = 0; r != Quantized::size; ++r) maker.add(r);
-        tape& t = maker.tape_;
-        if (t.outputs.empty()) t.outputs.push_back(maker.values_.back());
-        for (tape_row& row : t.rows) row.learns_range = row.rounding.exists() && learns(row.rounding.qparams_id);
+        tape& t = maker.add_all(learns);
         t.coded_nodes.assign(Quantized::table.nodes, Quantized::table.nodes + Quantized::size);
         t.coded_steps = Quantized::steps.data();
-        t.qparams_count = Quantized::table.qparams_count;
         t.finish(block, static_cast<std::size_t>(Prepared::table.parameter_bytes));
+        return t;
+    }
+    /// The same without the int8 network, whose codes nobody makes: with batch norms of a block's own statistics, and of those that were
+    /// folded a row each.
+    template <class Learns> static tape make_live(int block, const Learns& learns, const folded_norms& norms) {
+        static_assert(sizeof(stage_gradients<Prepared>) != 0);
+        coded_tape_maker maker;
+        maker.norms_ = &norms;
+        tape& t = maker.add_all(learns);
+        for (tape_row& row : t.rows) row.is_live = row.gradient.running_mean != nullptr;
+        t.finish(block, sizeof(float) * norms.floats());
         return t;
     }
 
 private:
+    template <class Learns> tape& add_all(const Learns& learns) {
+        for (int r = 0; r != Quantized::size; ++r) add(r);
+        if (tape_.outputs.empty()) tape_.outputs.push_back(values_.back());
+        for (tape_row& row : tape_.rows) row.learns_range = row.rounding.exists() && learns(row.rounding.qparams_id);
+        tape_.qparams_count = Quantized::table.qparams_count;
+        return tape_;
+    }
     int mapped(int coded_row) const { return values_[static_cast<std::size_t>(coded_row)]; }
 
     void add(int r) {
@@ -176,9 +153,24 @@ private:
     int append(const node& n, int prepared) {
         tape_row row = row_of_node<Prepared>(prepared);
         row.is_observed = n.flags.observed && n.out.qparams_id >= 0;
-        return tape_.append(n, row);
+        const folded_norm* norm = norms_ == nullptr ? nullptr : norms_->behind(prepared);
+        return norm == nullptr ? tape_.append(n, row) : append_norm(n, row, *norm);
+    }
+    /// Filters without bounds, and behind them the norm with them.
+    int append_norm(const node& n, const tape_row& row, const folded_norm& norm) {
+        node filters = n;
+        filters.fused = {};
+        tape_row own = row, next = row;
+        own.is_observed = false;
+        node behind = folded_norms::node_of(norm, n);
+        behind.inputs[0] = static_cast<short>(tape_.append(filters, own));
+        next.rules = nullptr;
+        next.step = nullptr;
+        next.gradient = gradient_rule_of<operators::batch_norm_info, typename Prepared::architecture>;
+        return tape_.append(behind, next);
     }
 
+    const folded_norms* norms_ = nullptr;
     tape tape_;
     std::array<int, static_cast<std::size_t>(Quantized::size)> values_{};
 };

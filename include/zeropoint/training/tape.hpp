@@ -47,15 +47,17 @@ struct tape_row {
     tape_rounding table;  // the range in front of a fused table: what lies beyond is clipped
     bool is_observed = false;
     bool learns_range = false;
+    bool is_live = false;  // a batch norm by the statistics of the samples that run together
 
     // What finish() finds.
     std::size_t size = 0;  // values of a sample
     std::size_t before = 0, value = 0,
-                gradient_at = 0;  // offsets in a block's memory: in front of rounding, behind it, d loss / d value
-    bool asks = false;            // its gradient is needed: something is trained at it or before it
-    bool is_reached = false;      // the loss depends on it
-    bool trains = false;          // has parameters that are trained
-    moved_places moved;           // of a gradient that moves
+                gradient_at = 0;    // offsets in a block's memory: in front of rounding, behind it, d loss / d value
+    std::size_t statistics_at = 0;  // of a live row: mean, then variance, of each channel
+    bool asks = false;              // its gradient is needed: something is trained at it or before it
+    bool is_reached = false;        // the loss depends on it
+    bool trains = false;            // has parameters that are trained
+    moved_places moved;             // of a gradient that moves
     std::array<bool, max_inputs> adds{};  // to the gradient of input k, which somebody behind it has written
 };
 
@@ -222,6 +224,8 @@ private:
             row.value = put(sizeof(float) * samples * row.size);
             const bool is_apart = (row.rounding.exists() && !row.rounding.is_exact) || row.table.qparams_id >= 0;
             row.before = is_apart ? put(sizeof(float) * samples * row.size) : row.value;
+            if (row.is_live)
+                row.statistics_at = put(2 * sizeof(float) * static_cast<std::size_t>(nodes[i].out.extents.channels));
             if (row.is_reached) row.gradient_at = put(sizeof(float) * samples * row.size);
         }
         std::size_t coded_scratch = 0, coded_state = 0;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <zeropoint/model/network.hpp>
-#include <zeropoint/training/make_tape.hpp>
 #include <zeropoint/training/optimizers.hpp>
+#include <zeropoint/training/stage_gradients.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -33,7 +33,7 @@ template <class Stage> void append_parts_of_parameters(std::vector<trained_part>
         for (int k = 0; k != list.count; ++k) {
             if ((rules[static_cast<std::size_t>(i)].trained >> k & 1) == 0) continue;
             const parameter_array& array = list.arrays[k];
-            if (array.role == parameter_role::bias && !n.weights.has_bias) continue;
+            if ((array.role == parameter_role::bias && !n.weights.has_bias) || !array.in_state_dict) continue;
             const bool is_weight = array.role != parameter_role::vector && array.role != parameter_role::bias;
             const std::string own = array.name[0] == 0 ? "" : std::string(".") + array.name;
             parts.push_back({display_name(network<Stage>::rows(), i) + own,

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -36,6 +37,16 @@ template <class Inputs, class Targets> struct paired_data {
     typename detail::kept<Inputs>::type inputs;  // one sample after another
     const Targets& targets;                      // in the order of the samples
 };
+/// What a marked output should give: class numbers where `values` is a range of integers, values where it is one of floats.
+template <class Values> struct output_targets {
+    std::string_view output;  // its name
+    const Values& values;     // in the order of the samples
+};
+/// Inputs with what each of several outputs should give.
+template <class Inputs, class... Values> struct data_with_targets {
+    typename detail::kept<Inputs>::type inputs;       // one sample after another
+    std::tuple<output_targets<Values>...> by_output;  // one entry an output
+};
 /// Inputs alone, of which a teacher knows.
 template <class Inputs> struct unlabelled_data { typename detail::kept<Inputs>::type inputs; };
 
@@ -54,6 +65,16 @@ paired_data<Inputs, Targets> paired(const Inputs& inputs, const Targets& targets
 }
 /// Inputs alone, for losses that need no targets, such as distillation. They must outlive the call of zp::train.
 template <class Inputs> unlabelled_data<Inputs> unlabelled(const Inputs& inputs) { return {inputs}; }
+/// What the marked output of that name should give.
+template <class Values> output_targets<Values> targets(std::string_view output, const Values& values) {
+    return {output, values};
+}
+/// For several outputs: zp::with_targets(images, zp::targets("class", labels), zp::targets("box", boxes)), with a loss for each of them in
+/// training_options::losses.
+template <class Inputs, class... Values>
+data_with_targets<Inputs, Values...> with_targets(const Inputs& inputs, const output_targets<Values>&... by_output) {
+    return {inputs, {by_output...}};
+}
 
 namespace detail {
 
@@ -182,40 +203,66 @@ private:
 
 }  // namespace detail
 
-/// What belongs to the samples, in the order of samples: class numbers, or values. Perhaps neither.
+/// What belongs to the samples, in the order of samples, for one output: class numbers, or values. Perhaps neither.
 struct training_targets {
     std::vector<std::int32_t> labels;  // class numbers, or none
     std::span<const float> values;     // values, or none
     std::size_t each = 0;              // labels or values a sample
+
+    /// Whether there are neither.
+    bool empty() const { return labels.empty() && values.empty(); }
 };
 
 namespace detail {
 
-template <class Data> training_targets targets_of(const Data& data, std::size_t samples, const shape& output) {
+template <class Labels> training_targets labels_for(const Labels& given, std::size_t samples, const port& output) {
+    using label = value_of<const Labels>;
+    static_assert(
+        std::is_integral_v<label>,
+        "zp::labelled(inputs, labels): labels must be a contiguous range of integers, such as std::vector<int>");
     training_targets result;
-    if constexpr (requires { data.labels; }) {
-        using label = value_of<const std::remove_cvref_t<decltype(data.labels)>>;
-        static_assert(
-            std::is_integral_v<label>,
-            "zp::labelled(inputs, labels): labels must be a contiguous range of integers, such as std::vector<int>");
-        const auto rows = static_cast<std::size_t>(output.pixels());
-        const std::span<const label> labels(data.labels);
-        if (labels.size() != samples * rows)
-            raise<shape_error>("train: " + std::to_string(samples) + " inputs came, so that " +
-                               std::to_string(samples * rows) + " labels were expected" +
-                               (rows == 1 ? "" : " (one a pixel of the output)") + ", but " +
-                               std::to_string(labels.size()) + " came");
-        result.each = rows;
-        result.labels.assign(labels.begin(), labels.end());
-    } else if constexpr (requires { data.targets; }) {
-        result.values = std::span<const float>(data.targets);
-        result.each = static_cast<std::size_t>(output.size());
-        if (result.values.size() != samples * result.each)
-            raise<shape_error>("train: " + std::to_string(samples) + " inputs came, so that " +
-                               std::to_string(samples * result.each) + " target values were expected, but " +
-                               std::to_string(result.values.size()) + " came");
-    }
+    result.each = static_cast<std::size_t>(output.extents.pixels());
+    const std::span<const label> labels(given);
+    if (labels.size() != samples * result.each)
+        raise<shape_error>("train: " + std::to_string(samples) + " inputs came, so that " +
+                           std::to_string(samples * result.each) + " labels were expected" +
+                           (result.each == 1 ? "" : " (one a pixel of the output)") + ", but " +
+                           std::to_string(labels.size()) + " came");
+    result.labels.assign(labels.begin(), labels.end());
     return result;
+}
+template <class Values> training_targets values_for(const Values& given, std::size_t samples, const port& output) {
+    training_targets result;
+    result.values = std::span<const float>(given);
+    result.each = static_cast<std::size_t>(output.extents.size());
+    if (result.values.size() != samples * result.each)
+        raise<shape_error>("train: " + std::to_string(samples) + " inputs came, so that " +
+                           std::to_string(samples * result.each) + " target values were expected, but " +
+                           std::to_string(result.values.size()) + " came");
+    return result;
+}
+
+/// One entry an output; those of labelled and paired data are the first's.
+template <class Data>
+std::vector<training_targets> targets_of(const Data& data, std::size_t samples, std::span<const port> outputs) {
+    std::vector<training_targets> all(outputs.size());
+    if constexpr (requires { data.labels; }) all[0] = labels_for(data.labels, samples, outputs[0]);
+    else if constexpr (requires { data.targets; }) all[0] = values_for(data.targets, samples, outputs[0]);
+    else if constexpr (requires { data.by_output; }) {
+        const auto take = [&](const auto& one) {
+            for (std::size_t k = 0; k != outputs.size(); ++k) {
+                if (one.output != outputs[k].name) continue;
+                using value = value_of<const std::remove_cvref_t<decltype(one.values)>>;
+                if constexpr (std::is_integral_v<value>) all[k] = labels_for(one.values, samples, outputs[k]);
+                else all[k] = values_for(one.values, samples, outputs[k]);
+                return;
+            }
+            raise<value_error>("train: targets came for an output \"" + std::string(one.output) +
+                               "\", which the network has not");
+        };
+        std::apply([&](const auto&... each) { (take(each), ...); }, data.by_output);
+    }
+    return all;
 }
 
 }  // namespace detail

@@ -50,6 +50,13 @@ using own_loss = std::function<double(const loss_rows&)>;
 /// What training makes small.
 using any_loss = std::variant<cross_entropy, mean_squared_error, kl_divergence, distilled, own_loss>;
 
+/// The loss of a marked output.
+struct output_loss {
+    std::string output;               // its name
+    any_loss loss = cross_entropy{};  // the mean over its rows is made small,
+    double weight = 1;                // times this
+};
+
 /// How zp::train trains.
 struct training_options {
     int epochs = 1;  // how often all data are seen
@@ -59,10 +66,13 @@ struct training_options {
     any_optimizer optimizer = sgd{};             // sgd, adam or adamw
     any_schedule schedule = constant_rate{};     // what the rate is multiplied by over time
     warm_up start = {};                          // and in the first batches
-    any_loss loss = cross_entropy{};             // what is made small
+    any_loss loss = cross_entropy{};             // what is made small, of the first output;
+    std::vector<output_loss> losses = {};        // or of several, in its place
     double clip_norm = 0;                        // of the whole gradient; 0: it is not clipped
     int quantize_after = 0;                      // epochs of floats before codes are made
     int freeze_observers_after = -1;             // epochs; -1: they go on to the end
+    int freeze_batch_norms_after = -1;           // epochs of live batch norms, where there are any; -1: to the end
+    double batch_norm_momentum = 0.1;            // running += momentum * (batch - running)
     std::optional<weight_average> average = {};  // what the network has afterwards is then the average
     bool shuffle = true;                         // whether each epoch has an order of its own
     std::uint64_t seed = 1;                      // of shuffling, dropout and all else that is drawn
@@ -106,6 +116,8 @@ inline void require_valid(const training_options& options, std::size_t samples) 
     require(options.clip_norm >= 0, "expected .clip_norm above 0, or 0 for none");
     require(!options.resume || !options.checkpoint.empty(), ".resume needs the name of the file in .checkpoint");
     require(options.checkpoint_every >= 0, "expected .checkpoint_every of at least 0");
+    require(options.batch_norm_momentum >= 0 && options.batch_norm_momentum <= 1,
+            "expected .batch_norm_momentum from 0 to 1");
     require_valid(options.optimizer);
     require_valid(options.schedule, options.start);
 }

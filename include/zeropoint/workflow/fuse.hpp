@@ -19,6 +19,8 @@ struct filter_block {
     float *weights, *bias;
     std::size_t channels, depth;
 
+    filter_block(float* weights_, float* bias_, std::size_t channels_, std::size_t depth_)
+        : weights(weights_), bias(bias_), channels(channels_), depth(depth_) {}
     filter_block(const node_view& v, std::byte* block)
         : weights(reinterpret_cast<float*>(block)),
           bias(weights + parameters_of(v).offset_of(1)),
@@ -62,9 +64,10 @@ inline void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map
 
 }  // namespace detail
 
-/// The run-time half for all models: parameters of `from` become those of `to`.
+/// The run-time half for all models: parameters of `from` become those of `to`. Without `folds_norms` weights and biases are those in front
+/// of batch norms.
 inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
-                            std::byte* target) {
+                            std::byte* target, bool folds_norms = true) {
     for (const node& n : to) {
         if (n.at.parameter_bytes == 0) continue;
         const auto at = [&](short i) -> const node& { return from[static_cast<std::size_t>(i)]; };
@@ -76,7 +79,7 @@ inline void fuse_parameters(std::span<const node> from, const std::byte* source,
         const detail::filter_block filters(v, block);
         if (n.from.normalized >= 0)
             detail::fold_channel_map(n.op->geometry(v), *at(n.from.normalized).op->map, filters.weights, filters.bias);
-        if (n.from.folded < 0) continue;
+        if (n.from.folded < 0 || !folds_norms) continue;
         const node& norm = at(n.from.folded);
         detail::fold_batch_norm(filters, reinterpret_cast<const float*>(source + norm.at.parameter_offset),
                                 norm.parameter);

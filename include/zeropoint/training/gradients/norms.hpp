@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <zeropoint/kernel/elementwise/clamp.hpp>
+#include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/kernel/gradient/batch_norm_gradient.hpp>
 #include <zeropoint/kernel/gradient/normalize_gradient.hpp>
 #include <zeropoint/kernel/gradient/softmax_gradient.hpp>
@@ -31,45 +33,84 @@ inline float epsilon_of(int millionths, int trillionths) {
     return static_cast<float>(millionths / 1e6 + trillionths / 1e12);
 }
 
-/// A batch norm whose statistics are those of its parameters. `Epsilon(node)`, and the first arrays, or none, are weight and bias.
-struct frozen_batch_norm {
+/// A batch norm by the statistics among its parameters, or by those of the block. The first two arrays are weight and bias, where it is
+/// affine.
+struct batch_norm_gradient {
+    template <class Arch>
+    static void forward(const gradient_operands& o, float epsilon, bool is_affine, float* y) noexcept {
+        const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
+        const std::ptrdiff_t pixels = o.at.x_shape().pixels();
+        if (o.statistics != nullptr)
+            kernel::batch_statistics<Arch>(o.samples, x_of(o), pixels, channels, o.statistics, o.statistics + channels,
+                                           reinterpret_cast<double*>(o.scratch));
+        const float *mean = mean_of(o, is_affine), *variance = variance_of(o, is_affine);
+        float *multiplier = o.scratch, *offset = o.scratch + channels;
+        kernel::make_batch_norm<Arch>(channels, is_affine ? o.parameter(0) : nullptr,
+                                      is_affine ? o.parameter(1) : nullptr, mean, variance, epsilon, multiplier,
+                                      offset);
+        const auto all = static_cast<std::size_t>(pixels) * static_cast<std::size_t>(o.samples);
+        kernel::batch_norm<Arch>(o.xs[0], all, channels, multiplier, offset, y);
+        if (const epilogue& bounds = o.at.n.fused; bounds.lowest > -infinity || bounds.highest < infinity)
+            kernel::clamp<Arch>(y, all * channels, bounds.lowest, bounds.highest, y);
+    }
     template <class Arch> static void backward(const gradient_operands& o, float epsilon, bool is_affine) noexcept {
         const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
         const std::ptrdiff_t pixels = o.at.x_shape().pixels();
-        const kernel::const_float_batch x{o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())}, dy{o.dy, x.stride};
-        const int first = is_affine ? 2 : 0;
-        const float *mean = o.parameter(first), *variance = o.parameter(first + 1);
+        const kernel::const_float_batch x = x_of(o), dy{o.dy, x.stride};
+        const float *mean = mean_of(o, is_affine), *variance = variance_of(o, is_affine);
+        const bool is_live = o.statistics != nullptr, trains = o.d_block != nullptr && is_affine;
         auto* sums = reinterpret_cast<double*>(o.scratch);
         float* room = o.scratch + 4 * channels;
         std::fill_n(sums, 2 * channels, 0.0);
-        if (o.d_block != nullptr && is_affine) {
+        if (is_live || trains)
             kernel::add_batch_norm_gradient_sums<Arch>(o.samples, x, dy, pixels, channels, mean, sums);
+        if (trains)
             kernel::batch_norm_parameter_gradients<Arch>(channels, variance, epsilon, sums, o.d_parameter(0),
                                                          o.d_parameter(1));
-        }
+        const double count = is_live ? static_cast<double>(pixels) * o.samples : 0;
         if (o.dxs[0] != nullptr)
             kernel::batch_norm_input_gradient<Arch>(o.samples, x, dy, pixels, channels,
-                                                    is_affine ? o.parameter(0) : nullptr, mean, variance, epsilon, 0,
-                                                    sums, {o.dxs[0], x.stride}, room);
+                                                    is_affine ? o.parameter(0) : nullptr, mean, variance, epsilon,
+                                                    count, sums, {o.dxs[0], x.stride}, room);
     }
     template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
         return static_cast<std::size_t>(v.x_shape().channels) * (2 * sizeof(double) + 3 * sizeof(float));
+    }
+
+private:
+    static kernel::const_float_batch x_of(const gradient_operands& o) {
+        return {o.xs[0], static_cast<std::ptrdiff_t>(o.x_size())};
+    }
+    static const float* mean_of(const gradient_operands& o, bool is_affine) {
+        return o.statistics != nullptr ? o.statistics : o.parameter(is_affine ? 2 : 0);
+    }
+    static const float* variance_of(const gradient_operands& o, bool is_affine) {
+        return o.statistics != nullptr ? o.statistics + o.at.x_shape().channels : o.parameter(is_affine ? 3 : 1);
     }
 };
 
 }  // namespace detail
 
-template <> struct gradient_of<op::batch_norm> : detail::frozen_batch_norm {
+template <> struct gradient_of<op::batch_norm> : detail::batch_norm_gradient {
     static constexpr bool trains(const operator_info&, int array) { return array < 2; }
+    static constexpr int running_mean(const node_view&) { return 2; }
+    template <class Arch> static void forward(const gradient_operands& o, float* y) noexcept {
+        detail::batch_norm_gradient::forward<Arch>(o, o.at.n.parameter, true, y);
+    }
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
-        detail::frozen_batch_norm::backward<Arch>(o, o.at.n.parameter, true);
+        detail::batch_norm_gradient::backward<Arch>(o, o.at.n.parameter, true);
     }
 };
-template <> struct gradient_of<op::unfused_batch_norm> : detail::frozen_batch_norm {
+template <> struct gradient_of<op::unfused_batch_norm> : detail::batch_norm_gradient {
     static constexpr bool trains(const operator_info& op, int array) { return op.options[1] != 0 && array < 2; }
+    static constexpr int running_mean(const node_view& v) { return v.n.op->options[1] != 0 ? 2 : 0; }
+    template <class Arch> static void forward(const gradient_operands& o, float* y) noexcept {
+        const std::span<const int> options = o.at.n.op->options;
+        detail::batch_norm_gradient::forward<Arch>(o, detail::epsilon_of(options[0], 0), options[1] != 0, y);
+    }
     template <class Arch> static void backward(const gradient_operands& o) noexcept {
         const std::span<const int> options = o.at.n.op->options;
-        detail::frozen_batch_norm::backward<Arch>(o, detail::epsilon_of(options[0], 0), options[1] != 0);
+        detail::batch_norm_gradient::backward<Arch>(o, detail::epsilon_of(options[0], 0), options[1] != 0);
     }
 };
 
