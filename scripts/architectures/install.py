@@ -10,6 +10,7 @@ The cache is $ZEROPOINT_CACHE, else $XDG_CACHE_HOME/zeropoint or ~/.cache/zeropo
 import glob
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -33,7 +34,13 @@ PACKAGES = {
     "/usr/bin/ld.lld-19": "lld-19",
     "/usr/bin/llvm-nm-19": "llvm-19",  # for Emscripten
     "/usr/bin/qemu-aarch64-static": "qemu-user-static",
+    "/usr/bin/i686-linux-gnu-g++-12": "g++-12-i686-linux-gnu",
     "/usr/bin/chromium": "chromium",  # for web_page.py
+}
+WINDOWS = {  # on x86-64
+    "/usr/bin/x86_64-w64-mingw32-g++-posix": "g++-mingw-w64-x86-64-posix",
+    "/usr/lib/wine/wine64": "wine64",
+    "/usr/bin/wine": "wine",
 }
 MICROCONTROLLERS = {  # for microcontrollers.py
     "/usr/bin/arm-none-eabi-g++": "gcc-arm-none-eabi",
@@ -45,9 +52,9 @@ MICROCONTROLLERS = {  # for microcontrollers.py
 
 def install_packages(packages: dict[str, str]) -> None:
     missing = [package for file, package in packages.items() if not glob.glob(file)]
-    if packages is PACKAGES and importlib.util.find_spec("pip") is None:
+    if packages is not MICROCONTROLLERS and importlib.util.find_spec("pip") is None:
         missing.append("python3-pip")
-    if packages is PACKAGES and shutil.which("node") is None:
+    if packages is not MICROCONTROLLERS and shutil.which("node") is None:
         missing.append("nodejs")  # for Emscripten
     if not missing:
         return
@@ -58,7 +65,7 @@ def install_packages(packages: dict[str, str]) -> None:
 
 
 def main() -> int:
-    for name, prepare in (("Debian's packages", lambda: install_packages(PACKAGES)), ("Emscripten", emscripten.prepare),
+    for name, prepare in (("Debian's packages", lambda: install_packages(PACKAGES | (WINDOWS if platform.machine() == "x86_64" else {}))), ("Emscripten", emscripten.prepare),
                           ("Bochs", bochs.prepare), ("Node.js", node.prepare)):
         begin = time.monotonic()
         try:

@@ -60,6 +60,11 @@ def emulated(emulator: tuple[str, ...], files: tuple[str, ...] = DATA) -> Machin
     return Machine(" ".join([program, *(a for a in arguments if a != "-cpu")]), tuple(command)) if command else None
 
 
+def is_possible(target: Target) -> bool:
+    """Whether a machine of this kind can run a target at all: Wine runs what the processor itself has."""
+    return target.emulator[:1] != ("wine",) or platform.machine() == "x86_64" and not set(target.cpu) - cpu_flags()
+
+
 def machines_for(target: Target, compiler: Compiler, with_bochs: bool = True) -> tuple[list[Machine], str]:
     """The machines at hand for a target, this one first, and what others would need. Bochs takes minutes: without
     `with_bochs` only for what this machine has not."""
@@ -70,6 +75,8 @@ def machines_for(target: Target, compiler: Compiler, with_bochs: bool = True) ->
             found.append(Machine("native", ()))
         else:
             absent.append(f"this processor has no {' '.join(sorted(lacking))}")
+    if not is_possible(target):
+        return [], "Wine needs an x86-64 processor with these instructions"
     if target.emulator and (with_bochs or not found or target.emulator[0] != "bochs"):
         if machine := emulated(target.emulator):
             found.append(machine)

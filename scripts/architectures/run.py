@@ -186,7 +186,8 @@ def main() -> int:
     options = parser.parse_args()
     names = {target.name for target in TARGETS}
     only = set(filter(None, options.only.split(","))) or names
-    required = names if options.require == "all" else set(filter(None, options.require.split(",")))
+    required = {target.name for target in TARGETS if machines.is_possible(target)} if options.require == "all" else \
+        set(filter(None, options.require.split(",")))
     if unknown := sorted((only | required) - names):
         parser.error(f"no architecture is named {', '.join(unknown)}; there are {', '.join(sorted(names))}")
     if options.list:
@@ -237,6 +238,9 @@ def run_all(targets: list[Target], required: set[str], tested: set[str], include
         finishing = []
         for target in sorted(targets, key=lambda one: one.name not in tested):  # what takes long begins first
             build = Build(target, pathlib.Path(options.folder), includes)
+            if not machines.is_possible(target):
+                skipped.append(f"{target.name}: no machine of this kind runs it: Wine needs an x86-64 processor with its instructions")
+                continue
             if build.command is None:
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
