@@ -41,6 +41,8 @@ def linear_map(e: Emitter, node: Node, rows: np.ndarray, columns: np.ndarray, di
     if columns.shape[0] != columns.shape[1] or (columns != np.eye(len(columns))).any():
         x = e.graph.op("MatMul", x, e.graph.const(columns.T, "columns", F64))
     divisors = divisors.flat[0] if (divisors == divisors.flat[0]).all() else divisors
+    # Sums are integers already. Without this ONNX Runtime makes a product with the rounded reciprocal of product and quotient.
+    x = e.graph.op("Round", x)
     x = e.graph.op("Div", x, e.graph.const(divisors, "divisor", F64))
     if of_codes:
         size = e.graph.op("Floor", e.graph.op("Add", e.graph.op("Abs", x), e.graph.const(0.5, "half", F64)))
