@@ -100,9 +100,7 @@ class OnnxReader:
         for given in graph.input:
             if given.name not in self.values and given.name not in {i.name for i in graph.initializer}:
                 shape, integer = self.shapes[given.name]
-                number = given.type.tensor_type.elem_type  # 0 of what is no tensor
-                kind = self.onnx.helper.tensor_dtype_to_np_dtype(number).name if integer and number else ""
-                value = Value(given.name, shape or (), integer, dtype=kind)
+                value = Value(given.name, shape or (), integer, dtype=self.dtype_of(given) if integer else "")
                 self.values[given.name] = value
                 self.graph.inputs.append(value)
         for number, node in enumerate(graph.node):
@@ -110,6 +108,14 @@ class OnnxReader:
         self.graph.outputs = [self.output(out.name) for out in graph.output]
         self.graph.drop_dead_nodes()
         return self.graph
+
+    def dtype_of(self, given: Any) -> str:
+        """Of an input, by numpy's name; empty of what is no tensor."""
+        kind = given.type.tensor_type.elem_type
+        if kind in (self.onnx.TensorProto.STRING, self.onnx.TensorProto.COMPLEX64, self.onnx.TensorProto.COMPLEX128):
+            name = self.onnx.TensorProto.DataType.Name(kind).lower()
+            raise ImportRefused([Problem("input", given.name, "value", f"an input of {name}; layers compute with real numbers")])
+        return self.onnx.helper.tensor_dtype_to_np_dtype(kind).name if kind else ""
 
     def output(self, name: str) -> Value:
         """Under its own name, where it is the same as another value."""
