@@ -17,7 +17,8 @@ INTRODUCTION = """\
 Public are the names on these pages: what a program includes and names, as docs/reference.toml lists it. Everything else in the headers
 (namespace `detail`, the insides of kernels, passes and operators) may change in any version: [what the promise is](../versioning.md).
 
-Docstrings say shapes, units, ranges and errors. A function that says nothing of errors raises none. Everything is in namespace `zp`.
+Docstrings say shapes, units, ranges and errors. What is wrong and known to the compiler does not compile; what is found later raises a
+[`zp::error`](basics.md#error), whose message says what was expected, what came and what to do. Everything is in namespace `zp`.
 Layers are types, and what they have in common, `nodes` and `lower`, is said once, by [`zp::layer`](models.md#layer).
 
 ## Headers
