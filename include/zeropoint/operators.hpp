@@ -4,6 +4,7 @@
 
 #include <zeropoint/operators/argmax.hpp>
 #include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/causal_attention.hpp>
 #include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>

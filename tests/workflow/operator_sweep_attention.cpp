@@ -10,6 +10,9 @@ using operator_sweep::entry;
 // clang-format off
 struct attention : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"attention", zp::attention<2, zp::linear<"a", 8>, zp::linear<"b", 8>, zp::linear<"c", 8>>>,
+    entry<"causal_attention", zp::causal_attention<zp::causal_attention_options{.heads = 2, .key_heads = 1, .depth = 4, .context = 9, .theta = 10000},
+                                                   zp::linear<"e", 8>, zp::linear<"f", 4>, zp::linear<"g", 4>>>,
+    entry<"linear_by_inputs", zp::linear_by_inputs<"h", 12>>,
     entry<"rms_norm", zp::rms_norm<"d">>> {};
 // clang-format on
 

@@ -46,7 +46,7 @@ inline file_shape shape_of(const parameter_array& array, const coded_array& codi
 inline file_shape shape_of_scales(const node& n, const parameter_array& array, const coded_array& coding) {
     const int rows = array.role == parameter_role::filters ? n.weights.channels : array.extents[0];
     if (coding.group == 0) return {rows};
-    return {rows, coding.groups_of(array.extents[1])};
+    return {rows, coding.groups_of(array.size() / rows)};
 }
 
 /// Signed codes of 4 bits by rows of so many, two in a byte, the first in its low bits; an odd row ends with half a byte.

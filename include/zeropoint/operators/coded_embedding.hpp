@@ -62,8 +62,11 @@ template <int Bits, class Arch> struct coded_embedding_form {
         if (layer.bags != 0)
             return add_rows<Arch>(layer, table, indices, layer.count_of(c.view(n).x_shape()) / layer.bags, y);
         if (!layer.by_place) return kernel::embedding<Arch>(table, indices, static_cast<std::size_t>(count), y);
-        for (int i = layer.first; i != layer.first + count; ++i, y += layer.columns)
-            kernel::embedding<Arch>(table, &i, 1, y);
+        auto& place = *reinterpret_cast<std::int32_t*>(c.begin_state(n));
+        for (int i = 0; i != count; ++i, y += layer.columns) {
+            const std::int32_t row = next_place(layer, place);
+            kernel::embedding<Arch>(table, &row, 1, y);
+        }
     }
 };
 

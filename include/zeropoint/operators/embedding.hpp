@@ -30,7 +30,7 @@ template <embedding_layer Layer> struct embedding {
     static constexpr const char* kind = Layer.by_place ? "position_embedding" : "embedding";
     static constexpr auto options = options_of_embedding(Layer);
     static constexpr input_rule inputs = Layer.by_place ? input_rule::extents : input_rule::indices;
-    static constexpr stream_rule stream = Layer.by_place ? stream_rule::whole : stream_rule::pointwise;
+    static constexpr stream_rule stream = Layer.by_place ? stream_rule::stateful : stream_rule::pointwise;
     static constexpr bool takes_int16 = true, keeps_codes = true;
 
     static constexpr bool accepts(shape x) { return Layer.accepts(x); }
@@ -41,6 +41,7 @@ template <embedding_layer Layer> struct embedding {
     static constexpr index_bound bound(const node_view& v) requires(!Layer.by_place) {
         return {Layer.first, v.y_shape().width, Layer.rows};
     }
+    static constexpr state_list states(const node_view& v) requires(Layer.by_place) { return states_of_places(v); }
     static constexpr int prepared_bytes(const node_view& v) {
         return v.n.is_float() ? 0 : v.n.weights.count * size_of(v.y_type().storage);
     }
@@ -59,8 +60,11 @@ template <embedding_layer Layer> struct embedding {
         else table = o.template prepared<T>();
         const auto count = static_cast<std::size_t>(o.y_shape().width);
         if constexpr (Layer.by_place)
-            std::memcpy(o.y(), table + Layer.first * Layer.columns,
-                        count * static_cast<std::size_t>(Layer.columns) * sizeof(T));
+            for (std::size_t i = 0; i != count; ++i)
+                std::memcpy(
+                    o.y() + i * static_cast<std::size_t>(Layer.columns),
+                    table + std::ptrdiff_t{next_place(Layer, *o.template state<std::int32_t>())} * Layer.columns,
+                    sizeof(T) * std::size_t{Layer.columns});
         else kernel::embedding_codes(table, Layer.columns, o.indices() + Layer.first, count, o.y());
     }
 };
@@ -112,7 +116,8 @@ struct embedding : operators::embedding_node<op::embedding, Name,
 /// An embedding of places, learned as BERT's: row First of the table for the first column of a sequence, the next for the
 /// second, and so on. It reads no values, so that indices may go in as well as vectors:
 ///     zp::add<zp::embedding<"words", 30522, 384>, zp::position_embedding<"positions", 512, 384>>
-/// Parameter "positions.weight", Rows x Columns, of which a sequence reads as many as it is long.
+/// Parameter "positions.weight", Rows x Columns, of which a sequence reads as many as it is long. Under zp::streaming it goes on from
+/// step to step, and stays at the last row.
 template <fixed_string Name, int Rows, int Columns, int First = 0>
 struct position_embedding
     : operators::embedding_node<op::position_embedding, Name, embedding_layer{Rows, Columns, First, 0, true}> {

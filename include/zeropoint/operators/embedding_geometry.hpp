@@ -49,6 +49,15 @@ constexpr embedding_layer embedding_layer_of(const operator_info& info) {
     return {o[0], o[1], o[2], o[3], false, o[4], o[5] != 0, o[6]};
 }
 
+/// An embedding by place goes on from step to step of a stream.
+constexpr state_list states_of_places(const node_view&) { return state_list().add("place", scalar_type::int32, 1); }
+/// The row of its next place; behind the table the last one.
+constexpr int next_place(const embedding_layer& layer, std::int32_t& place) {
+    const int row = layer.first + place;
+    if (row != layer.rows - 1) ++place;
+    return row;
+}
+
 /// Raises value_error, with the layer's name, for the first of `count` indices from number `first` on that is no row, or no
 /// value of a mask.
 template <class Index>

@@ -39,6 +39,17 @@ inline constexpr operator_info linear_info = [] {
     info.geometry = &geometry_of_linear;
     return info;
 }();
+/// The same whose weight is inputs x outputs in files, over vectors.
+inline constexpr operator_info linear_by_inputs_info = [] {
+    operator_info info = linear_info;
+    info.parameters = [](const node_view& v) -> parameter_list {
+        const int outputs = v.n.weights.channels, inputs = v.n.weights.count / outputs;
+        return filters_and_bias(
+            v,
+            {"weight", 2, {inputs, outputs, 1, 1, 1}, parameter_role::filters, transposed_order(1, inputs, outputs)});
+    };
+    return info;
+}();
 inline constexpr operator_rules linear_rules = [] {
     operator_rules rules;
     rules.macs = &macs_of_outputs;
@@ -77,6 +88,17 @@ enum class with_bias : bool { no, yes };
 template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes> struct linear {
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) { return b.linear(x, Name.text, Outputs, Bias == with_bias::yes); }
+};
+
+/// The same with its weight as inputs x outputs in files, as Hugging Face's GPT-2 has it ("Conv1D"). In memory it is a linear layer.
+template <fixed_string Name, int Outputs, with_bias Bias = with_bias::yes> struct linear_by_inputs {
+    static constexpr int nodes = 1;
+    static constexpr int lower(builder& b, int x) {
+        if (b.nodes[x].out.is_flattened_image()) b.fail(rule::flattened_image, b.nodes[x].out.flattened);
+        const int made = b.linear(x, Name.text, Outputs, Bias == with_bias::yes);
+        b.nodes[made].op = &operators::linear_by_inputs_info;
+        return made;
+    }
 };
 
 }  // namespace v0

@@ -61,9 +61,11 @@ template <int Group, bool HasMinimum, float_epilogue Epilogue, class Arch> struc
     static void run(const node& n, const context& c) noexcept {
         const shape& extents = n.out.extents;
         auto* y = c.out<float>(n);
+        const float* added = nullptr;
+        if constexpr (Epilogue == float_epilogue::addend) added = c.in<float>(n, 1);
         kernel::nibble_product<Arch, Group, HasMinimum>(layout(n), c.in<float>(n), extents.width, c.block<std::byte>(n),
-                                                        y, c.scratch<std::byte>(n));
-        if constexpr (Epilogue != float_epilogue::none)
+                                                        y, c.scratch<std::byte>(n), added);
+        if constexpr (Epilogue == float_epilogue::gelu || Epilogue == float_epilogue::bounds)
             kernel::apply_after<Arch>(epilogue_of<Epilogue>(n, c), y, static_cast<std::size_t>(extents.size()));
     }
 

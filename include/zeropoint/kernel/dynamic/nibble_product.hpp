@@ -75,6 +75,14 @@ nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, in
     return {codes, reinterpret_cast<const std::int32_t*>(scratch + parts.sums), scales};
 }
 
+/// Where outputs of a panel go, rows `pitch` apart, and what is added to them, which lies in the same way and may be the same
+/// memory; null: nothing.
+struct nibble_outputs {
+    float* y;
+    const float* added;
+    std::ptrdiff_t pitch;
+};
+
 /// How an architecture multiplies nibbles: by vectors of channels, where its floats are those of scalars and its vectors are not
 /// wider than a panel.
 template <class Arch> constexpr bool has_nibble_vectors() {
@@ -155,13 +163,13 @@ template <class Ops, int Rows, int Vectors>
         });
 }
 
-/// `Rows` rows times `Vectors` vectors of channels, from vector `first` of panel `from` on. `bias` and `y` begin with the panel's
-/// channels, `x` with the rows, whose outputs lie `pitch` apart. The first tile of a panel fetches what comes: the hardware alone
+/// `Rows` rows times `Vectors` vectors of channels, from vector `first` of panel `from` on. `bias` and `to` begin with the panel's
+/// channels, `x` and `to` with the rows. The first tile of a panel fetches what comes: the hardware alone
 /// follows one stream too slowly.
 template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
 [[gnu::always_inline]] inline void nibble_tile(const nibble_layout& layout, const std::byte* from, int first,
-                                               bool fetches, const nibble_rows& x, const float* bias, float* y,
-                                               std::ptrdiff_t pitch) noexcept {
+                                               bool fetches, const nibble_rows& x, const float* bias,
+                                               const nibble_outputs& to) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     using real = typename ops::real;
@@ -207,15 +215,17 @@ template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
     for (int r = 0; r != Rows; ++r)
         for (int v = 0; v != Vectors; ++v) {
             const int at = channel + v * ops::lanes;
-            ops::store(y + r * pitch + at,
-                       real(rounded(real(totals[r][v] * real(x.scales[r]))) + ops::template load<real>(bias + at)));
+            const std::ptrdiff_t place = r * to.pitch + at;
+            const real value = rounded(real(totals[r][v] * real(x.scales[r]))) + ops::template load<real>(bias + at);
+            if (to.added == nullptr) ops::store(to.y + place, value);
+            else ops::store(to.y + place, real(ops::template load<real>(to.added + place) + value));
         }
 }
 
 /// The same of one row and a whole panel, without vectors.
 template <int Group, bool HasMinimum>
 void nibble_tile_of_scalars(const nibble_layout& layout, const std::byte* from, const nibble_rows& x, const float* bias,
-                            float* y) noexcept {
+                            const nibble_outputs& to) noexcept {
     float totals[nibble_channels] = {};
     const std::int8_t* codes = x.codes;
     for (int g = 0; g != layout.groups; ++g, from += layout.group_bytes, codes += Group) {
@@ -235,29 +245,32 @@ void nibble_tile_of_scalars(const nibble_layout& layout, const std::byte* from, 
                             rounded(static_cast<float>(x.sums[g]) * float_from_float16(scales[nibble_channels + c]));
         }
     }
-    for (int c = 0; c != nibble_channels; ++c) y[c] = rounded(totals[c] * *x.scales) + bias[c];
+    for (int c = 0; c != nibble_channels; ++c) {
+        const float value = rounded(totals[c] * *x.scales) + bias[c];
+        to.y[c] = to.added == nullptr ? value : to.added[c] + value;
+    }
 }
 
 /// A panel times `Rows` rows.
 template <class Arch, int Group, bool HasMinimum, int Rows>
 void nibble_panel(const nibble_layout& layout, const std::byte* from, bool fetches, const nibble_rows& x,
-                  const float* bias, float* y, std::ptrdiff_t pitch) noexcept {
+                  const float* bias, const nibble_outputs& to) noexcept {
     if constexpr (!has_nibble_vectors<Arch>()) {
-        nibble_tile_of_scalars<Group, HasMinimum>(layout, from, x, bias, y);
+        nibble_tile_of_scalars<Group, HasMinimum>(layout, from, x, bias, to);
     } else {
         constexpr int vectors = nibble_channels / operations<Arch>::lanes,
                       at_once = std::min(Rows == 1 ? 4 : 2, vectors);
         for (int first = 0; first != vectors; first += at_once)
-            nibble_tile<Arch, Group, HasMinimum, Rows, at_once>(layout, from, first, fetches && first == 0, x, bias, y,
-                                                                pitch);
+            nibble_tile<Arch, Group, HasMinimum, Rows, at_once>(layout, from, first, fetches && first == 0, x, bias,
+                                                                to);
     }
 }
 
-/// y[rows][channels] of x[rows][depth], as said above. `scratch` has nibble_scratch::bytes bytes, 64-byte aligned; `Group` and
+/// y[rows][channels] of x[rows][depth], as said above; with `added`, rows that lie as y does and may be y, added + that. `scratch` has nibble_scratch::bytes bytes, 64-byte aligned; `Group` and
 /// `HasMinimum` are the layout's.
 template <class Arch, int Group, bool HasMinimum>
 [[gnu::noinline]] void nibble_product(const nibble_layout& layout, const float* x, int rows, const std::byte* packed,
-                                      float* y, std::byte* scratch) noexcept {
+                                      float* y, std::byte* scratch, const float* added = nullptr) noexcept {
     static_assert(Group % 32 == 0 && Group <= largest_nibble_group);
     constexpr int most = has_nibble_vectors<Arch>() ? most_nibble_rows<Arch> : 1;
     const nibble_rows all = quantize_nibble_rows<Arch>(layout, x, rows, scratch);
@@ -272,16 +285,21 @@ template <class Arch, int Group, bool HasMinimum>
             const int count = (rows - row + tiles - tile - 1) / (tiles - tile);
             const nibble_rows own{all.codes + std::ptrdiff_t{row} * layout.padded_depth(),
                                   all.sums + std::ptrdiff_t{row} * layout.groups, all.scales + row};
-            float* to = y + std::ptrdiff_t{row} * layout.channels + begin;
+            const std::ptrdiff_t at = std::ptrdiff_t{row} * layout.channels + begin;
             const bool is_whole = channels == nibble_channels;
+            const nibble_outputs to =
+                is_whole ? nibble_outputs{y + at, added == nullptr ? nullptr : added + at, layout.channels}
+                         : nibble_outputs{whole, nullptr, nibble_channels};
             unroll<most>([&](auto height) __attribute__((always_inline)) {
                 if (count == height + 1)
-                    nibble_panel<Arch, Group, HasMinimum, height + 1>(layout, from, tile == 0, own, bias,
-                                                                      is_whole ? to : whole,
-                                                                      is_whole ? layout.channels : nibble_channels);
+                    nibble_panel<Arch, Group, HasMinimum, height + 1>(layout, from, tile == 0, own, bias, to);
             });
             for (int r = 0; r != count && !is_whole; ++r)
-                std::copy_n(whole + r * nibble_channels, channels, to + std::ptrdiff_t{r} * layout.channels);
+                for (int c = 0; c != channels; ++c) {
+                    const float value = whole[r * nibble_channels + c];
+                    const std::ptrdiff_t place = at + std::ptrdiff_t{r} * layout.channels + c;
+                    y[place] = added == nullptr ? value : added[place] + value;
+                }
             row += count;
         }
     }

@@ -1,0 +1,113 @@
+// Attention of a sequence to what came before, with the keys and values of it as a state: what decoders are made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/graph/define.hpp>
+#include <zeropoint/kernel/attention/cached_attention.hpp>
+#include <zeropoint/kernel/float/rotary.hpp>
+
+namespace zp {
+inline namespace v0 {
+namespace op {
+inline constexpr operator_kind causal_attention{"causal_attention"};
+}
+
+/// Options of causal attention.
+struct causal_attention_options {
+    int heads = 1, key_heads = 0;  // heads of queries; of keys and values, which divide those: 0 for as many
+    int depth = 64;                // channels of a head
+    int context = 1024;            // places that are kept, the last ones; a sequence may be longer
+    int theta = 0;                 // of rotary positions: 10000 in Llama; 0: none
+};
+
+namespace operators {
+
+template <causal_attention_options Options> struct causal_attention {
+    static constexpr kernel::cached_attention_extents extents{
+        Options.heads, Options.key_heads == 0 ? Options.heads : Options.key_heads, Options.depth, Options.context};
+    static constexpr int queries = extents.heads * extents.depth, keys = extents.key_heads * extents.depth;
+
+    static constexpr const char* kind = "causal_attention";
+    static constexpr int options[] = {extents.heads, extents.key_heads, extents.depth, extents.context, Options.theta};
+    static constexpr stream_rule stream = stream_rule::stateful;
+
+    /// Three values, or one of all their channels, queries first.
+    static constexpr bool accepts(std::span<const shape> xs) {
+        for (const shape& x : xs)
+            if (x.height != 1 || x.is_volume() || x.width != xs[0].width) return false;
+        if (xs.size() == 1) return xs[0].channels == queries + 2 * keys;
+        return xs.size() == 3 && xs[0].channels == queries && xs[1].channels == keys && xs[2].channels == keys;
+    }
+    static constexpr shape output_shape(std::span<const shape> xs) { return {1, xs[0].width, queries}; }
+    static constexpr state_list states(const node_view&) {
+        return state_list()
+            .add("keys", scalar_type::float32, extents.key_floats())
+            .add("values", scalar_type::float32, extents.value_floats())
+            .add("place", scalar_type::int32, 1);
+    }
+    static constexpr std::int64_t macs(const node_view& v) {
+        const std::int64_t length = v.y_shape().width;
+        return length * (length + 1) * queries;  // of pairs of places, and twice: scores and values
+    }
+    static constexpr int scratch_bytes(const node_view&) {
+        return static_cast<int>(turns_at + align_up(sizeof(kernel::sine_and_cosine) * std::size_t{extents.depth} / 2));
+    }
+
+    template <class Arch> static void forward(const operands<float>& o) noexcept {
+        const bool apart = o.inputs() == 3;
+        const std::ptrdiff_t pitch = apart ? queries : queries + 2 * keys, key_pitch = apart ? keys : pitch;
+        const float *q = o.x(0), *k = apart ? o.x(1) : q + queries, *v = apart ? o.x(2) : q + queries + keys;
+        auto *kept_keys = o.template state<float>(0), *kept_values = o.template state<float>(1);
+        auto& place = *o.template state<std::int32_t>(2);
+        auto* scratch = o.template scratch<float>();
+        auto* turns = reinterpret_cast<kernel::sine_and_cosine*>(o.template scratch<std::byte>() + turns_at);
+        float* y = o.y();
+        for (int row = 0; row != o.y_shape().width; ++row, q += pitch, k += key_pitch, v += key_pitch, y += queries) {
+            if constexpr (Options.theta != 0)
+                for (std::size_t i = 0; i != frequencies.size(); ++i)
+                    turns[i] = kernel::sine_and_cosine_of(static_cast<float>(place) * frequencies[i]);
+            kernel::cached_attention<Arch>(extents, q, k, v, place, Options.theta != 0 ? turns : nullptr, kept_keys,
+                                           kept_values, scratch, y);
+            place = place == last_place ? last_place - extents.context + 1 : place + 1;
+        }
+    }
+
+private:
+    static constexpr std::size_t turns_at = align_up(sizeof(float) * std::size_t{extents.scratch_floats()});
+    /// Behind it a sequence goes on as from `context` places before: angles are exact up to here.
+    static constexpr std::int32_t last_place = (1 << 20) / extents.context * extents.context - 1;
+    static constexpr auto frequencies =
+        kernel::rotary_frequencies<Options.depth>(Options.theta == 0 ? 1 : Options.theta);
+};
+
+}  // namespace operators
+
+/// Attention of each place of a sequence, 1 x length x channels, to itself and the places before it, by heads:
+///     softmax over t <= i of (q[i] . k[t] / sqrt(depth)) v[t]
+/// Branches are those of queries, keys and values, or one of all three side by side, whose channels are heads * depth, key_heads *
+/// depth and the same again. With fewer key_heads several heads of queries share one of keys and values (grouped-query attention,
+/// Ainslie 2023). With theta, queries and keys are turned by their place first (rotary positions, Su 2021, in Llama's order:
+/// channel i with channel i + depth / 2). No more than the last `context` places are seen.
+///
+///     zp::causal_attention<zp::causal_attention_options{.heads = 8, .key_heads = 2, .depth = 32, .context = 256, .theta = 10000},
+///                          zp::linear<"q", 256>, zp::linear<"k", 64>, zp::linear<"v", 64>>
+///
+/// Keys and values are a state: under zp::streaming a call has one place more, in memory that does not grow. Behind 2^20 places
+/// angles begin to repeat. It stays float in every network.
+template <causal_attention_options Options, class... Branches>
+struct causal_attention : operator_layer<op::causal_attention, "", operators::causal_attention<Options>, Branches...> {
+    static_assert(Options.heads >= 1 && Options.key_heads >= 0 && Options.depth >= 1 && Options.context >= 1,
+                  "causal_attention<Options, ...>: heads, depth and context must be at least 1");
+    static_assert(Options.key_heads < 1 || Options.heads % Options.key_heads == 0,
+                  "causal_attention<Options, ...>: key_heads must divide heads");
+    static_assert(Options.theta >= 0 && (Options.theta == 0 || Options.depth % 2 == 0),
+                  "causal_attention<Options, ...>: rotary positions turn pairs of channels: depth must be even");
+    static_assert(Options.context <= 1 << 19, "causal_attention<Options, ...>: context must be at most 2^19 places");
+};
+
+}  // namespace v0
+}  // namespace zp

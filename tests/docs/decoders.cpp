@@ -1,0 +1,49 @@
+// The code of the page on decoders.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <zeropoint/io/model_file.hpp>
+#include <zeropoint/models/llama.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
+
+#include "../support/made_up.hpp"
+
+// [model]
+constexpr zp::models::llama_extents small{.length = 8,  // tokens of a call that has them all at once
+                                          .channels = 64,
+                                          .layers = 1,
+                                          .heads = 4,
+                                          .key_heads = 2,
+                                          .depth = 16,
+                                          .inner = 128,
+                                          .vocabulary = 100,
+                                          .context = 32};  // places that are kept
+struct decoder : zp::models::llama_lm<small> {};
+// [/model]
+
+TEST_CASE("decoders.md") {
+    const auto trained = made_up::network<decoder>(3);  // zp::load<decoder>("llama.safetensors")
+    const std::vector<std::int32_t> prompt{3, 14, 15, 92};
+    // [quantize]
+    using four_bits = zp::dynamic_qconfig<zp::dynamic_group_policy<zp::qint4, 32>>;
+    using network = zp::dynamically_quantized<decoder, four_bits>;
+    const network model = zp::quantize_dynamic<four_bits>(trained);
+    // [/quantize]
+    // [stream]
+    const auto stream = std::make_unique<zp::streaming<network>>(model);
+    std::vector<float> scores(100);
+    for (const std::int32_t token : prompt) (*stream)(std::array{token}, scores);
+    std::vector<std::int32_t> text;
+    while (text.size() != 60) {  // nothing is allocated for a token, and the last 32 are seen
+        text.push_back(static_cast<std::int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin()));
+        (*stream)(std::array{text.back()}, scores);
+    }
+    stream->reset();  // a new text
+    // [/stream]
+    CHECK(text.size() == 60);
+}

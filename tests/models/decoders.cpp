@@ -1,0 +1,134 @@
+// GPT-2 and Llama: transformers' vectors, under its names; a token at a time the same as all at once; 8-bit and 4-bit weights.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/io/model_file.hpp>
+#include <zeropoint/models/gpt2.hpp>
+#include <zeropoint/models/llama.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
+
+#include "../support/golden_file.hpp"
+#include "state_dict.hpp"
+
+namespace {
+
+/// What scripts/golden/decoders.py has of transformers.
+constexpr int length = 14, width = 64, vocabulary = 90, window = 5;
+struct gpt2 : zp::models::gpt2<zp::models::gpt2_extents{.length = length,
+                                                        .channels = width,
+                                                        .layers = 2,
+                                                        .heads = 4,
+                                                        .inner = 160,
+                                                        .vocabulary = vocabulary,
+                                                        .positions = 20}> {};
+constexpr zp::models::llama_extents llama_of(int context) {
+    return {.length = length,
+            .channels = width,
+            .layers = 2,
+            .heads = 4,
+            .key_heads = 2,
+            .depth = 16,
+            .inner = 160,
+            .vocabulary = vocabulary,
+            .context = context};
+}
+struct llama : zp::models::llama<llama_of(20)> {};
+struct short_llama : zp::models::llama<llama_of(window)> {};
+
+template <class Network> std::vector<float> vectors_of(const Network& model, const std::vector<std::int32_t>& ids) {
+    std::vector<float> y(std::size_t{length} * width);
+    model(ids, y, *std::make_unique<typename Network::workspace>());
+    return y;
+}
+/// The same a token at a time.
+template <class Network> std::vector<float> streamed(const Network& model, const std::vector<std::int32_t>& ids) {
+    const auto stream = std::make_unique<zp::streaming<Network>>(model);
+    std::vector<float> y;
+    for (int pass = 0; pass != 2; ++pass) {  // what a sequence leaves is gone after a reset
+        y.clear();
+        stream->reset();
+        for (const std::int32_t id : ids) {
+            std::vector<float> vector(width);
+            (*stream)(std::array{id}, vector);
+            y.insert(y.end(), vector.begin(), vector.end());
+        }
+    }
+    return y;
+}
+/// The largest difference, of the largest value.
+double difference(const std::vector<float>& y, const std::vector<float>& expected) {
+    REQUIRE(y.size() == expected.size());
+    double largest = 0, most = 0;
+    for (std::size_t i = 0; i != y.size(); ++i) {
+        largest = std::max(largest, std::abs(double{expected[i]}));
+        most = std::max(most, std::abs(double{y[i]} - double{expected[i]}));
+    }
+    return most / largest;
+}
+double cosine(const std::vector<float>& a, const std::vector<float>& b) {
+    double product = 0, of_a = 0, of_b = 0;
+    for (std::size_t i = 0; i != a.size(); ++i) {
+        product += double{a[i]} * double{b[i]};
+        of_a += double{a[i]} * double{a[i]};
+        of_b += double{b[i]} * double{b[i]};
+    }
+    return product / std::sqrt(of_a * of_b);
+}
+
+/// A quantized decoder: how near it is, that its file holds it, that a stream has the same bits.
+template <class Policy, class Net> double check_quantized(const char* name, const std::vector<float>& expected) {
+    const auto ids = zp_test::golden_file("decoders").values<std::int32_t>("ids");
+    using config = zp::dynamic_qconfig<Policy, zp::quantize_every_layer>;
+    using type = zp::dynamically_quantized<Net, config>;
+    const type model = zp::quantize_dynamic<config>(networks::hashed_model<Net>());
+    const auto y = vectors_of(model, ids);
+    const type loaded = zp::load<type>(zp::to_bytes(model), "decoder");
+    CHECK(vectors_of(loaded, ids) == y);
+    CHECK(difference(streamed(model, ids), y) < 1e-5);
+    const double similar = cosine(y, expected);
+    MESSAGE(std::string(name) << ": cosine " << similar);
+    return similar;
+}
+
+}  // namespace
+
+TEST_CASE("decoders: transformers' vectors, all at once and a token at a time") {
+    const zp_test::golden_file golden("decoders");
+    const auto ids = golden.values<std::int32_t>("ids");
+    const auto check = [&](const auto& model, const char* name) {
+        const auto expected = golden.values<float>(name), y = vectors_of(model, ids);
+        CHECK(difference(y, expected) < 1e-4);
+        CHECK(difference(streamed(model, ids), expected) < 1e-4);
+    };
+    check(networks::hashed_model<gpt2>(), "gpt2/vectors");
+    check(networks::hashed_model<llama>(), "llama/vectors");
+    check(networks::hashed_model<short_llama>(), "llama/window");  // 14 tokens in the memory of five
+    CHECK(difference(golden.values<float>("llama/window"), golden.values<float>("llama/vectors")) > 0.01);
+    CHECK(zp_test::unread_tensors("decoders").empty());
+}
+
+TEST_CASE("decoders: behind the table of positions its last row stays") {
+    constexpr zp::embedding_layer table{.rows = 5, .first = 2};
+    std::int32_t place = 0;
+    for (const int row : {2, 3, 4, 4, 4}) CHECK(zp::next_place(table, place) == row);
+}
+
+TEST_CASE("decoders: 8-bit and 4-bit weights are near") {
+    const zp_test::golden_file golden("decoders");
+    const auto of_gpt2 = golden.values<float>("gpt2/vectors"), of_llama = golden.values<float>("llama/vectors");
+    CHECK(check_quantized<zp::dynamic_policy<>, gpt2>("GPT-2, 8 bits", of_gpt2) > 0.999);
+    CHECK(check_quantized<zp::dynamic_group_policy<zp::quint4, 32>, gpt2>("GPT-2, 4 bits", of_gpt2) > 0.97);
+    CHECK(check_quantized<zp::dynamic_group_policy<>, llama>("Llama, 4 bits", of_llama) > 0.95);
+}
