@@ -11,6 +11,8 @@
 #include <zeropoint/training/gradients/pools.hpp>
 #include <zeropoint/training/gradients/recurrent.hpp>
 #include <zeropoint/training/gradients/reductions.hpp>
+#include <zeropoint/training/gradients/svdf.hpp>
 #include <zeropoint/training/gradients/tables.hpp>
 #include <zeropoint/training/gradients/transposed_filters.hpp>
 #include <zeropoint/training/gradients/views.hpp>
+#include <zeropoint/training/gradients/volumes.hpp>

@@ -17,8 +17,8 @@ namespace kernel {
 using gradient_window = pool_window<const float>;
 
 /// A Number of channels of one window, from `channel` on: dx of the first position that holds the largest value += dy.
-template <class Number>
-[[gnu::always_inline]] inline void pass_to_largest(const gradient_window& window, std::size_t channel, const float* dy,
+template <class Number, class Window>
+[[gnu::always_inline]] inline void pass_to_largest(const Window& window, std::size_t channel, const float* dy,
                                                    const float* x, float* dx) noexcept {
     Number best(lowest_value<float>);
     window.for_each_position([&](const float* from) __attribute__((always_inline)) {
@@ -53,9 +53,9 @@ void max_pool2d_gradient(const conv2d_geometry& g, const float* x, const float* 
 }
 
 /// dx of one window += dy / divisor; the window is one of dx.
-template <class Arch>
-[[gnu::always_inline]] inline void pass_to_all(const gradient_window& window, std::size_t channels, int divisor,
-                                               const float* dy, float* dx) noexcept {
+template <class Arch, class Window>
+[[gnu::always_inline]] inline void pass_to_all(const Window& window, std::size_t channels, int divisor, const float* dy,
+                                               float* dx) noexcept {
     for_each_vector<Arch>(
         channels, [&](std::size_t c, auto kind) __attribute__((always_inline)) {
             using Number = decltype(kind);

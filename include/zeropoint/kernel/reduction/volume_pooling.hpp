@@ -35,10 +35,10 @@ template <class T, class PlanesOf, class RowsOf, class ColumnsOf, class Pool>
     const std::ptrdiff_t plane = std::ptrdiff_t{in.height} * in.width * in.channels;
     for (int p = 0; p != out_depth; ++p, y += std::ptrdiff_t{out.height} * out.width * out.channels) {
         const window_span planes = planes_of(p);
-        for_each_window(in, out, x + planes.first * plane, y, rows_of, columns_of,
-                        [&](const pool_window<T>& window, T* to) noexcept {
-                            pool(pool_volume<T>{window, planes, planes.step * plane}, to);
-                        });
+        for_each_window<T>(in, out, x + planes.first * plane, y, rows_of, columns_of,
+                           [&](const pool_window<T>& window, T* to) noexcept {
+                               pool(pool_volume<T>{window, planes, planes.step * plane}, to);
+                           });
     }
 }
 

@@ -13,6 +13,7 @@
 #include <zeropoint/operators/l2_normalization.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/masked_softmax.hpp>
+#include <zeropoint/operators/normalize.hpp>
 #include <zeropoint/operators/rms_norm.hpp>
 #include <zeropoint/operators/softmax.hpp>
 #include <zeropoint/operators/unfused_batch_norm.hpp>
@@ -162,6 +163,16 @@ template <> struct gradient_of<op::l2_normalization> {
         if (o.dxs[0] != nullptr)
             kernel::l2_normalize_gradient<Arch>(
                 o.xs[0], o.dy, o.x_size() * static_cast<std::size_t>(o.samples) / channels, channels, o.dxs[0]);
+    }
+};
+
+/// By known means and deviations of channels.
+template <> struct gradient_of<op::normalize> {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        if (o.dxs[0] == nullptr) return;
+        const std::span<const float> deviations = o.at.n.op->map->deviation;
+        const std::size_t count = o.x_size() * static_cast<std::size_t>(o.samples);
+        for (std::size_t i = 0; i != count; ++i) o.dxs[0][i] = o.dy[i] / deviations[i % deviations.size()];
     }
 };
 

@@ -1,9 +1,14 @@
-// Gradients of sums, means, extrema, products, variances and deviations along axes.
+// Gradients of sums, means, extrema, products, variances and deviations along axes, of sorting and of the largest values.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <zeropoint/kernel/gradient/reduction_gradient.hpp>
+#include <zeropoint/kernel/gradient/topk_gradient.hpp>
 #include <zeropoint/operators/reduce.hpp>
 #include <zeropoint/operators/sum.hpp>
+#include <zeropoint/operators/topk.hpp>
 #include <zeropoint/operators/variance.hpp>
 #include <zeropoint/training/gradients/pools.hpp>
 
@@ -49,6 +54,23 @@ template <> struct gradient_of<op::reduce_prod> {
         detail::of_each_sample(o, [&](const float* x, const float* dy, float* dx) {
             kernel::product_gradient<Arch>(o.at.x_shape(), o.at.y_shape(), x, dy, dx);
         });
+    }
+};
+
+template <> struct gradient_of<op::sort> {
+    template <class Arch> static void backward(const gradient_operands& o) noexcept {
+        const auto pixels = static_cast<std::size_t>(o.at.x_shape().pixels()),
+                   channels = static_cast<std::size_t>(o.at.x_shape().channels),
+                   k = static_cast<std::size_t>(o.at.y_shape().channels);
+        const bool is_descending = o.at.n.op->options[1] != 0;
+        detail::of_each_sample(o, [&](const float* x, const float* dy, float* dx) {
+            auto* order = reinterpret_cast<std::int32_t*>(o.scratch);
+            if (is_descending) kernel::topk_gradient<Arch, true>(x, dy, pixels, channels, k, dx, order);
+            else kernel::topk_gradient<Arch, false>(x, dy, pixels, channels, k, dx, order);
+        });
+    }
+    template <class Arch> static std::size_t scratch_bytes(const node_view& v, int) {
+        return sizeof(std::int32_t) * static_cast<std::size_t>(v.x_shape().channels);
     }
 };
 
