@@ -1,6 +1,9 @@
 // Gradients of convolutions and pools over volumes, of svdf and of topk, beside finite differences of definitions in double.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -245,8 +248,8 @@ TEST_CASE("gradient of pools of volumes") {
     compare_pools(pooling::adaptive, cells);
 }
 TEST_CASE("gradient of svdf: features, weights over time, bias and input; sequences shorter than the memory") {
-    for (const auto& [units, rank, memory, steps, inputs] :
-         {std::array{3, 2, 4, 7, 5}, std::array{5, 1, 6, 3, 4}, std::array{4, 3, 1, 2, 9}}) {
+    for (const auto& extents : {std::array{3, 2, 4, 7, 5}, std::array{5, 1, 6, 3, 4}, std::array{4, 3, 1, 2, 9}}) {
+        const int units = extents[0], rank = extents[1], memory = extents[2], steps = extents[3], inputs = extents[4];
         const kernel::svdf_extents s{units, rank, memory};
         const int filters = s.filters();
         const floats xs = arrays::reals(length(2 * steps * inputs), 1, -1, 1),
