@@ -9,7 +9,8 @@ one, not that it is good. Of an overloaded name one declaration has it. These ne
   - constants of an enumeration that has a docstring, members of a class that stands on one line with its name;
   - comparisons, what is defaulted or deleted, the only constructor, and aliases that repeat a template argument (`using net = Net`).
 
-It fails as well where README.md, docs/, the examples or tests/docs use a name of namespace zp that is not among the public ones.
+It fails as well where README.md, docs/, the examples or tests/docs use a name of namespace zp that is not among the public ones, and where
+the list lacks a header that zeropoint.hpp or operators.hpp includes, a known network or an executor.
 
 --list prints every public name. Needs libclang 14 and its binding: scripts/site/requirements.txt.
 """
@@ -71,6 +72,7 @@ def alone(constructor: Declaration, owner: Declaration) -> bool:
 
 
 SHOWN = ("README.md", "docs/*.md", "docs/guides/*.md", "examples/**/*.[hc]pp", "tests/docs*/*.[hc]pp")
+NOT_FOR_USERS = {"version.hpp", "models/parts.hpp", "executors/fork_and_join.hpp"}
 NOT_NAMES = {"detail", "op", "kernel", "models", "executors", "other", "stage"}  # namespaces; an example; what design.md tells of the insides
 
 
@@ -82,6 +84,15 @@ def used_but_not_public(public: set[str]) -> list[str]:
                  (found.split("::") for found in re.findall(r"\bzp::(\w+(?:::\w+)?)", file.read_text(encoding="utf-8"))) if names[0] != "op"}
         errors += [f"{file.relative_to(ROOT)} uses zp::{name}, which docs/reference.toml does not list" for name in sorted(names - public - NOT_NAMES)]
     return errors
+
+
+def headers_left_out(listed: set[str]) -> list[str]:
+    """Of headers that exist for users those that the list lacks."""
+    library = ROOT / "include" / "zeropoint"
+    included = {name for umbrella in ("zeropoint.hpp", "operators.hpp")
+                for name in re.findall(r"#include <zeropoint/(.*)>", (library / umbrella).read_text(encoding="utf-8"))}
+    shown = {path.relative_to(library).as_posix() for folder in ("models", "executors") for path in (library / folder).glob("*.hpp")}
+    return [f"docs/reference.toml does not list {header}" for header in sorted((included | shown) - listed - NOT_FOR_USERS)]
 
 
 def main() -> int:
@@ -110,6 +121,7 @@ def main() -> int:
         told = by_name[name].doc + " " + " ".join(m.name for m in by_name[name].members if m.doc) if name in by_name else ""
         errors += [f"neither the docstring of {name} nor one of its members explains {m}" for m in members.split()
                    if not re.search(rf"\b{m}\b", told)]
+    errors += headers_left_out({header for page in pages for header in page.headers})
     errors += used_but_not_public({d.name for page in pages for declarations in page.headers.values() for d in declarations})
     for error in errors:
         print(error)
