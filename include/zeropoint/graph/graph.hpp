@@ -1,7 +1,9 @@
 // The table a model is: nodes in execution order and the totals that planning found.
 #pragma once
 
+#include <zeropoint/core/nearest_name.hpp>
 #include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/graph/row_name.hpp>
 #include <zeropoint/graph/rule.hpp>
 
 namespace zp {
@@ -24,6 +26,16 @@ template <int N> struct graph {
     constexpr node_view view(int i) const { return {nodes, nodes[i]}; }
 };
 
+/// What messages call the node that broke a rule.
+template <int N> constexpr void name_culprit(graph<N>& g) {
+    diagnostic& error = g.error;
+    if (error.broken == rule::none || error.name != nullptr || error.row < 0 || error.row >= g.size) return;
+    const node& n = g.nodes[error.row];
+    const bool is_named = n.name[0] != 0;
+    error.name = is_named ? n.name : n.op->name;
+    error.number = is_named ? -1 : number_of_row(n, error.row);
+}
+
 /// The same graph in a table of exactly its size: what is stored in the program.
 template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
     graph<M> tight;
@@ -34,18 +46,25 @@ template <int M, int N> constexpr graph<M> shrink(const graph<N>& wide) {
     tight.parameter_bytes = wide.parameter_bytes;
     tight.state_bytes = wide.state_bytes;
     tight.error = wide.error;
+    name_culprit(tight);
     return tight;
 }
 
-/// The node of a name, or -1. Outputs have names of their own.
+/// The node that is called so, or -1. Outputs have names of their own.
 template <int N> constexpr int node_named(const graph<N>& g, const char* name) {
-    for (int i = 0; i != g.size; ++i) {
-        if (g.nodes[i].op->is_output) continue;
-        const char *a = g.nodes[i].name, *b = name;
-        while (*a != 0 && *a == *b) ++a, ++b;
-        if (*a == 0 && *b == 0) return i;
-    }
+    for (int i = 0; i != g.size; ++i)
+        if (!g.nodes[i].op->is_output && is_called(g.nodes[i], name)) return i;
     return -1;
+}
+
+/// What was probably meant by a name that no row has; empty where none is near.
+template <int N> constexpr row_text nearest_row(const graph<N>& g, std::string_view wrong) {
+    name_search search(wrong);
+    row_text nearest;
+    for (int i = 0; i != g.size; ++i)
+        if (const row_text name = text_of_row(g.nodes[i], i); !g.nodes[i].op->is_output && search.is_nearer(name.view()))
+            nearest = name;
+    return nearest;
 }
 
 }  // namespace v0

@@ -112,6 +112,7 @@ struct node {
     float parameter = 0;                    // negative_slope of leaky_relu, epsilon of batch_norm
     const char* name = "";                  // the layer's; empty where it has none
     packed_tensor part;                     // which part of its tensors, where several layers share them
+    short number = -1;                      // its row in the model as written, whatever became of that: see number_of_row()
     short inputs[max_inputs] = {};          // numbers of the nodes that it reads
     std::int8_t input_count = 0;            // how many
     std::int8_t config = 0;                 // which rule of the qconfig applies

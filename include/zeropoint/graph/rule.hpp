@@ -16,16 +16,19 @@ enum class rule : std::uint8_t {
     window_not_positive, padding_too_large, operand_types_differ, flattened_image, unused_value, no_layers,
     not_a_layer, algorithm_does_not_fit, clamp_bounds, operand_shapes, name_missing, sequence_expected,
     conv_transpose_options, no_int16_form, cannot_stream, indices_read, indices_expected,
-    value_too_large, unknown_name
+    value_too_large, unknown_name, not_a_model, input_shape
 };
 // clang-format on
 
-/// The first broken rule, the node that broke it, up to two shapes that explain it, and the name that was looked for.
+/// The first broken rule, the node that broke it, up to two shapes that explain it, and what messages call it: the name of its layer, or
+/// the one that was looked for; of a node without a name its operator's, which its number follows.
 struct diagnostic {
     rule broken = rule::none;
     int row = -1;
     shape a{}, b{};
     const char* name = nullptr;
+    int number = -1;
+    const char* nearest = nullptr;  // of a name that is not there, the one that was probably meant
 };
 
 }  // namespace v0

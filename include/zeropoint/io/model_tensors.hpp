@@ -33,8 +33,11 @@ inline std::string tensor_name(const node& n, const char* array) {
 }
 /// The same where parts of one tensor stay whole, as in state dicts.
 inline std::string whole_name(const node& n, const char* array) { return joined({n.part.name, "_", array}); }
-/// Of the table of a function, by the node's name or its operator and number.
-inline std::string table_name(const node& n, int number) { return joined({display_name(n, number), ".table"}); }
+/// Of the table of a function, by the node's name, or by its operator and its place among the nodes of the file's stage.
+inline std::string table_name(const node& n, int place) {
+    if (n.name[0] != 0) return joined({n.name, ".table"});
+    return joined({n.op->name, "_", decimal(place), ".table"});
+}
 
 inline file_shape shape_of(const parameter_array& array) { return {array.extents, array.extents + array.rank}; }
 /// As codes. Rows of codes of 4 bits are of whole bytes, in which two of them stand.

@@ -53,7 +53,11 @@ template <fixed_string Name> struct from {
         for (int i = 0; i != b.size; ++i)
             if (!b.nodes[i].op->is_output && Name.view() == b.nodes[i].name) return i;
         b.fail(rule::unknown_name);
-        if (b.error.broken == rule::unknown_name && b.error.name == nullptr) b.error.name = Name.text;
+        if (b.error.broken != rule::unknown_name || b.error.name != nullptr) return x;
+        b.error.name = Name.text;
+        name_search search(Name.view());
+        for (int i = 0; i != b.size; ++i)
+            if (search.is_nearer(b.nodes[i].name)) b.error.nearest = b.nodes[i].name;
         return x;
     }
 };

@@ -15,6 +15,7 @@
 #include <zeropoint/graph/cut.hpp>
 #include <zeropoint/graph/graph.hpp>
 #include <zeropoint/graph/form.hpp>
+#include <zeropoint/graph/row_name.hpp>
 #include <zeropoint/model/executor.hpp>
 #include <zeropoint/model/parameter_memory.hpp>
 #include <zeropoint/model/port_ranges.hpp>
@@ -27,23 +28,27 @@ inline namespace v0 {
 /// The largest workspace that a call without one may put on the stack.
 inline constexpr int stack_workspace_bytes = 128 * 1024;
 
-/// A node's name for people: its own, or its operator and number.
-inline std::string display_name(const node& n, int number) {
-    return n.name[0] != 0 ? std::string(n.name) : std::string(n.op->name) + "_" + std::to_string(number);
-}
-inline std::string display_name(std::span<const node> nodes, int i) {
-    return display_name(nodes[static_cast<std::size_t>(i)], i);
-}
-
 /// The most bytes that a call gives by value: `auto y = model(x)`.
 inline constexpr int most_returned_bytes = 4096;
 
-template <fixed_string Name, class Net> struct no_port_named {
+template <fixed_string Name, fixed_string Nearest, class Net> struct no_port_named {
     static_assert(
         sizeof(Net) == 0,
-        "this model has no input or output of that name (see no_port_named<Name, Model>): an input is called as "
-        "zp::named says, else \"input\", an output as zp::output says, else \"output\"");
+        "this model has no input or output of that name (see no_port_named<Name, the nearest name that there is, "
+        "Model>): an input is called as zp::named says, else \"input\", an output as zp::output says, else \"output\"");
 };
+/// What was probably meant by the name of a port that is not there.
+template <class Stage> constexpr row_text nearest_port(std::string_view wrong) {
+    name_search search(wrong);
+    row_text nearest;
+    const auto consider = [&](std::string_view name) {
+        if (search.is_nearer(name)) nearest = text_of_row(name, -1);
+    };
+    for (const port& one : detail::ports<Stage>::inputs) consider(one.name);
+    for (const port& one : detail::ports<Stage>::outputs) consider(one.name);
+    return nearest;
+}
+template <class Stage, fixed_string Name> inline constexpr row_text nearest_port_of = nearest_port<Stage>(Name.view());
 template <fixed_string Name, class Net> struct no_codes_at_port {
     static_assert(
         sizeof(Net) == 0,
@@ -163,9 +168,11 @@ public:
             executor<Executor>,
             "model(x, y, memory, executor): executor must have workers(), an int, and run(parts, body), which "
             "calls body(part) for each part of [0, parts): see zp::executor");
-        const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), memory.bytes);
-        const auto ys = output_side<Output>::checked(detail::output_pack<std::remove_reference_t<Output>>::make(y));
-        if constexpr (executor<Executor>) run_parts(xs.data(), ys.data(), memory.bytes, Workers, with);
+        if constexpr (executor<Executor> && Stage::is_valid) {
+            const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), memory.bytes);
+            const auto ys = output_side<Output>::checked(detail::output_pack<std::remove_reference_t<Output>>::make(y));
+            run_parts(xs.data(), ys.data(), memory.bytes, Workers, with);
+        }
     }
 
     /// The same over plain pointers, one a port, without checks; calls `after(row, values)` behind every row, for observing.
@@ -233,7 +240,7 @@ public:
     template <fixed_string Name> const qparams& qparams_of() const noexcept {
         constexpr int at = port_node(Name.view());
         if constexpr (at < 0) {
-            static_cast<void>(sizeof(no_port_named<Name, net>));
+            static_cast<void>(sizeof(no_port_named<Name, exact_text<nearest_port_of<Stage, Name>>, net>));
             return ranges()[0];
         } else if constexpr (!Stage::table.nodes[at].out.is_codes()) {
             static_cast<void>(sizeof(no_codes_at_port<Name, net>));
@@ -265,9 +272,11 @@ private:
     }
     template <class Input, class Output>
     void call(const Input& x, Output& y, std::byte* arena) const noexcept(is_checked_early<Input, Output>) {
-        const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), arena);
-        const auto ys = output_side<Output>::checked(detail::output_pack<Output>::make(y));
-        run(xs.data(), ys.data(), arena);
+        if constexpr (Stage::is_valid) {  // else the verdict has said why not, and this would say it again
+            const auto xs = input_side<Input>::checked(detail::input_pack<Input>::make(x), arena);
+            const auto ys = output_side<Output>::checked(detail::output_pack<Output>::make(y));
+            run(xs.data(), ys.data(), arena);
+        }
     }
 
     detail::parameter_memory<Stage> memory_;

@@ -48,15 +48,16 @@ template <class... Ranges> output_ranges<std::remove_reference_t<Ranges>...> out
 }
 
 /// What the user reads where a range has not the values of its port. `Port` is its name, `Values` how many came.
-template <fixed_string Port, shape Extents, std::size_t Values> struct input_of_size {
-    static_assert(Values == static_cast<std::size_t>(Extents.size()),
+template <fixed_string Port, shape Extents, std::size_t Expected, std::size_t Came> struct input_of_size {
+    static_assert(Came == Expected,
                   "model(x, y): x does not have the number of values that the model's input has (height x width x "
-                  "channels); see input_of_size<port, shape{height, width, channels, depth}, values that came>");
+                  "channels of one input, as a call takes one); see input_of_size<port, shape{height, width, channels, "
+                  "depth}, values that it has, values that came>");
 };
-template <fixed_string Port, shape Extents, std::size_t Values> struct output_of_size {
-    static_assert(Values == static_cast<std::size_t>(Extents.size()),
+template <fixed_string Port, shape Extents, std::size_t Expected, std::size_t Came> struct output_of_size {
+    static_assert(Came == Expected,
                   "model(x, y): y does not have the number of values that the model's output has; see "
-                  "output_of_size<port, shape{height, width, channels, depth}, values that came>");
+                  "output_of_size<port, shape{height, width, channels, depth}, values that it has, values that came>");
 };
 /// Where a call has more or fewer ranges than the model ports, or names another port.
 template <int Ranges, int Ports> struct ranges_for_inputs {
@@ -122,7 +123,10 @@ inline void check_range_size(const std::string& which, const port& at, std::size
     if (found == static_cast<std::size_t>(at.extents.size())) return;
     raise<shape_error>("the model's " + which + " is " + to_string(at.extents) + ", that is " +
                        std::to_string(at.extents.size()) + " " + values_text(at.storage) + ", but a range of " +
-                       std::to_string(found) + " came");
+                       std::to_string(found) + " came" +
+                       (found != 0 && found % static_cast<std::size_t>(at.extents.size()) == 0
+                            ? ": one input goes in a call"
+                            : ""));
 }
 /// Whether a range is one of a port's values, floats or codes; where it is not, this says so, and nothing is done with it that
 /// would fail as well.
@@ -150,7 +154,8 @@ template <class Stage, int P> class input_argument {
     template <class Range> static constexpr void check_static_size() {
         if constexpr (is_static<Range>)
             static_cast<void>(
-                sizeof(input_of_size<name_of_port<ports::template input<P>>, at.extents, static_extent<const Range>>));
+                sizeof(input_of_size<name_of_port<ports::template input<P>>, at.extents,
+                                     static_cast<std::size_t>(at.extents.size()), static_extent<const Range>>));
     }
     static value* place(std::byte* arena) noexcept {
         return reinterpret_cast<value*>(arena + Stage::table.nodes[at.node].at.arena_offset);
@@ -229,7 +234,8 @@ template <class Stage, int P> struct output_argument {
         static_assert(!is_const, "model(x, y): y is const, but the result is written to it");
         if constexpr (is_early<Range>)
             static_cast<void>(
-                sizeof(output_of_size<name_of_port<ports::template output<P>>, at.extents, static_extent<Range>>));
+                sizeof(output_of_size<name_of_port<ports::template output<P>>, at.extents,
+                                      static_cast<std::size_t>(at.extents.size()), static_extent<Range>>));
         if constexpr (check_range<ports::template output<P>, Range>() && !is_const) {
             if constexpr (!is_early<Range>) check_range_size(name_of_output<Stage>(at), at, std::span(y).size());
             return std::span(y).data();

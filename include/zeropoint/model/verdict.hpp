@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <type_traits>
 
 #include <zeropoint/core/fixed_string.hpp>
 #include <zeropoint/graph/graph.hpp>
@@ -23,10 +24,11 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         "two layers of this model have the same name (see Layer in error_in_layer<rule, Layer, ...>): layers "
         "share no parameters here, give one of them another name; of several inputs each has its own, "
         "zp::named<\"left\", zp::input<...>>, which no output has; a zp::input without one is named \"input\"");
-    static_assert(
-        Broken != rule::unknown_name,
-        "a zp::from goes on from a value that is not there (see Layer in error_in_layer<rule, Layer, ...>): its "
-        "name must be that of an input or a layer in front of it");
+    static_assert(Broken != rule::not_a_model,
+                  "Net must be a model (see Layer in error_in_layer<rule, Layer, ...>): derive a struct from "
+                  "zp::model<zp::input<...>, layers...>, or give it a static int `nodes` and a static "
+                  "`lower(builder&)`; what takes a model takes no network of it, such as zp::float_model<Net>; and "
+                  "where the compiler refused something in the list of layers, that is the mistake");
     static_assert(
         Broken != rule::branch_shapes_differ,
         "the branches that meet in this add, residual or concat have different shapes (see error_in_layer<rule, Layer, "
@@ -111,6 +113,9 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
     static_assert(Broken != rule::operand_shapes,
                   "this operator cannot take inputs of these shapes (see error_in_layer<rule, Layer, first input, last "
                   "input>): its docstring says which fit together");
+    static_assert(Broken != rule::input_shape,
+                  "this operator takes an input of another shape (see error_in_layer<rule, Layer, the shape that "
+                  "came, the shape that it is for>): change its options, or what stands in front of it");
     static_assert(Broken != rule::sequence_expected,
                   "this layer runs along a sequence, 1 x length x channels, and is given an image (see "
                   "error_in_layer<rule, Layer, input shape, ...>): take the layer of two dimensions, or reshape in "
@@ -140,19 +145,38 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
                   "Layer, input shape, ...>): give it one");
 };
 
+/// A zp::from without a value.
+template <fixed_string Name, fixed_string Nearest> struct no_value_named {
+    static_assert(sizeof(Name) == 0,
+                  "a zp::from goes on from a value that is not there (see no_value_named<its name, the nearest name "
+                  "that there is>): its name must be that of an input or a layer in front of it");
+};
+
 template <class Source>
-inline constexpr std::string_view culprit = Source::table.error.name != nullptr
-                                                ? std::string_view(Source::table.error.name)
-                                            : Source::table.error.row < 0 || Source::table.error.row
-                                                                                 >= Source::table.size
-                                                ? std::string_view()
-                                                : std::string_view(Source::table.nodes[Source::table.error.row].name);
+inline constexpr row_text culprit = [] {
+    const diagnostic& error = Source::table.error;
+    if (error.name != nullptr) return text_of_row(error.name, error.number);
+    if (error.row < 0 || error.row >= Source::table.size) return row_text();
+    return text_of_row(Source::table.nodes[error.row], error.row);
+}();
+template <class Source>
+inline constexpr row_text near_culprit = [] {
+    row_text text;
+    if (Source::table.error.nearest != nullptr) text.add(Source::table.error.nearest);
+    return text;
+}();
+template <const row_text& Text> inline constexpr auto exact_text = exact<Text.size>(Text.text);
 
 /// Instantiating this class prints the sentence and nothing else: no value depends on it, so nothing fails after it.
 /// (From inside a constexpr function the failure would spread to every use of that function.)
 template <class Source>
-struct verdict : error_in_layer<Source::table.error.broken, exact<culprit<Source>.size()>(culprit<Source>.data()),
-                                Source::table.error.a, Source::table.error.b> {};
+struct verdict : std::conditional_t<Source::table.error.broken == rule::unknown_name,
+                                    no_value_named<exact_text<culprit<Source>>, exact_text<near_culprit<Source>>>,
+                                    error_in_layer<Source::table.error.broken, exact_text<culprit<Source>>,
+                                                   Source::table.error.a, Source::table.error.b>> {};
+/// Of rows that a stage makes of a model. Of a broken model the verdict is the source's.
+template <class Source, class Rows>
+using verdict_behind = verdict<std::conditional_t<Source::is_valid, Rows, Source>>;
 
 template <fixed_string Name, class Net> struct layer_fused_away {
     static_assert(sizeof(Net) == 0,
@@ -175,10 +199,11 @@ template <fixed_string Name, class Net> struct layer_takes_no_integer_weights {
                   "between them");
 };
 
-template <fixed_string Name, class Net> struct no_layer_named {
+template <fixed_string Name, fixed_string Nearest, class Net> struct no_layer_named {
     static_assert(sizeof(Net) == 0,
-                  "this model has no layer of that name (see no_layer_named<Name, Model>): check the spelling; names "
-                  "are those of its layers' parameters, such as \"conv1\"");
+                  "this model has no layer of that name (see no_layer_named<Name, the nearest name that there is, "
+                  "Model>): names are those of its layers' parameters, such as \"conv1\", or of others what tables and "
+                  "reports call them, such as \"add_7\"");
 };
 
 }  // namespace v0

@@ -84,6 +84,7 @@ private:
         n.out.flattened = value(from).flattened;
         n.out.qparams_id = range.out.qparams_id;
         n.config = range.config;
+        n.number = range.number;
         n.from.self = static_cast<short>(old);
         n.flags.keep_float = op->to_float;
         if (!op->to_float) describe_(range.config).set_codes(n.out);

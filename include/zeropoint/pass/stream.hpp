@@ -50,6 +50,7 @@ template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const
                 steps.out = to.result.nodes[n.inputs[0]].out;
                 steps.out.extents.width = span;
                 steps.config = to.result.nodes[n.inputs[0]].config;
+                steps.number = n.number;
                 steps.input_count = 1;
                 steps.inputs[0] = n.inputs[0];
                 n.inputs[0] = static_cast<short>(to.append(steps));

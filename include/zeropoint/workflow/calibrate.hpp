@@ -60,6 +60,13 @@ inline constexpr bool is_batch = [] {
                codes_of_input<Prepared, P>::template are<value_of<const plain>>;
 }();
 
+/// What the user reads of a batch whose size is part of its type, and is not that of whole inputs.
+template <std::size_t Input, std::size_t Came> struct batch_of_inputs {
+    static_assert(Came != 0 && Came % Input == 0,
+                  "calibrate(prepared, batches): a batch must hold one or more whole inputs, height x width x channels "
+                  "values each (see batch_of_inputs<values of an input, values that came>)");
+};
+
 /// The range of a batch that goes into input P of a prepared network. All its indices are checked before any input is observed.
 template <class Prepared, int P, class Range> class batch_of_input {
     using plain = typename plain_range<Range>::type;
@@ -77,6 +84,8 @@ public:
               if constexpr (is_nchw<Range>) return x.values;
               else return x;
           }()) {
+        if constexpr (constexpr std::size_t came = static_extent<const plain>; came != std::dynamic_extent)
+            static_cast<void>(sizeof(batch_of_inputs<size, came>));
         if (values_.empty() || values_.size() % size != 0)
             raise<shape_error>("a calibration batch must hold one or more inputs of " + which() +
                                to_string(at.extents) + ", that is a multiple of " + std::to_string(size) + " " +
@@ -133,8 +142,9 @@ template <class Prepared, class... Batches> void observe_in_step(Prepared& netwo
 /// A batch of ranges, one a port or each with the name of its.
 template <class Prepared, class... Ranges> void observe_batch(Prepared& network, const input_ranges<Ranges...>& batch) {
     using side = input_side<typename Prepared::stage, input_ranges<Ranges...>>;
-    side::check_rules();
-    if constexpr (side::fits) [&]<int... P>(std::integer_sequence<int, P...>) {
+    constexpr bool is_judged = Prepared::stage::is_valid;  // else the verdict has said what is wrong
+    if constexpr (is_judged) side::check_rules();
+    if constexpr (side::fits && is_judged) [&]<int... P>(std::integer_sequence<int, P...>) {
             constexpr bool fits =
                 (is_batch<Prepared, P, std::remove_const_t<typename side::template argument_at<P>::range>> && ...);
             constexpr bool has_several = sizeof...(P) != 1;

@@ -66,11 +66,12 @@ template <class Net, class Config> struct ports_of_qconfig {
                                        const int i = detail::node_of_port(g, is_input, name);
                                        if (first == nullptr && (i < 0 || g.nodes[i].is_indices())) first = name;
                                    });
-        return g.error.broken != rule::none ? nullptr : first;
+        return source<Net>::is_valid ? first : nullptr;
     }();
+    static constexpr row_text nearest = missing == nullptr ? row_text() : nearest_port<source<Net>>(missing);
     static constexpr auto check() {
         if constexpr (missing != nullptr)
-            return sizeof(no_port_named<exact<std::string_view(missing).size()>(missing), Net>);
+            return sizeof(no_port_named<exact<std::string_view(missing).size()>(missing), exact_text<nearest>, Net>);
         else return std::size_t{1};
     }
     static_assert(check() != 0);

@@ -9,7 +9,7 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/fixed_string.hpp>
-#include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/graph/row_name.hpp>
 #include <zeropoint/operators/dynamic_policy.hpp>
 #include <zeropoint/operators/integer_weights.hpp>
 #include <zeropoint/operators/weight_only_policy.hpp>
@@ -21,11 +21,21 @@
 namespace zp {
 inline namespace v0 {
 
-/// observer_for, and whatever was given where the scheme is none: quantizer says what is wrong.
-template <class Observer, class QScheme> struct observer_under { using type = Observer; };
-template <class Observer, qscheme_type QScheme> struct observer_under<Observer, QScheme> {
+namespace detail {
+/// What stands for an observer that is none: what is wrong has been said.
+struct no_observer : observation_count {
+    static constexpr merge_order order = merge_order::exact_any_order;
+    void observe(const observation&) {}
+    void merge(const no_observer&) {}
+    observed_range range() const { return {}; }
+    template <class, class, class> std::vector<qparams> calculate_qparams(std::string_view) const { return {}; }
+};
+/// The observer for a scheme; where a rule is broken, what nothing else is said of.
+template <bool IsRight, class Observer, class QScheme> struct observer_under { using type = no_observer; };
+template <class Observer, class QScheme> struct observer_under<true, Observer, QScheme> {
     using type = observer_for<Observer, QScheme>;
 };
+}  // namespace detail
 
 /// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
 /// scale and a zero point; PyTorch's is the default.
@@ -33,39 +43,53 @@ template <class DType, class QScheme, class Observer, class Rule = pytorch_rule>
     static_assert(quantized_dtype<DType>,
                   "quantizer<DType, QScheme, Observer>: the first argument must be a quantized dtype such as "
                   "zp::quint8 or zp::qint8 (the order is dtype, qscheme, observer)");
-    static_assert(qscheme_type<QScheme>,
+    static_assert(qscheme_type<QScheme> || !quantized_dtype<DType>,
                   "quantizer<DType, QScheme, Observer>: the second argument must be a qscheme such as "
                   "zp::per_tensor_affine or zp::per_channel_symmetric (the order is dtype, qscheme, observer)");
     static_assert(
-        observer<Observer>,
+        observer<Observer> || !quantized_dtype<DType> || !qscheme_type<QScheme>,
         "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the "
         "order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
-    using dtype = DType;
-    using qscheme = QScheme;
+    /// Whether these are what they must be. Of others members are stand-ins, so that nothing fails behind the sentence above.
+    static constexpr bool is_right = quantized_dtype<DType> && qscheme_type<QScheme> && observer<Observer>;
+    using dtype = std::conditional_t<is_right, DType, quint8>;
+    using qscheme = std::conditional_t<is_right, QScheme, per_tensor_affine>;
     using observer_type =
-        typename observer_under<Observer, QScheme>::type;  // its per-channel form where the scheme is per channel
-    using rule = Rule;
+        typename detail::observer_under<is_right, Observer,
+                                        QScheme>::type;  // its per-channel form where the scheme is per channel
+    using rule = std::conditional_t<is_right, Rule, pytorch_rule>;
 };
 template <class Q> inline constexpr bool is_quantizer = false;
 template <class D, class S, class O, class R> inline constexpr bool is_quantizer<quantizer<D, S, O, R>> = true;
-/// Of what is no quantizer these are what qconfig allows: it has said already what is wrong.
+/// Whether it is one whose arguments are right.
+template <class Q> inline constexpr bool is_right_quantizer = false;
+template <class D, class S, class O, class R>
+inline constexpr bool is_right_quantizer<quantizer<D, S, O, R>> = quantizer<D, S, O, R>::is_right;
+/// Of what is no such quantizer these are what qconfig allows: what is wrong has been said.
 template <class Q> inline constexpr bool quantizes_per_channel = false;
-template <class D, qscheme_type S, class O, class R>
-inline constexpr bool quantizes_per_channel<quantizer<D, S, O, R>> = !S::is_per_tensor;
+template <class Q>
+    requires is_right_quantizer<Q>
+inline constexpr bool quantizes_per_channel<Q> = !Q::qscheme::is_per_tensor;
 template <class Q> inline constexpr bool observes_its_scheme = true;
-template <class D, qscheme_type S, class O, class R>
+template <class D, qscheme_type S, observer O, class R>
 inline constexpr bool observes_its_scheme<quantizer<D, S, O, R>> = observer_serves<O, S>;
 template <class Q> inline constexpr bool quantizes_by_output = true;
-template <class D, qscheme_type S, class O, class R>
-inline constexpr bool quantizes_by_output<quantizer<D, S, O, R>> = S::is_per_tensor || S::axis == 0;
+template <class Q>
+    requires is_right_quantizer<Q>
+inline constexpr bool quantizes_by_output<Q> = [] {
+    if constexpr (Q::qscheme::is_per_tensor) return true;
+    else return Q::qscheme::axis == 0;
+}();
 template <class Q> inline constexpr bool quantizes_to_one_byte = true;
-template <class D, class S, class O, class R>
-inline constexpr bool quantizes_to_one_byte<quantizer<D, S, O, R>> = sizeof(typename D::storage) == 1;
+template <class Q>
+    requires is_right_quantizer<Q>
+inline constexpr bool quantizes_to_one_byte<Q> = sizeof(typename Q::dtype::storage) == 1;
 /// 16 bits, of which a qconfig takes symmetric ones alone.
 template <class Q> inline constexpr bool quantizes_to_int16 = false;
-template <class D, class S, class O, class R>
-inline constexpr bool quantizes_to_int16<quantizer<D, S, O, R>> =
-    std::is_same_v<typename D::storage, std::int16_t>&& S::is_symmetric;
+template <class Q>
+    requires is_right_quantizer<Q>
+inline constexpr bool quantizes_to_int16<Q> =
+    std::is_same_v<typename Q::dtype::storage, std::int16_t>&& Q::qscheme::is_symmetric;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -79,10 +103,9 @@ struct qconfig_option {
     static constexpr bool is_default = false;  // says something about every layer
     static constexpr algorithm_policy policy{};
     using integer_weights = void;  // the policy by which what stays in float32 gets integer weights
-    static constexpr bool selects_name(const char*) { return false; }
     static constexpr bool selects_type(const operator_kind&) { return false; }
     static constexpr bool takes(const node&) { return true; }  // of the type that it selects
-    static constexpr const char* name = "";                    // a layer that must exist
+    static constexpr const char* name = "";                    // the layer that it selects, which must exist
 };
 struct qconfig_tag {};
 
@@ -146,7 +169,6 @@ inline constexpr bool has_no_options<C> = are_own_options<typename C::options>;
 /// This layer stays in float32; quantize and dequantize are placed around it.
 template <fixed_string Name> struct keep_float : qconfig_option {
     static constexpr bool floats = true;
-    static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type stay in float32.
@@ -206,7 +228,6 @@ template <fixed_string Name, class QConfig> struct for_layer : qconfig_option {
     using qconfig = QConfig;
     static constexpr bool quantizes = !is_algorithm<QConfig>;
     static constexpr algorithm_policy policy = policy_in<QConfig>;
-    static constexpr bool selects_name(const char* layer) { return same_text(layer, Name.text); }
     static constexpr const char* name = Name.text;
 };
 /// All layers of this type are quantized in another way; a name goes before a type.
@@ -246,14 +267,24 @@ struct separate_sums : qconfig_option {};
 /// whole model.
 struct correct_biases : qconfig_option {};
 
+namespace detail {
+/// What stands for the parts of a qconfig that breaks a rule.
+using quantizer_of_nothing = quantizer<quint8, per_tensor_affine, no_observer>;
+using weights_of_nothing = quantizer<qint8, per_tensor_symmetric, no_observer>;
+template <class... Options> inline constexpr bool are_options = (std::is_base_of_v<qconfig_option, Options> && ...);
+}  // namespace detail
+
 /// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
 /// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
 template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
     static_assert(is_quantizer<Activation> && is_quantizer<Weight>,
                   "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, "
-                  "qscheme, observer>, activations first, then weights");
+                  "qscheme, observer>, activations first, then weights; options are added to another qconfig, such as "
+                  "a preset, by zp::with<zp::default_qconfig, options...>");
+    static constexpr bool has_quantizers = is_quantizer<Activation> && is_quantizer<Weight>,
+                          has_options = detail::are_options<Options...>;
     static_assert(
-        (std::is_base_of_v<qconfig_option, Options> && ...),
+        has_options || !has_quantizers,
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
         "dynamic<\"name\", Policy>, dynamic_type<op, Policy>, weight_only<\"name\", Policy>, weight_only_type<op, "
         "Policy>, "
@@ -263,7 +294,7 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "
                   "or zp::per_tensor_symmetric for the first quantizer (per_channel belongs to weights)");
-    static_assert(observes_its_scheme<Activation> && observes_its_scheme<Weight>,
+    static_assert((observes_its_scheme<Activation> || quantizes_per_channel<Activation>)&&observes_its_scheme<Weight>,
                   "qconfig<Activation, Weight, ...>: a per_channel observer stands beside a per_tensor scheme: take "
                   "the observer without per_channel in its name, or a per_channel scheme");
     static_assert(quantizes_by_output<Weight>,
@@ -276,11 +307,24 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(quantizes_to_one_byte<Weight>,
                   "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, "
                   "zp::qint8_narrow or zp::qint4");
-    using activation = Activation;
-    using weight = Weight;
+    /// Whether it keeps all of these rules. Of one that does not, members are stand-ins: nothing fails behind the sentence above.
+    static constexpr bool is_right =
+        is_right_quantizer<Activation> && is_right_quantizer<Weight> && has_options && !quantizes_per_channel<Activation>
+            && observes_its_scheme<Activation> && observes_its_scheme<Weight> && quantizes_by_output<Weight>
+            && (quantizes_to_one_byte<Activation> || quantizes_to_int16<Activation>)&&quantizes_to_one_byte<Weight>;
+    using activation = std::conditional_t<is_right, Activation, detail::quantizer_of_nothing>;
+    using weight = std::conditional_t<is_right, Weight, detail::weights_of_nothing>;
     /// Those behind the two quantizers.
-    using options = std::tuple<Options...>;
+    using options = std::conditional_t<is_right, std::tuple<Options...>, std::tuple<>>;
 };
+
+namespace detail {
+struct qconfig_of_nothing : qconfig<quantizer_of_nothing, weights_of_nothing> {};
+template <class Config> inline constexpr bool is_qconfig = std::is_base_of_v<qconfig_tag, Config>;
+}  // namespace detail
+/// A qconfig, or what stands for it where it is none.
+template <class Config>
+using checked_qconfig = std::conditional_t<detail::is_qconfig<Config>, Config, detail::qconfig_of_nothing>;
 
 namespace detail {
 template <class Option> struct own_requantization { using type = void; };
@@ -312,12 +356,12 @@ template <class Option, class Default> struct entry_of { using type = Default; }
 template <fixed_string Name, class C, class Default>
     requires(!is_algorithm<C>)
 struct entry_of<for_layer<Name, C>, Default> {
-    using type = C;
+    using type = checked_qconfig<C>;
 };
 template <const operator_kind& Kind, class C, class Default>
     requires(!is_algorithm<C>)
 struct entry_of<for_type<Kind, C>, Default> {
-    using type = C;
+    using type = checked_qconfig<C>;
 };
 template <class Config, class Options> struct entries_of;
 template <class Config, class... Options> struct entries_of<Config, std::tuple<Options...>> {
@@ -333,11 +377,14 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// The policies of layers between floats: see stage_policies.
     using dynamic = typename policy_of_options<false, Options...>::type;
     using weight_only = typename policy_of_options<true, Options...>::type;
+    /// Whether an option names a node.
+    template <class Option> static constexpr bool selects_name(const node& n) {
+        return Option::name[0] != 0 && is_called(n, Option::name);
+    }
     /// Which option, from 1, says how a node is quantized; 0: none does. A name goes before a type.
     static constexpr int option_of(const node& n) {
         int chosen = 0, i = 0;
-        ((++i, chosen == 0 && n.name[0] != 0 && Options::quantizes && Options::selects_name(n.name) ? chosen = i : 0),
-         ...);
+        ((++i, chosen == 0 && Options::quantizes && selects_name<Options>(n) ? chosen = i : 0), ...);
         i = 0;
         ((++i, chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind) && Options::takes(n) ? chosen = i
                                                                                                             : 0),
@@ -388,11 +435,11 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     /// How the algorithm of a node is chosen: as the first algorithm option for its name says, else for its type, else for all.
     static constexpr algorithm_policy algorithm_of(const node& n) {
         algorithm_policy policies[] = {{}, Options::policy...};
-        const int rank[] = {1, (Options::quantizes                                ? 0
-                                : n.name[0] != 0 && Options::selects_name(n.name) ? 4
-                                : Options::selects_type(*n.op->kind)              ? 3
-                                : Options::is_default                             ? 2
-                                                                                  : 0)...};
+        const int rank[] = {1, (Options::quantizes                   ? 0
+                                : selects_name<Options>(n)           ? 4
+                                : Options::selects_type(*n.op->kind) ? 3
+                                : Options::is_default                ? 2
+                                                                     : 0)...};
         int best = 0;
         for (int i = 1; i <= static_cast<int>(sizeof...(Options)); ++i)
             if (rank[i] > rank[best]) best = i;
@@ -412,10 +459,12 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
 }  // namespace detail
 
 /// The entries of a qconfig as the passes need them.
-template <class Config> struct qconfig_entries : detail::entries_of<Config, typename Config::options> {
+template <class Config>
+struct qconfig_entries : detail::entries_of<checked_qconfig<Config>, typename checked_qconfig<Config>::options> {
     static_assert(
-        std::is_base_of_v<qconfig_tag, Config>,
-        "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>");
+        detail::is_qconfig<Config>,
+        "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>; where "
+        "the compiler refused something in its arguments, that is the mistake");
 };
 
 }  // namespace v0

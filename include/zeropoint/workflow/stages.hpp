@@ -40,12 +40,15 @@ template <class Net, class Config, class Arch, class Entries = qconfig_entries<C
                 return i;
         return -1;
     }();
+    static constexpr row_text nearest =
+        missing < 0 ? row_text()
+                    : nearest_row(fused_nodes<Net, Arch>::loose, entries::names[static_cast<std::size_t>(missing)]);
     static constexpr auto check() {
         if constexpr (missing >= 0) {
             constexpr std::string_view name = entries::names[static_cast<std::size_t>(missing)];
             if constexpr (node_named(source<Net>::table, entries::names[static_cast<std::size_t>(missing)]) >= 0)
                 return sizeof(layer_fused_away<exact<name.size()>(name.data()), Net>);
-            else return sizeof(no_layer_named<exact<name.size()>(name.data()), Net>);
+            else return sizeof(no_layer_named<exact<name.size()>(name.data()), exact_text<nearest>, Net>);
         } else {
             return std::size_t{1};
         }
@@ -79,7 +82,7 @@ template <class Net, class Config, class Arch> struct prepared_nodes {
     using policies = stage_policies<void, void>;
     using entries = qconfig_entries<Config>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto loose = assign_qparams(mark_code_ports<Config>(fused_nodes<Net, Arch>::loose),
+    static constexpr auto loose = assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
                                                  [](const node& n) { return entries::choose(n); });
 };
 
@@ -97,8 +100,8 @@ template <class Config> constexpr quantization_rule rule_of_entry(int index) {
                  weight::quant_min,
                  weight::quant_max,
                  !Entry::weight::qscheme::is_symmetric || !weight::is_signed,
-                 table_bits_of<Config>,
-                 embedding_bits_of<Config>};
+                 table_bits_of<checked_qconfig<Config>>,
+                 embedding_bits_of<checked_qconfig<Config>>};
         };
         (fill(all[I], std::type_identity<typename entries::template entry<static_cast<int>(I)>>{}), ...);
     }
@@ -189,7 +192,7 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     using policies = stage_policies<requantization, typename qconfig_entries<Config>::dynamic,
                                     typename qconfig_entries<Config>::weight_only>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto prepared = assign_qparams(mark_code_ports<Config>(fused_nodes<Net, Arch>::loose),
+    static constexpr auto prepared = assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
                                                     [](const node& n) { return qconfig_entries<Config>::choose(n); });
     static constexpr auto wide = choose_algorithms<Arch>(
         quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
@@ -200,9 +203,9 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };
-    static_assert(sizeof(verdict<rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0 &&
+    static_assert(sizeof(verdict_behind<source<Net>, rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0 &&
                   sizeof(integer_weights_of_qconfig<Net, Config, rows>) != 0 &&
-                  sizeof(ports_of_qconfig<Net, Config>) != 0);
+                  sizeof(ports_of_qconfig<Net, checked_qconfig<Config>>) != 0);
     static constexpr const char* arithmetic = arithmetic_of<requantization, typename policies::dynamic>.data();
 };
 

@@ -53,7 +53,7 @@ template <class Stage> struct streaming_nodes {
     using net = typename Stage::net;
     using architecture = typename Stage::architecture;
     using policies = typename Stage::policies;
-    static_assert(sizeof(verdict<detail::streamed_nodes<Stage>>) != 0);
+    static_assert(sizeof(verdict_behind<source<net>, detail::streamed_nodes<Stage>>) != 0);
     static constexpr auto loose = detail::streamed_nodes<Stage>::loose;
     template <int N> static constexpr void place(graph<N>& g) { place_kept(g, detail::is_stream_window); }
 };
@@ -121,6 +121,19 @@ private:
 
     network_type network_;
     typename network_type::workspace memory_;
+};
+/// Of what is no network: says so, and nothing else fails.
+template <class Network>
+    requires(!requires { typename Network::stage; })
+class streaming<Network> {
+    static_assert(sizeof(Network) == 0,
+                  "streaming<Network>: Network must be a network of the model, such as zp::float_model<Net>, "
+                  "zp::quantized<Net, QConfig> or zp::dynamically_quantized<Net>");
+
+public:
+    explicit streaming(const auto&) {}
+    void reset() noexcept {}
+    void operator()(const auto&, auto&&) noexcept {}
 };
 
 }  // namespace v0
