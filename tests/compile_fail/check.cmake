@@ -1,5 +1,8 @@
-# Runs one must-fail case: cmake -D compiler= -D case= -D flags= -D includes= -D headers= -P check.cmake
-# `headers` is a file that precompile.cmake has precompiled.
+# Runs one must-fail case: cmake -D compiler= -D compiler_id= -D case= -D flags= -D includes= -D headers= -P check.cmake
+# `headers` is a file that precompile.cmake has precompiled, `compiler_id` is CMake's: GNU, Clang.
+#
+# One mistake is one error, in so many lines that one reads them. A case in which the compiler itself must say more, before any of our
+# sentences, has `// errors: GNU 4, Clang 4` in its second line; one whose error comes from deep inside `// lines: 120`.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -8,6 +11,15 @@ if(NOT first MATCHES "^// expect: (.+)$")
     message(FATAL_ERROR "${case}: the first line must be '// expect: <regex>'")
 endif()
 set(expected "${CMAKE_MATCH_1}")
+set(most_errors 1)
+set(most_lines 75)
+file(STRINGS ${case} limits REGEX "^// (errors|lines): ")
+if(limits MATCHES "// errors: [^\n]*${compiler_id} ([0-9]+)")
+    set(most_errors ${CMAKE_MATCH_1})
+endif()
+if(limits MATCHES "// lines: ([0-9]+)")
+    set(most_lines ${CMAKE_MATCH_1})
+endif()
 file(STRINGS ${case} branches REGEX "^#(ifdef ZEROPOINT_MUST_FAIL|else)")
 list(LENGTH branches count)
 if(NOT count EQUAL 2)
@@ -35,4 +47,12 @@ if(NOT lines)
     message(FATAL_ERROR "${case}: no error line matches\n  ${expected}\nThe compiler said:\n${output}")
 endif()
 list(GET lines 0 line)
-message(STATUS "${line}")
+string(REGEX MATCHALL "error: " errors "${output}")
+list(LENGTH errors errors)
+string(REGEX MATCHALL "\n" ends "${output}")
+list(LENGTH ends length)
+if(errors GREATER most_errors OR length GREATER most_lines)
+    message(FATAL_ERROR "${case}: ${errors} errors in ${length} lines, where ${most_errors} in ${most_lines} are enough. "
+                        "The compiler said:\n${output}")
+endif()
+message(STATUS "${errors} errors, ${length} lines: ${line}")

@@ -1,4 +1,4 @@
-// expect: this model has no input or output of that name .see no_port_named<Name, Model>.
+// expect: this model has no input or output of that name .see no_port_named<Name, the nearest name that there is, Model>.
 #include <array>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,4 @@
-// expect: this model has no layer of that name .see no_layer_named<Name, Model>.: check the spelling
+// expect: this model has no layer of that name .see no_layer_named<Name, the nearest name that there is, Model>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

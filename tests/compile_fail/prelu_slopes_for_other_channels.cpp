@@ -1,4 +1,4 @@
-// expect: this operator cannot take inputs of these shapes
+// expect: this operator takes an input of another shape .see error_in_layer<rule, Layer, the shape that came, the shape that it is for>
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -39,6 +39,13 @@ constexpr fixed_string<A + B - 1> operator+(const char (&a)[A], const fixed_stri
     return fixed_string<A>(a) + b;
 }
 
+/// Lifts a name out of a constexpr diagnostic into a template argument of exactly its length, which compilers print as text.
+template <std::size_t Length> consteval fixed_string<Length + 1> exact(const char* text) {
+    fixed_string<Length + 1> name;
+    for (std::size_t i = 0; i != Length; ++i) name.text[i] = text[i];
+    return name;
+}
+
 /// A number of at least 0 in decimal digits, for parts that are numbered: `Name + "." + numeral<3>`.
 template <int Number>
 inline constexpr auto numeral = [] {

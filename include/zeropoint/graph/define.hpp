@@ -8,7 +8,7 @@
 
 #include <zeropoint/core/fixed_string.hpp>
 #include <zeropoint/graph/form.hpp>
-#include <zeropoint/graph/operands.hpp>
+#include <zeropoint/graph/operation.hpp>
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 
@@ -17,13 +17,6 @@ inline namespace v0 {
 
 namespace detail {
 
-template <class Operator, class Arch, class T> concept has_architectures = requires(const operands<T>& o) {
-    Operator::template forward<Arch>(o);
-};
-template <class Operator, class Arch, class T>
-concept has_form = has_architectures<Operator, Arch, T> || requires(const operands<T>& o) {
-    Operator::forward(o);
-};
 template <class Operator>
 inline constexpr bool takes_int16 = [] {
     if constexpr (requires { Operator::takes_int16; }) return Operator::takes_int16;
@@ -223,17 +216,6 @@ template <class Operator, class Litert> struct forms_by_policy {
     struct form : forms_by_storage<chosen<Storage, Policies>>::template form<Storage, Arch, Policies> {};
 };
 
-/// What makes a type an operator: `kind`, its name; an output_shape; and a float form, `forward(const operands<float>&)`.
-template <class Operator> concept describes_operator = requires(shape x) {
-    { Operator::kind } -> std::convertible_to<const char*>;
-    requires requires {
-        { Operator::output_shape(x) } -> std::same_as<shape>;
-    } || requires(std::span<const shape> xs) {
-        { Operator::output_shape(xs) } -> std::same_as<shape>;
-    };
-    requires detail::has_form<Operator, default_architecture, float>;
-};
-
 /// Appends an operator over nodes that are there already; for free-form graphs, and for the layers below. Returns its node.
 template <const operator_kind& Kind, class Operator>
 constexpr int append_operator(builder& b, std::span<const int> xs, const char* name = "") {
@@ -244,7 +226,11 @@ constexpr int append_operator(builder& b, std::span<const int> xs, const char* n
     }
     for (std::size_t k = 0; k != xs.size(); ++k) shapes[k] = b.nodes[xs[k]].out.extents;
     const std::span<const shape> in(shapes, xs.size());
-    if (!detail::accepts<Operator>(in)) b.fail(rule::operand_shapes, in.front(), in.back());
+    if (!detail::accepts<Operator>(in)) {
+        if constexpr (requires { Operator::expected_shape(in[0]); })
+            b.fail(rule::input_shape, in.front(), Operator::expected_shape(in[0]));
+        else b.fail(rule::operand_shapes, in.front(), in.back());
+    }
     constexpr const operator_info& info = info_of<Operator, Kind>;
     node n = b.unary(info, rules_for<Kind, Operator>(), xs[0], name);
     n.out.extents = detail::output_shape_of<Operator>(in);
@@ -291,7 +277,8 @@ inline constexpr operator_kind custom{"custom"};
 /// - `takes_int16`: true where `forward` takes std::int16_t as well, the codes of 16-bit activations. Else it is computed in
 ///   float32 among those.
 /// - `parameters(shape x)` of the first input: how many floats it owns, "name.weight" in a file; or a zp::parameter_list.
-/// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead.
+/// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead. Beside it
+///   `expected_shape(shape x)`, what should have come, for that message.
 /// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.
 /// - `range`: a zp::qparams_source; or `output_min`, `output_max`, its known range, which must hold 0.
 /// - `prepared`, a type, and `prepare(const preparation&)`, which returns one: tables and factors that follow from scales and
@@ -307,9 +294,12 @@ inline constexpr operator_kind custom{"custom"};
 ///   `derive`: see operator_info.
 template <fixed_string Name, class Operator, class... Branches>
 struct custom : operator_layer<op::custom, Name, Operator, Branches...> {
-    static_assert(describes_operator<Operator>,
-                  "custom<Name, Operator, ...>: Operator must have static members `kind`, `output_shape(shape)` and "
-                  "`forward(const zp::operands<float>&)`: see graph/define.hpp");
+    // Not of this class: with a failed static_assert in it clang would not take it for a layer, and say so.
+    static constexpr detail::member_check otherwise = detail::otherwise_declared<Operator>,
+                                          misspelt = detail::misspelt<Operator>;
+    static_assert(sizeof(custom_operator<Operator, exact<otherwise.name.size()>(otherwise.name.data()),
+                                         exact<misspelt.name.size()>(misspelt.name.data()),
+                                         exact<misspelt.meant.size()>(misspelt.meant.data())>) != 0);
 };
 
 }  // namespace v0

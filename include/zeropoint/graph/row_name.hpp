@@ -18,7 +18,8 @@ constexpr int number_of_row(const node& n, int place) { return n.number >= 0 ? n
 constexpr bool is_called(const node& n, std::string_view name) {
     if (n.name[0] != 0) return name == n.name;
     const std::string_view kind = n.op->name;
-    if (n.number < 0 || name.size() < kind.size() + 2 || name.substr(0, kind.size()) != kind || name[kind.size()] != '_')
+    if (n.number < 0 || name.size() < kind.size() + 2 || name.substr(0, kind.size()) != kind ||
+        name[kind.size()] != '_')
         return false;
     int number = 0;
     for (const char digit : name.substr(kind.size() + 1)) {

@@ -10,13 +10,6 @@
 namespace zp {
 inline namespace v0 {
 
-/// Lifts a name out of a constexpr diagnostic into a template argument of exactly its length, which compilers print as text.
-template <std::size_t Length> consteval fixed_string<Length + 1> exact(const char* text) {
-    fixed_string<Length + 1> name;
-    for (std::size_t i = 0; i != Length; ++i) name.text[i] = text[i];
-    return name;
-}
-
 /// What the user reads when a model breaks a rule; `Layer` is the name of the row, A and B the shapes that explain it.
 template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_layer {
     static_assert(
@@ -154,15 +147,15 @@ template <fixed_string Name, fixed_string Nearest> struct no_value_named {
 
 template <class Source>
 inline constexpr row_text culprit = [] {
-    const diagnostic& error = Source::table.error;
-    if (error.name != nullptr) return text_of_row(error.name, error.number);
-    if (error.row < 0 || error.row >= Source::table.size) return row_text();
-    return text_of_row(Source::table.nodes[error.row], error.row);
+    constexpr const diagnostic& error = Source::table.error;
+    if constexpr (error.name != nullptr) return text_of_row(error.name, error.number);
+    else if constexpr (error.row < 0 || error.row >= Source::table.size) return row_text();
+    else return text_of_row(Source::table.nodes[error.row], error.row);
 }();
 template <class Source>
 inline constexpr row_text near_culprit = [] {
     row_text text;
-    if (Source::table.error.nearest != nullptr) text.add(Source::table.error.nearest);
+    if constexpr (Source::table.error.nearest != nullptr) text.add(Source::table.error.nearest);
     return text;
 }();
 template <const row_text& Text> inline constexpr auto exact_text = exact<Text.size>(Text.text);
@@ -175,8 +168,7 @@ struct verdict : std::conditional_t<Source::table.error.broken == rule::unknown_
                                     error_in_layer<Source::table.error.broken, exact_text<culprit<Source>>,
                                                    Source::table.error.a, Source::table.error.b>> {};
 /// Of rows that a stage makes of a model. Of a broken model the verdict is the source's.
-template <class Source, class Rows>
-using verdict_behind = verdict<std::conditional_t<Source::is_valid, Rows, Source>>;
+template <class Source, class Rows> using verdict_behind = verdict<std::conditional_t<Source::is_valid, Rows, Source>>;
 
 template <fixed_string Name, class Net> struct layer_fused_away {
     static_assert(sizeof(Net) == 0,

@@ -71,6 +71,7 @@ template <class Means, class Deviations> struct normalize {
                                         &rules_of<mean_border<Means>>};
 
     static constexpr bool accepts(shape x) { return x.channels == count; }
+    static constexpr shape expected_shape(shape x) { return {x.height, x.width, count, x.depth}; }
     static constexpr shape output_shape(shape x) { return x; }
     static void forward(const operands<float>& o) noexcept {
         for (int i = 0; i != o.y_shape().size(); ++i)

@@ -21,6 +21,7 @@ template <int Slopes> struct prelu {
 
     static constexpr shape output_shape(shape x) { return x; }
     static constexpr bool accepts(shape x) { return Slopes <= 1 || Slopes == x.channels; }
+    static constexpr shape expected_shape(shape x) { return {x.height, x.width, Slopes, x.depth}; }
     static constexpr int parameters(shape) { return Slopes; }
     template <class Arch> static void forward(const operands<float>& o) noexcept {
         kernel::prelu<Arch>(o.x(), o.y_shape(), o.parameters(), Slopes, o.y());

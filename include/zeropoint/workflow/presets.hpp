@@ -4,7 +4,7 @@
 #include <zeropoint/observe/entropy_observer.hpp>
 #include <zeropoint/observe/histogram_observer.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
-#include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/with.hpp>
 
 namespace zp {
 inline namespace v0 {

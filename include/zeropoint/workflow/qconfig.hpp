@@ -35,11 +35,8 @@ template <bool IsRight, class Observer, class QScheme> struct observer_under { u
 template <class Observer, class QScheme> struct observer_under<true, Observer, QScheme> {
     using type = observer_for<Observer, QScheme>;
 };
-}  // namespace detail
-
-/// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
-/// scale and a zero point; PyTorch's is the default.
-template <class DType, class QScheme, class Observer, class Rule = pytorch_rule> struct quantizer {
+// Rules stand in classes of their own: clang takes a class with a failed static_assert for no class, and all that derives from it.
+template <class DType, class QScheme, class Observer> struct quantizer_rules {
     static_assert(quantized_dtype<DType>,
                   "quantizer<DType, QScheme, Observer>: the first argument must be a quantized dtype such as "
                   "zp::quint8 or zp::qint8 (the order is dtype, qscheme, observer)");
@@ -50,6 +47,13 @@ template <class DType, class QScheme, class Observer, class Rule = pytorch_rule>
         observer<Observer> || !quantized_dtype<DType> || !qscheme_type<QScheme>,
         "quantizer<DType, QScheme, Observer>: the third argument must be an observer such as zp::min_max_observer (the "
         "order is dtype, qscheme, observer); what an observer of your own needs stands in observe/observer.hpp");
+};
+}  // namespace detail
+
+/// What turns floats into codes: `quantizer<quint8, per_tensor_affine, min_max_observer>`. Rule says how a range becomes a
+/// scale and a zero point; PyTorch's is the default.
+template <class DType, class QScheme, class Observer, class Rule = pytorch_rule> struct quantizer {
+    static_assert(sizeof(detail::quantizer_rules<DType, QScheme, Observer>) != 0);
     /// Whether these are what they must be. Of others members are stand-ins, so that nothing fails behind the sentence above.
     static constexpr bool is_right = quantized_dtype<DType> && qscheme_type<QScheme> && observer<Observer>;
     using dtype = std::conditional_t<is_right, DType, quint8>;
@@ -89,7 +93,7 @@ template <class Q> inline constexpr bool quantizes_to_int16 = false;
 template <class Q>
     requires is_right_quantizer<Q>
 inline constexpr bool quantizes_to_int16<Q> =
-    std::is_same_v<typename Q::dtype::storage, std::int16_t>&& Q::qscheme::is_symmetric;
+    std::is_same_v<typename Q::dtype::storage, std::int16_t> && Q::qscheme::is_symmetric;
 
 constexpr bool same_text(const char* a, const char* b) {
     while (*a != 0 && *a == *b) ++a, ++b;
@@ -272,17 +276,13 @@ namespace detail {
 using quantizer_of_nothing = quantizer<quint8, per_tensor_affine, no_observer>;
 using weights_of_nothing = quantizer<qint8, per_tensor_symmetric, no_observer>;
 template <class... Options> inline constexpr bool are_options = (std::is_base_of_v<qconfig_option, Options> && ...);
-}  // namespace detail
-
-/// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
-/// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
-template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
+template <class Activation, class Weight, class... Options> struct qconfig_rules {
+    static constexpr bool has_quantizers = is_quantizer<Activation> && is_quantizer<Weight>,
+                          has_options = are_options<Options...>;
     static_assert(is_quantizer<Activation> && is_quantizer<Weight>,
                   "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, "
                   "qscheme, observer>, activations first, then weights; options are added to another qconfig, such as "
                   "a preset, by zp::with<zp::default_qconfig, options...>");
-    static constexpr bool has_quantizers = is_quantizer<Activation> && is_quantizer<Weight>,
-                          has_options = detail::are_options<Options...>;
     static_assert(
         has_options || !has_quantizers,
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
@@ -307,11 +307,19 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
     static_assert(quantizes_to_one_byte<Weight>,
                   "qconfig<Activation, Weight, ...>: weights must have a dtype of at most 8 bits such as zp::qint8, "
                   "zp::qint8_narrow or zp::qint4");
+};
+}  // namespace detail
+
+/// A qconfig. Derive a struct of your own from it, so that messages and symbols carry its short name:
+/// `struct my_qconfig : zp::qconfig<activations, weights, zp::keep_float<"fc">> {};`
+template <class Activation, class Weight, class... Options> struct qconfig : qconfig_tag {
+    static_assert(sizeof(detail::qconfig_rules<Activation, Weight, Options...>) != 0);
     /// Whether it keeps all of these rules. Of one that does not, members are stand-ins: nothing fails behind the sentence above.
     static constexpr bool is_right =
-        is_right_quantizer<Activation> && is_right_quantizer<Weight> && has_options && !quantizes_per_channel<Activation>
-            && observes_its_scheme<Activation> && observes_its_scheme<Weight> && quantizes_by_output<Weight>
-            && (quantizes_to_one_byte<Activation> || quantizes_to_int16<Activation>)&&quantizes_to_one_byte<Weight>;
+        is_right_quantizer<Activation> && is_right_quantizer<Weight> && detail::are_options<Options...> &&
+        !quantizes_per_channel<Activation> && observes_its_scheme<Activation> && observes_its_scheme<Weight> &&
+        quantizes_by_output<Weight> &&
+        (quantizes_to_one_byte<Activation> || quantizes_to_int16<Activation>)&&quantizes_to_one_byte<Weight>;
     using activation = std::conditional_t<is_right, Activation, detail::quantizer_of_nothing>;
     using weight = std::conditional_t<is_right, Weight, detail::weights_of_nothing>;
     /// Those behind the two quantizers.
@@ -458,13 +466,17 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
 };
 }  // namespace detail
 
+namespace detail {
+template <class Config> struct qconfig_that_is_none {
+    static_assert(is_qconfig<Config>,
+                  "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, "
+                  "options...>; where the compiler refused something in its arguments, that is the mistake");
+};
+}  // namespace detail
 /// The entries of a qconfig as the passes need them.
 template <class Config>
 struct qconfig_entries : detail::entries_of<checked_qconfig<Config>, typename checked_qconfig<Config>::options> {
-    static_assert(
-        detail::is_qconfig<Config>,
-        "QConfig must be a struct derived from zp::qconfig<activation quantizer, weight quantizer, options...>; where "
-        "the compiler refused something in its arguments, that is the mistake");
+    static_assert(sizeof(detail::qconfig_that_is_none<Config>) != 0);
 };
 
 }  // namespace v0

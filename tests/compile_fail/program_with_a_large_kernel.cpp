@@ -1,0 +1,15 @@
+// expect: the window of this layer is larger than its padded input
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::conv2d<"a", zp::conv{.out_channels = 16, .kernel = 11}>,
+                       zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"fc", 10>> {};
+void use() { whole_program<net, zp::default_qconfig>(); }
+#else
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::conv2d<"a", zp::conv{.out_channels = 16, .kernel = 5}>, zp::adaptive_avg_pool2d<1>,
+                       zp::flatten, zp::linear<"fc", 10>> {};
+zp::float_model<net> model;
+#endif

@@ -1,0 +1,16 @@
+// expect: (wrong number of template arguments|no viable constructor or deduction guide)
+// errors: GNU 3, Clang 4
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::conv2d<zp::conv{.out_channels = 16, .kernel = 3}>, zp::adaptive_avg_pool2d<1>,
+                       zp::flatten, zp::linear<"fc", 10>> {};
+void use() { whole_program<net, zp::default_qconfig>(); }
+#else
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::conv2d<"a", zp::conv{.out_channels = 16, .kernel = 3}>, zp::adaptive_avg_pool2d<1>,
+                       zp::flatten, zp::linear<"fc", 10>> {};
+zp::float_model<net> model;
+#endif

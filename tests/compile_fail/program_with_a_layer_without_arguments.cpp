@@ -1,0 +1,14 @@
+// expect: (type/value mismatch at argument|requires template arguments)
+// errors: GNU 2, Clang 2
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::max_pool2d, zp::flatten, zp::linear<"fc", 10>> {};
+void use() { whole_program<net, zp::default_qconfig>(); }
+#else
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::max_pool2d<2>, zp::flatten, zp::linear<"fc", 10>> {};
+zp::float_model<net> model;
+#endif

@@ -1,0 +1,16 @@
+// expect: (type/value mismatch at argument 3|requires template arguments)
+// errors: GNU 3, Clang 2
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"fc", 10>> {};
+#ifdef ZEROPOINT_MUST_FAIL
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::histogram_observer>,
+                            zp::default_qconfig::weight> {};
+void use() { whole_program<net, config>(); }
+#else
+struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::histogram_observer<>>,
+                            zp::default_qconfig::weight> {};
+config made;
+#endif

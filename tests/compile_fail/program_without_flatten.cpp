@@ -1,0 +1,13 @@
+// expect: this linear layer is given an image, not a vector
+#include <zeropoint/operators.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#ifdef ZEROPOINT_MUST_FAIL
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::linear<"fc", 10>> {};
+void use() { whole_program<net, zp::default_qconfig>(); }
+#else
+struct net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"stem", zp::conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
+                       zp::relu, zp::flatten, zp::linear<"fc", 10>> {};
+zp::float_model<net> model;
+#endif
