@@ -4,6 +4,7 @@
 
 #include <zeropoint/analysis/model_graph.hpp>
 #include <zeropoint/analysis/model_table.hpp>
+#include <zeropoint/io/load_options.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/model/composition.hpp>
@@ -26,3 +27,4 @@
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/with.hpp>

@@ -74,10 +74,10 @@ TEST_CASE("compare: whole networks, beside sums by plain loops") {
     CHECK(all.inputs == 5);
     // Which row of the float network each one stands for, by hand: what the concat brings to its grid is the pool's value.
     const std::pair<const char*, std::size_t> stands_for[] = {{"input", 0}, {"one", 1}, {"two", 3},      {"three", 5},
-                                                              {"pool", 6},  {"a", 7},   {"concat_8", 8}, {"fc", 9}};
+                                                              {"pool", 6},  {"a", 7},   {"concat_10", 8}, {"fc", 9}};
     std::string names;
     for (const zp::row_comparison& row : all.rows) names += row.name + " ";
-    CHECK(names == "input one two three pool a concat_8 fc ");
+    CHECK(names == "input one two three pool a concat_10 fc ");
     REQUIRE(all.rows.size() == std::size(stands_for));
     for (std::size_t r = 0; r != all.rows.size(); ++r) {
         const zp::row_comparison& row = all.rows[r];
@@ -159,7 +159,7 @@ TEST_CASE("compare: each row alone, and its shadow") {
     double signal = 0, noise = 0, shadow_noise = 0, shadow_signal = 0;
     const auto layer = made_up::parameters_of(fused, "fc");
     const zp::weight_comparison& weights = alone.find("fc")->weights.at(0);
-    const zp::qparams in = alone.find("concat_8")->quantization, out = alone.find("fc")->quantization;
+    const zp::qparams in = alone.find("concat_10")->quantization, out = alone.find("fc")->quantization;
     const auto fc = [&](const std::vector<float>& x, bool rounds_weights, int c) {
         double sum = double{layer.bias[static_cast<std::size_t>(c)]};
         if (rounds_weights) {
@@ -183,7 +183,7 @@ TEST_CASE("compare: each row alone, and its shadow") {
         std::vector<float> read;
         for (const float value : real.values[8]) read.push_back(static_cast<float>(rounded(double{value}, in)));
         const auto quantized = record(int8, x);
-        const auto& seen = quantized.values[static_cast<std::size_t>(alone.find("concat_8")->row)];
+        const auto& seen = quantized.values[static_cast<std::size_t>(alone.find("concat_10")->row)];
         const auto& given = quantized.values[static_cast<std::size_t>(alone.find("fc")->row)];
         for (int c = 0; c != 6; ++c) {
             const double y = double{real.values[9][static_cast<std::size_t>(c)]};

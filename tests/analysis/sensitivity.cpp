@@ -44,7 +44,7 @@ TEST_CASE("sensitivity: by a metric and by a stream of inputs, the same figures"
     for (const zp::row_sensitivity& one : by_stream.rows) names += one.what.name + " ";
     CHECK(
         names ==
-        "input one two add_3 three a a -> concat_8 concat_8 fc ");  // two stays in float, and what it gives is rounded
+        "input one two add_5 three a a -> concat_10 concat_10 fc ");  // two stays in float, and what it gives is rounded
     const std::size_t count = by_stream.rows.size();
     REQUIRE(by_metric.rows.size() == count);
     CHECK(calls == 2 * static_cast<int>(count) + 2);

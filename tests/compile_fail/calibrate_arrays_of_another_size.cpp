@@ -1,4 +1,5 @@
 // expect: calibrate.prepared, batches.: a batch must hold one or more whole inputs
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

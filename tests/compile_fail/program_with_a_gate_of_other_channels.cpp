@@ -1,4 +1,5 @@
 // expect: this operator cannot take inputs of these shapes
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the window of this layer is larger than its padded input
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

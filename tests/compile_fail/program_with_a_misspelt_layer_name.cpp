@@ -1,4 +1,5 @@
 // expect: this model has no layer of that name .see no_layer_named<Name, the nearest name that there is, Model>
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

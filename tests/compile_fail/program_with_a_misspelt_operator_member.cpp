@@ -1,4 +1,5 @@
 // expect: nothing reads a member of that name .see custom_operator<Operator
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

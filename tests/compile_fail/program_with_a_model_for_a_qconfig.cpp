@@ -1,4 +1,5 @@
 // expect: QConfig must be a struct derived from zp::qconfig
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: Net must be a model .see Layer.*what takes a model takes no network of it
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: a per_channel observer stands beside a per_tensor scheme
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the first two arguments must be zp::quantizer.*options are added to another qconfig, such as a preset, by zp::with
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the third argument must be an observer such as zp::min_max_observer
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: a static member of Operator is not declared as it is read
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: custom<Name, Operator, ...>: Operator must have static members .kind., .output_shape.shape..
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

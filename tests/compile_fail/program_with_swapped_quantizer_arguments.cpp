@@ -1,4 +1,5 @@
 // expect: the first argument must be a quantized dtype such as zp::quint8 or zp::qint8 .the order is dtype, qscheme, observer
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

@@ -1,4 +1,5 @@
 // expect: this linear layer is given an image, not a vector
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

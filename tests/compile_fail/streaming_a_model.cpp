@@ -1,4 +1,5 @@
 // expect: streaming<Network>: Network must be a network of the model
+// errors: GNU 1, Clang 1
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 #include <zeropoint/zeropoint.hpp>

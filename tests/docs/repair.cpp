@@ -35,7 +35,7 @@ TEST_CASE("docs: methods that repair accuracy") {
     // [equalize]
     zp::equalization equalized;
     const zp::fused<digits_cnn> floats = zp::equalize(trained, {}, &equalized);  // or of a fused network
-    for (const std::string& line : equalized.skipped) std::puts(line.c_str());   // "conv1: add_3 (add) reads it"
+    for (const std::string& line : equalized.skipped) std::puts(line.c_str());   // "conv1: add_6 (add) reads it"
     // [/equalize]
     CHECK(equalized.pairs.size() + equalized.skipped.size() > 0);
     // [smooth]

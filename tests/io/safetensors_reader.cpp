@@ -117,6 +117,29 @@ TEST_CASE("safetensors_file: a missing tensor lists the names that come nearest"
                          "f: expected a tensor \"w\", found none; the file has: no tensors", zp::file_error);
 }
 
+TEST_CASE("safetensors_file: of a missing tensor the name that was meant") {
+    const auto said_of = [](const char* wanted, const char* there) {
+        zp::safetensors_writer writer;
+        writer.add(there, {1}, std::vector<float>{1});
+        const auto file = reopened(writer);
+        try {
+            file.expect(wanted);
+        } catch (const zp::file_error& error) {
+            const std::string message = error.what(), listed = zp::joined({"the file has: \"", there, "\""});
+            REQUIRE(message.find(listed) != std::string::npos);
+            return message.substr(message.find(listed) + listed.size());
+        }
+        return std::string("no error");
+    };
+    CHECK(said_of("fc1.weight", "fc.weight") == ": did you mean \"fc.weight\"?");
+    CHECK(said_of("fc.weight", "fc1.weight") == ": did you mean \"fc1.weight\"?");
+    CHECK(said_of("fc1.weight", "fc1.wieght") == ": did you mean \"fc1.wieght\"?");
+    CHECK(said_of("conv1.weight", "conv2.weight") == "");  // another layer's
+    CHECK(said_of("fc.weight", "bn.running_mean") == "");
+    CHECK(said_of("fc.weight", "module.fc.weight") ==
+          "; zp::load_options{.prefix = \"module.\"} takes \"module.\" off");
+}
+
 TEST_CASE("safetensors_file: unexpected tensors are listed") {
     zp::safetensors_writer writer;
     for (const char* name : {"a", "b", "c"}) writer.add(name, {1}, std::vector<float>{1});

@@ -73,8 +73,8 @@ std::string names_of(const zp::residual_block& block) {
 TEST_CASE("residual blocks are found by what reads what") {
     const auto blocks = zp::find_residual_blocks(loose());
     REQUIRE(blocks.size() == 2);
-    CHECK(names_of(blocks[0]) == "a: b hardswish_3 c d add_6");
-    CHECK(names_of(blocks[1]) == "add_6: e f g add_10");
+    CHECK(names_of(blocks[0]) == "a: b hardswish_4 c d add_7");
+    CHECK(names_of(blocks[1]) == "add_7: e f g add_14");
 }
 
 TEST_CASE("gradients of blocks are those of differences") {

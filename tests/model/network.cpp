@@ -112,6 +112,9 @@ TEST_CASE_FIXTURE(fixture,
           "the model's input is 4x3x2, that is 24 floats, but a range of 25 came");
     CHECK(shape_error_of([&] { model(std::vector<float>(), y); }) ==
           "the model's input is 4x3x2, that is 24 floats, but a range of 0 came");
+    std::vector<float> two(48);
+    CHECK(shape_error_of([&] { model(two, y); }) ==
+          "the model's input is 4x3x2, that is 24 floats, but a range of 48 came: one input goes in a call");
     std::vector<float> wrong(4);
     CHECK(shape_error_of([&] { model(x, wrong); }) ==
           "the model's output is 1x1x3, that is 3 floats, but a range of 4 came");

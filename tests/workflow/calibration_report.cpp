@@ -56,7 +56,7 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
     for (const auto& x : inputs)
         for (const float value : x) largest = std::max(largest, value);
     // The concat's scale is that of the branch that nothing else reads; the convolution in front has its own.
-    CHECK(names(report) == "input conv concat_5 fc ");
+    CHECK(names(report) == "input conv concat_6 fc ");
     CHECK(report.samples == 40);
     CHECK(report.activations[0].samples == 40);
     CHECK(report.activations[0].count == 40 * 12);
@@ -73,11 +73,11 @@ TEST_CASE("report: one line an activation, with samples, ranges and the scale th
         CHECK(report.activations[i].quantized_min == zp::dequantize(0, int8.ranges()[i]));
         CHECK(report.activations[i].quantized_max == zp::dequantize(255, int8.ranges()[i]));
     }
-    CHECK(warns(report, "concat_5: 1 of 6 channels were always zero"));
+    CHECK(warns(report, "concat_6: 1 of 6 channels were always zero"));
     CHECK_FALSE(warns(report, "inputs only"));
     const std::string text = zp::to_string(report);
-    CHECK(text.find("concat_5 ") != std::string::npos);
-    CHECK(text.find("warning: concat_5: 1 of 6 channels were always zero\n") != std::string::npos);
+    CHECK(text.find("concat_6 ") != std::string::npos);
+    CHECK(text.find("warning: concat_6: 1 of 6 channels were always zero\n") != std::string::npos);
 }
 
 TEST_CASE("report: a value that loses half a bit to the range of others is named, with the layer whose range it has") {

@@ -77,7 +77,7 @@ template <class Config> void check_digits() {
         const auto stem = s.convolve("conv1", x, square(3, 1, 1), s.range("conv1"), activation::relu, "bn1");
         const auto a = s.convolve("a", stem, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
         const auto b = [&] {
-            const auto range = s.range("add_4");
+            const auto range = s.range("add_9");
             if constexpr (std::is_same_v<Config, separate>)
                 return s.add(s.convolve("b", a, square(3, 1, 1), s.range("b"), activation::none, "bn_b"), stem, range,
                              activation::relu);
@@ -107,7 +107,7 @@ TEST_CASE("convert: branches that meet in a concat share its scale, pools keep t
     const auto calibration = made_up::inputs<inception>(6, 2);
     const auto int8 = simulation::converted<config>(trained, calibration);
     simulation::script<inception, config> s(trained, calibration);
-    const auto all = s.range("concat_8");
+    const auto all = s.range("concat_10");
     for (const auto& image : made_up::inputs<inception>(3, 78)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto stem = s.convolve("stem", x, square(1), s.range("stem"), activation::relu);

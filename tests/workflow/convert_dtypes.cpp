@@ -37,7 +37,7 @@ template <class Config> void check() {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu, "bn");
         const auto b = s.convolve("b", a, square(3, 1, 1, 1, 20), s.range("b"));
-        const auto c = s.convolve_add("c", b, square(1), b, s.range("add_4"));
+        const auto c = s.convolve_add("c", b, square(1), b, s.range("add_6"));
         auto pooled = s.pool(pooling::max, c, square(2, 2));
         pooled.extents = {1, 1, pooled.extents.size()};
         s.dequantize(s.convolve("d", pooled, square(1), s.range("d")));

@@ -73,7 +73,7 @@ TEST_CASE("convert: a batch norm that nothing folds stays float, quantize and de
         const auto floats = float_rows(int8, image);
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
-        const auto all = s.range("concat_4");
+        const auto all = s.range("concat_7");
         const auto joined =
             s.concat({s.convolve("b", a, square(1), all, activation::relu), s.convolve("c", a, square(1), all)});
         s.dequantize(s.pool(pooling::max, joined, square(2, 2)));
@@ -98,7 +98,7 @@ TEST_CASE("convert: a float branch of a concat, a layer of other dtypes, and a f
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu, "bn_a");
         s.dequantize(a);
         const auto b = s.floats({4, 4, 4}, floats[4]);
-        const auto all = s.range("concat_4");
+        const auto all = s.range("concat_7");
         const auto c = s.convolve("c", a, square(1), all);
         const auto moved = s.table(s.quantize(b, s.range("b")), all, [](double v) { return v; });
         s.dequantize(s.pool(pooling::max, s.concat({moved, c}), square(2, 2)));

@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("convert: matmul and matmul_transposed equal the formula", Co
         s.rows.push_back(product(query, key, true, s.range("matmul_3"), true));
         const auto scored = s.rows.back();
         const auto value = s.convolve("value", x, square(1), s.range("value"));
-        s.rows.push_back(product(scored, value, false, s.range("matmul_5"), false));
+        s.rows.push_back(product(scored, value, false, s.range("matmul_6"), false));
         s.dequantize(s.convolve("out", s.rows.back(), square(1), s.range("out")));
         CHECK(s.missing == "");
         CHECK(simulation::differences(int8, s, image) == "");

@@ -40,7 +40,7 @@ template <class Config> void check(policy how) {
     for (const auto& image : made_up::inputs<net>(4, 84, -1.5f, 1.5f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu);
-        const auto b = s.convolve_then("b", a, square(3, 1, 0, 1, 19), s.range("b"), s.range("hardswish_3"),
+        const auto b = s.convolve_then("b", a, square(3, 1, 0, 1, 19), s.range("b"), s.range("hardswish_4"),
                                        [](double v) { return v * std::min(std::max(v + 3, 0.0), 6.0) / 6; });
         const auto c = s.convolve("c", b, square(1, 1, 0, 1, 19), s.range("c"));
         s.dequantize(s.convolve("d", s.global_average(c), square(1), s.range("d")));

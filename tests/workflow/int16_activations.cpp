@@ -46,10 +46,10 @@ template <class Config> void check(simulation::policy how) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto a = s.convolve("a", x, square(3, 1, 1), s.range("a"), activation::relu, "bn");
         const auto b = s.convolve("b", a, square(3, 1, 1, 1, 20), s.range("b"), activation::relu6);
-        const auto sum = s.add(b, a, s.range("add_3"));
-        const auto c = s.convolve("c", sum, square(1), s.range("concat_6"));
+        const auto sum = s.add(b, a, s.range("add_6"));
+        const auto c = s.convolve("c", sum, square(1), s.range("concat_9"));
         const auto tanh = s.lines(sum, fixed, [](double v) { return std::tanh(v); });
-        const auto both = s.concat({c, s.rescale(tanh, s.range("concat_6"))});
+        const auto both = s.concat({c, s.rescale(tanh, s.range("concat_9"))});
         const auto pooled = s.pool(pooling::max, s.pool(pooling::average, both, square(2, 2)), square(2, 2));
         const auto d = s.convolve("d", pooled, square(1), s.range("d"));
         const auto sigmoid = s.lines(d, fixed, [](double v) { return 1 / (1 + std::exp(-v)); });
@@ -171,7 +171,7 @@ TEST_CASE("int16: operators of two activations, and what moves values") {
     for (const auto& image : made_up::inputs<operators>(2, 5, -1.5f, 1.5f)) {
         const auto x = s.quantize(s.input(image), s.range("input"));
         const auto gate = s.lines(s.global_average(x), fixed, [](double v) { return 1 / (1 + std::exp(-v)); });
-        const zp::qparams product = s.range("mul_3"), difference = s.range("sub_5"), larger = s.range("maximum_7");
+        const zp::qparams product = s.range("mul_3"), difference = s.range("sub_5"), larger = s.range("maximum_8");
         const auto scaled = s.combine(x, gate, product, [&](int a, int b) {
             return rescaled(std::int64_t{a} * b, double{x.range.scale} * double{fixed.scale} / double{product.scale});
         });

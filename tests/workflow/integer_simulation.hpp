@@ -148,7 +148,7 @@ public:
         return push({zp::float_model<Net>::input_shape, {}, 0, 0, {}, x});
     }
 
-    // Scales. A layer is called by its name, or its kind and number in the fused network.
+    // Scales. A layer is called by its name, or its kind and number in the model as written.
     template <class C = Config> zp::qparams range(std::initializer_list<std::string_view> layers) const {
         float low = std::numeric_limits<float>::infinity(), high = -low;
         for (const std::string_view name : layers) {

@@ -61,6 +61,10 @@ public:
     /// `signature(bits)` is the signature of the network, 0, or of the same with other fused tables.
     /// Whether the file is an `earlier` one, which only networks have whose nodes stood otherwise, is remembered.
     [[gnu::cold]] void read_header(std::string (*signature_with)(int), const earlier_nodes* earlier) {
+        if (!file_.metadata().contains("format"))
+            fail("metadata \"format\" of \"zeropoint.int8\"",
+                 "none: it is no file that zp::save wrote of an int8 network; load a float state dict as the float "
+                 "model");
         if (const std::string& format = file_.expect_metadata("format"); format != "zeropoint.int8")
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  joined({"\"", format, "\"; load a float state dict as the float model instead"}));
@@ -205,8 +209,10 @@ private:
         const std::vector<float> all = file_.finite_floats(name, shape);
         const float* own = all.data() + std::ptrdiff_t{is_part ? n.part.part : 0} * array.size();
         if (array.is_variance)
-            for (const float variance : all)
-                if (variance < 0) file_.fail(file_.expect(name), "variances of at least 0", std::to_string(variance));
+            for (const float& variance : all)
+                if (variance < 0)
+                    file_.fail(file_.expect(name), "variances of at least 0",
+                               joined({number_text(variance), " of channel ", decimal(&variance - all.data())}));
         std::vector<float> inside(static_cast<std::size_t>(array.size()));
         array_from_file(array, own, inside.data());
         return inside;

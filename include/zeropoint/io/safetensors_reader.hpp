@@ -141,6 +141,11 @@ public:
         return all;
     }
 
+    /// The same of the tensor of that name, which must have this shape and the dtype of `T`: labels, say.
+    template <class T> std::vector<T> values(std::string_view name, const file_shape& shape) const {
+        return values<T>(expect(name, file_dtype_of<T>, shape));
+    }
+
     /// Copies the elements of a tensor of dtype F32, F64, F16 or BF16 to `target` as float. From F64 the nearest float
     /// is taken; a finite number beyond the largest float is an error.
     void copy_floats_to(const file_tensor& tensor, std::span<float> target) const {
@@ -190,6 +195,22 @@ public:
         return all;
     }
 
+    /// Gives tensors other names: change(name) returns the new one, or an empty one of a tensor that goes. Raises file_error where two
+    /// tensors then have one name. Messages speak of the new names.
+    template <class Change> void rename(const Change& change) {
+        std::vector<file_tensor> kept;
+        for (file_tensor& tensor : tensors_)
+            if (std::string name = change(std::as_const(tensor.name)); !name.empty()) {
+                kept.push_back(std::move(tensor));
+                kept.back().name = std::move(name);
+            }
+        tensors_ = std::move(kept);
+        sort_names();
+        for (std::size_t i = 1; i < by_name_.size(); ++i)
+            if (const file_tensor& tensor = tensors_[by_name_[i]]; tensor.name == tensors_[by_name_[i - 1]].name)
+                fail(tensor, "one tensor of that name behind the changes of names", "two");
+    }
+
     /// Raises file_error about a tensor: for checks that only the caller can make, such as for scales above zero.
     [[noreturn, gnu::cold]] void fail(const file_tensor& tensor, std::string_view expected,
                                       std::string_view found) const {
@@ -204,6 +225,10 @@ private:
         open<safetensors_header>(source);
     }
     template <class Header> [[gnu::cold]] void open(const byte_source& source);
+    [[gnu::cold]] void sort_names() {
+        by_name_ = sorted_order(tensors_.size(),
+                                [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+    }
 
     /// Of the header, from the first bytes of a file.
     [[gnu::cold]] std::uint64_t checked_header_length(std::span<const std::byte> first, std::uint64_t size) const {
@@ -282,7 +307,7 @@ private:
         return joined({text, " and ", decimal(indices.size() - most_listed), " more"});
     }
 
-    /// The names that share the longest beginning and ending with `name`, most similar first.
+    /// The names that share the longest beginning and ending with `name`, most similar first; and whether the first is what was meant.
     [[gnu::cold]] std::string similar_names(std::string_view name) const {
         const auto likeness = [&](std::string_view other) {
             const std::size_t shorter = std::min(name.size(), other.size());
@@ -296,8 +321,28 @@ private:
         std::vector<std::size_t> indices = sorted_order(alike.size(), [&](std::size_t a, std::size_t b) {
             return alike[a] != alike[b] ? alike[a] > alike[b] : a < b;
         });
+        const std::size_t most = indices.empty() ? 0 : alike[indices.front()];
         for (std::size_t& index : indices) index = by_name_[index];
-        return list(indices);
+        std::string all = list(indices);
+        if (most != 0) all += meant_by(name, tensors_[indices.front()].name, most);
+        return all;
+    }
+    /// What the end of a message makes of the most similar name: a prefix in front of the right one, or a mistake of few letters, where
+    /// other digits are none.
+    [[gnu::cold]] static std::string meant_by(std::string_view name, std::string_view nearest, std::size_t alike) {
+        if (nearest.size() > name.size() && nearest.substr(nearest.size() - name.size()) == name) {
+            const std::string prefix = in_quotes(nearest.substr(0, nearest.size() - name.size()));
+            return joined({"; zp::load_options{.prefix = ", prefix, "} takes ", prefix, " off"});
+        }
+        const bool is_longer = alike == std::min(name.size(), nearest.size());
+        const auto digits = [](std::string_view text) {
+            std::string found;
+            for (const char letter : text)
+                if (letter >= '0' && letter <= '9') found += letter;
+            return found;
+        };
+        if (5 * alike < 4 * name.size() || (!is_longer && digits(name) != digits(nearest))) return {};
+        return joined({": did you mean ", in_quotes(nearest), "?"});
     }
 
     std::vector<std::byte> bytes_;  // of the data
@@ -340,8 +385,7 @@ template <class Header> void safetensors_file::open(const byte_source& source) {
         const auto bytes = data.subspan(begin, end - begin);
         tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
     }
-    by_name_ = sorted_order(tensors_.size(),
-                            [&](std::size_t a, std::size_t b) { return tensors_[a].name < tensors_[b].name; });
+    sort_names();
 }
 
 }  // namespace v0

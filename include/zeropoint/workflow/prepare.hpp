@@ -171,7 +171,7 @@ private:
             if (found.first_not_finite == count) widen(static_cast<std::size_t>(i), found.min, found.max);
         }
         if (!n.flags.observed) return;
-        const std::string where = display_name(base::rows(), i);
+        const std::string where = display_name(base::rows(), i) + ", calibration input " + std::to_string(samples_ + 1);
         const observation seen{{values, count}, extents.channels, 1, where};
         observers_.visit(n.out.qparams_id, [&](auto& watched) {
             observe_with<Arch>(watched.statistics, seen);
