@@ -1,4 +1,5 @@
 // expect: operations of an architecture: a constant of arch/contract.hpp is missing or of another type
+// errors: GNU 2, Clang 6
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_of_fractional_tiles : zp::kernel::portable_operations<4, 8, 2> {

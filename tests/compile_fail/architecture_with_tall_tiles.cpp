@@ -1,4 +1,5 @@
 // expect: operations of an architecture: tile_rows must be 1 to 16
+// errors: GNU 2, Clang 6
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_of_tall_tiles : zp::kernel::portable_operations<4, 8, 2> {

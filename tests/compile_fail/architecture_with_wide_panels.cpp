@@ -1,4 +1,5 @@
 // expect: operations of an architecture: panels of saturating_pairs have at most 32 channels
+// errors: GNU 2, Clang 6
 #include <zeropoint/kernel/arch/portable.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: operations of an architecture: saturating_pairs also needs pair_sums
+// errors: GNU 2, Clang 6
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_without_pair_sums : zp::kernel::portable_operations<4, 8, 2> {
