@@ -73,7 +73,7 @@ TEST_CASE("compare: whole networks, beside sums by plain loops") {
     const zp::comparison all = zp::compare(calibrated, int8, inputs);
     CHECK(all.inputs == 5);
     // Which row of the float network each one stands for, by hand: what the concat brings to its grid is the pool's value.
-    const std::pair<const char*, std::size_t> stands_for[] = {{"input", 0}, {"one", 1}, {"two", 3},      {"three", 5},
+    const std::pair<const char*, std::size_t> stands_for[] = {{"input", 0}, {"one", 1}, {"two", 3},       {"three", 5},
                                                               {"pool", 6},  {"a", 7},   {"concat_10", 8}, {"fc", 9}};
     std::string names;
     for (const zp::row_comparison& row : all.rows) names += row.name + " ";

@@ -241,10 +241,11 @@ TEST_CASE("workflow: what an error says") {
     const auto prepared = zp::prepare<my_qconfig>(made_up::network<digits_cnn>());
     std::vector<float> bad(64, 0.5f);
     bad[5] = zp::infinity;
-    CHECK_THROWS_WITH_AS((void)zp::calibrate(prepared, bad),
-                         "input, calibration input 1: expected finite values, but value 5 of 64 (channel 0) is inf: clean "
-                         "the calibration data, or the weights before this layer",
-                         zp::calibration_error);
+    CHECK_THROWS_WITH_AS(
+        (void)zp::calibrate(prepared, bad),
+        "input, calibration input 1: expected finite values, but value 5 of 64 (channel 0) is inf: clean "
+        "the calibration data, or the weights before this layer",
+        zp::calibration_error);
     CHECK_THROWS_WITH_AS(
         (void)zp::convert(zp::calibrate(prepared, std::vector<std::vector<float>>{})),
         "input: histogram_observer has seen no values, expected at least one batch: calibrate before converting",

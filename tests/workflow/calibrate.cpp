@@ -190,7 +190,8 @@ TEST_CASE("calibrate: NaN and infinity stop it with the layer's name") {
     auto inputs = made_up::inputs<net>(3, 9);
     inputs[1][5] = std::numeric_limits<float>::quiet_NaN();
     CHECK(error_of<zp::calibration_error>([&] { zp::calibrate(prepared(), inputs); }) ==
-          "input, calibration input 2: expected finite values, but value 5 of 12 (channel 1) is nan: clean the calibration data, or the "
+          "input, calibration input 2: expected finite values, but value 5 of 12 (channel 1) is nan: clean the "
+          "calibration data, or the "
           "weights before this layer");
     inputs[1][5] = -std::numeric_limits<float>::infinity();
     CHECK(error_of<zp::calibration_error>([&] { zp::calibrate(prepared(), inputs); }).find("(channel 1) is -inf") !=
@@ -202,7 +203,8 @@ TEST_CASE("calibrate: NaN and infinity stop it with the layer's name") {
         weight = 1e20f;
     inputs = {std::vector<float>(12, 1e20f)};
     CHECK(error_of<zp::error>([&] { zp::calibrate(zp::prepare<min_max>(trained), inputs); }) ==
-          "conv, calibration input 1: expected finite values, but value 0 of 18 (channel 0) is inf: clean the calibration data, or the "
+          "conv, calibration input 1: expected finite values, but value 0 of 18 (channel 0) is inf: clean the "
+          "calibration data, or the "
           "weights before this layer");
 }
 

@@ -62,7 +62,8 @@ template <int N> constexpr row_text nearest_row(const graph<N>& g, std::string_v
     name_search search(wrong);
     row_text nearest;
     for (int i = 0; i != g.size; ++i)
-        if (const row_text name = text_of_row(g.nodes[i], i); !g.nodes[i].op->is_output && search.is_nearer(name.view()))
+        if (const row_text name = text_of_row(g.nodes[i], i);
+            !g.nodes[i].op->is_output && search.is_nearer(name.view()))
             nearest = name;
     return nearest;
 }

@@ -112,10 +112,10 @@ struct node {
     float parameter = 0;                    // negative_slope of leaky_relu, epsilon of batch_norm
     const char* name = "";                  // the layer's; empty where it has none
     packed_tensor part;                     // which part of its tensors, where several layers share them
-    short number = -1;                      // its row in the model as written, whatever became of that: see number_of_row()
-    short inputs[max_inputs] = {};          // numbers of the nodes that it reads
-    std::int8_t input_count = 0;            // how many
-    std::int8_t config = 0;                 // which rule of the qconfig applies
+    short number = -1;              // its row in the model as written, whatever became of that: see number_of_row()
+    short inputs[max_inputs] = {};  // numbers of the nodes that it reads
+    std::int8_t input_count = 0;    // how many
+    std::int8_t config = 0;         // which rule of the qconfig applies
     std::uint8_t requantized_inputs = 0;  // bit k where input k has another range, which the operator brings to its own
     value_type out;                       // what it leaves
     weight_type weights;                  // what it multiplies with

@@ -121,12 +121,10 @@ inline const char* values_text(scalar_type storage) {
 }
 inline void check_range_size(const std::string& which, const port& at, std::size_t found) {
     if (found == static_cast<std::size_t>(at.extents.size())) return;
-    raise<shape_error>("the model's " + which + " is " + to_string(at.extents) + ", that is " +
-                       std::to_string(at.extents.size()) + " " + values_text(at.storage) + ", but a range of " +
-                       std::to_string(found) + " came" +
-                       (found != 0 && found % static_cast<std::size_t>(at.extents.size()) == 0
-                            ? ": one input goes in a call"
-                            : ""));
+    raise<shape_error>(
+        "the model's " + which + " is " + to_string(at.extents) + ", that is " + std::to_string(at.extents.size()) +
+        " " + values_text(at.storage) + ", but a range of " + std::to_string(found) + " came" +
+        (found != 0 && found % static_cast<std::size_t>(at.extents.size()) == 0 ? ": one input goes in a call" : ""));
 }
 /// Whether a range is one of a port's values, floats or codes; where it is not, this says so, and nothing is done with it that
 /// would fail as well.

@@ -56,11 +56,14 @@ template <class DType, class QScheme, class Observer, class Rule = pytorch_rule>
     static_assert(sizeof(detail::quantizer_rules<DType, QScheme, Observer>) != 0);
     /// Whether these are what they must be. Of others members are stand-ins, so that nothing fails behind the sentence above.
     static constexpr bool is_right = quantized_dtype<DType> && qscheme_type<QScheme> && observer<Observer>;
+    /// Of codes.
     using dtype = std::conditional_t<is_right, DType, quint8>;
+    /// Granularity and symmetry.
     using qscheme = std::conditional_t<is_right, QScheme, per_tensor_affine>;
     using observer_type =
         typename detail::observer_under<is_right, Observer,
                                         QScheme>::type;  // its per-channel form where the scheme is per channel
+    /// How a range becomes a scale and a zero point.
     using rule = std::conditional_t<is_right, Rule, pytorch_rule>;
 };
 template <class Q> inline constexpr bool is_quantizer = false;
@@ -320,7 +323,9 @@ template <class Activation, class Weight, class... Options> struct qconfig : qco
         !quantizes_per_channel<Activation> && observes_its_scheme<Activation> && observes_its_scheme<Weight> &&
         quantizes_by_output<Weight> &&
         (quantizes_to_one_byte<Activation> || quantizes_to_int16<Activation>)&&quantizes_to_one_byte<Weight>;
+    /// The quantizer of activations.
     using activation = std::conditional_t<is_right, Activation, detail::quantizer_of_nothing>;
+    /// The quantizer of weights.
     using weight = std::conditional_t<is_right, Weight, detail::weights_of_nothing>;
     /// Those behind the two quantizers.
     using options = std::conditional_t<is_right, std::tuple<Options...>, std::tuple<>>;

@@ -82,8 +82,9 @@ template <class Net, class Config, class Arch> struct prepared_nodes {
     using policies = stage_policies<void, void>;
     using entries = qconfig_entries<Config>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto loose = assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
-                                                 [](const node& n) { return entries::choose(n); });
+    static constexpr auto loose =
+        assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
+                       [](const node& n) { return entries::choose(n); });
 };
 
 template <class Config> constexpr quantization_rule rule_of_entry(int index) {
@@ -192,8 +193,9 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     using policies = stage_policies<requantization, typename qconfig_entries<Config>::dynamic,
                                     typename qconfig_entries<Config>::weight_only>;
     static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch>) != 0);
-    static constexpr auto prepared = assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
-                                                    [](const node& n) { return qconfig_entries<Config>::choose(n); });
+    static constexpr auto prepared =
+        assign_qparams(mark_code_ports<checked_qconfig<Config>>(fused_nodes<Net, Arch>::loose),
+                       [](const node& n) { return qconfig_entries<Config>::choose(n); });
     static constexpr auto wide = choose_algorithms<Arch>(
         quantize_nodes<most_quantized_nodes(prepared)>(prepared, rule_of_entry<Config>,
                                                        qconfig_entries<Config>::template make_integer_weights<Arch>,
@@ -203,7 +205,8 @@ template <class Net, class Config, class Arch> struct quantized_nodes {
     struct rows {  // what the verdict looks at
         static constexpr const auto& table = loose;
     };
-    static_assert(sizeof(verdict_behind<source<Net>, rows>) != 0 && sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0 &&
+    static_assert(sizeof(verdict_behind<source<Net>, rows>) != 0 &&
+                  sizeof(algorithms_of_qconfig<Net, Config, rows>) != 0 &&
                   sizeof(integer_weights_of_qconfig<Net, Config, rows>) != 0 &&
                   sizeof(ports_of_qconfig<Net, checked_qconfig<Config>>) != 0);
     static constexpr const char* arithmetic = arithmetic_of<requantization, typename policies::dynamic>.data();
