@@ -50,7 +50,8 @@ inline bool is_under(std::string_view name, std::string_view part) {
     if (!has_prefix)
         raise<file_error>(joined({file.source_name(), ": expected names that begin with the prefix ",
                                   in_quotes(options.prefix), ", found none among ", decimal(file.tensors().size())}));
-    for (const auto& [from, to] : options.renames) {
+    for (const std::pair<std::string, std::string>& change : options.renames) {
+        const std::string& from = change.first;  // clang 14 captures no binding
         if (std::any_of(before.begin(), before.end(), [&](const auto& name) { return is_under(name, from); })) continue;
         name_search search(from);
         std::string nearest;
