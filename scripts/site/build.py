@@ -7,6 +7,7 @@ Fails on a link, anchor or image that leads nowhere, on a page that the navigati
 otherwise than the site. Needs scripts/site/requirements.txt, libclang 14 and, in build/, what CMake brings (xsimd).
 """
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
@@ -78,17 +79,19 @@ class Staging:
         return up + self.place_of(target).as_posix() + mark + anchor
 
 
-def navigation(configuration: dict, reference: list[str]) -> dict:
-    """The configuration with the pages of the reference, and with all decisions."""
+def navigation(entries: list, reference: list[str]) -> list:
+    """The navigation with the pages of the reference, and with all decisions."""
     decisions = sorted(path.relative_to(PAGES).as_posix() for path in (PAGES / "decisions").glob("*.md"))
     decisions.sort(key=lambda path: not path.endswith("README.md"))
+    places = {"REFERENCE": [f"reference/{page}" for page in reference], "DECISIONS": decisions}
 
     def replaced(entry):
+        if isinstance(entry, list):
+            return [replaced(one) for one in entry]
         if isinstance(entry, dict):
-            return {title: {"REFERENCE": [f"reference/{page}" for page in reference], "DECISIONS": decisions}.get(what, what)
-                    if isinstance(what, str) else replaced(what) for title, what in entry.items()}
-        return [replaced(one) for one in entry] if isinstance(entry, list) else entry
-    return {**configuration, "nav": replaced(configuration["nav"])}
+            return {title: replaced(what) for title, what in entry.items()}
+        return places.get(entry, entry)
+    return replaced(entries)
 
 
 def main() -> int:
@@ -111,15 +114,12 @@ def main() -> int:
                if f"]({path.name})" not in listed]
     for error in errors:
         print(error)
-    text = (HERE / "mkdocs.yml").read_text(encoding="utf-8")
-    loader = type("Loader", (yaml.SafeLoader,), {})  # tags of Python stay text
-    loader.add_multi_constructor("!!python/", lambda *_: None)
-    loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda *_: None)
-    nav = navigation(yaml.load(text, loader), reference)["nav"]
+    settings, entries = (HERE / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")
+    nav = navigation(yaml.safe_load(entries), reference)
     made = ROOT / "build" / "mkdocs.yml"
-    made.write_text(text[:text.index("\nnav:\n")].replace("../../build/", "") + "\n" + yaml.safe_dump({"nav": nav}, sort_keys=False), encoding="utf-8")
+    made.write_text(settings.replace("../../build/", "") + "\n" + yaml.safe_dump({"nav": nav}, sort_keys=False), encoding="utf-8")
     built = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--clean", "--config-file", made,
-                            "--site-dir", options.output.resolve()], env={**__import__("os").environ, "NO_MKDOCS_2_WARNING": "1"})
+                            "--site-dir", options.output.resolve()], env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     if built.returncode != 0 or errors:
         return 1
     errors = links.errors_in(options.output)

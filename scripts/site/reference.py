@@ -130,7 +130,7 @@ def as_sentence(words: str) -> str:
 
 def code(d: Declaration) -> str:
     text = " ".join(d.text.split())
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace("*", "&#42;").replace("_", "&#95;").replace("[", "&#91;").replace("|", "&#124;").replace("`", "&#96;")
+    return "".join(letter if letter not in "&<>*_[|`" else f"&#{ord(letter)};" for letter in text)  # neither HTML nor Markdown
 
 
 def overloads(declarations: list[Declaration]) -> list[list[Declaration]]:

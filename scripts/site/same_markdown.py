@@ -42,6 +42,7 @@ def errors_in(pages: list[pathlib.Path], root: pathlib.Path) -> list[str]:
         for k, token in enumerate(tokens):
             if token.type == "heading_open":
                 words = "".join(child.content for child in tokens[k + 1].children or [] if child.type in ("text", "code_inline"))
-                if github_slug(words) != slugify(case="lower")(words, "-"):
-                    errors.append(f"{page.relative_to(root)}: GitHub's anchor is #{github_slug(words)}, the site's #{slugify(case='lower')(words, '-')}")
+                github_has, site_has = github_slug(words), slugify(case="lower")(words, "-")
+                if github_has != site_has:
+                    errors.append(f"{page.relative_to(root)}: GitHub's anchor is #{github_has}, the site's #{site_has}")
     return errors

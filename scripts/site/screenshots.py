@@ -39,8 +39,9 @@ def main() -> int:
     for page in options.pages:
         for device, size in SIZES.items():
             made = options.output / f"{pathlib.PurePath(page).with_suffix('').as_posix().replace('/', '_')}_{device}.png"
-            subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-prefers-reduced-motion",
-                            f"--window-size={size}", f"--screenshot={made}", f"http://127.0.0.1:{server.server_port}/{page}"], check=True, capture_output=True, timeout=120)
+            subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--window-size={size}",
+                            f"--screenshot={made}", f"http://127.0.0.1:{server.server_port}/{page}"],
+                           check=True, capture_output=True, timeout=120)
             print(made)
     return 0
 
