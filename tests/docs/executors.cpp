@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <zeropoint/executors/thread_pool.hpp>
+#include <zeropoint/model/batched.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/model/spread.hpp>
@@ -55,6 +56,13 @@ TEST_CASE("docs/executors.md") {
     const zp::workspaces<decltype(model)> memories(pool.workers());
     zp::run_many(model, images, scores, memories, pool);  // one input behind the other, and their outputs
     // [/many]
+    CHECK(std::equal(wanted.begin(), wanted.end(), scores.begin()));
+    std::fill_n(scores.begin(), 4 * y.size(), -1.0f);
+    // [batched]
+    const zp::batched<decltype(model), 4> four(model);  // packs the weights for so many inputs, once
+    static decltype(four)::workspace batch_memory;
+    four(std::span(images).first(4 * x.size()), std::span(scores).first(4 * y.size()), batch_memory);
+    // [/batched]
     CHECK(std::equal(wanted.begin(), wanted.end(), scores.begin()));
     const std::vector<int> labels(5, 1);
     std::vector<std::vector<float>> results(5, std::vector<float>(wanted.size()));

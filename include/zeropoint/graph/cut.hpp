@@ -73,6 +73,20 @@ struct cut_nodes {
     std::array<int, 1 + max_inputs> first_value{};  // of the whole value, where the part begins
     bool is_possible = true;                        // else nothing else is meant
 
+    /// The whole node with image `image` of its values, of which several stand one behind the other.
+    static constexpr cut_nodes of_image(const node_view& v, int image) {
+        cut_nodes all;
+        all.nodes[0] = v.n;
+        all.first_value[0] = image * v.y_shape().size();
+        for (int k = 0; k != v.n.input_count; ++k) {
+            const auto i = static_cast<std::size_t>(1 + k);
+            all.nodes[i] = v.nodes[v.n.inputs[k]];
+            all.nodes[0].inputs[k] = static_cast<short>(i);
+            all.first_value[i] = image * v.x_shape(k).size();
+        }
+        return all;
+    }
+
     constexpr cut_nodes(const node_view& v, row_range rows) {
         const cut_rule rule = detail::rule_of_cut(*v.n.op);
         const int axis = detail::row_axis(v.y_shape());
@@ -90,6 +104,7 @@ struct cut_nodes {
     }
 
 private:
+    constexpr cut_nodes() = default;
     constexpr int& extent(int i, int axis) {
         return nodes[static_cast<std::size_t>(i)].out.extents.*detail::pixel_extents[static_cast<std::size_t>(axis)];
     }
@@ -243,9 +258,8 @@ inline void run_panels(run_function run, const node& n, const context& c, kernel
     own.share = share;
     run(part, own);
 }
-/// Runs some rows of a node, in scratch that begins so far into the arena.
-inline void run_rows(run_function run, const node& n, const context& c, row_range rows, int scratch_offset) noexcept {
-    cut_nodes part(c.view(n), rows);
+/// Runs a part of a node, in scratch that begins so far into the arena.
+inline void run_part(run_function run, const node& n, const context& c, cut_nodes part, int scratch_offset) noexcept {
     const void* xs[max_inputs] = {};
     void* ys[1 + max_inputs] = {};
     const auto begin = [&](std::size_t i, const std::byte* whole) {
@@ -265,6 +279,14 @@ inline void run_rows(run_function run, const node& n, const context& c, row_rang
     }
     const context own{part.nodes.data(), c.parameters, c.ranges, c.arena, xs, ys, c.state};
     run(part.nodes[0], own);
+}
+/// Runs some rows of a node.
+inline void run_rows(run_function run, const node& n, const context& c, row_range rows, int scratch_offset) noexcept {
+    run_part(run, n, c, cut_nodes(c.view(n), rows), scratch_offset);
+}
+/// Runs a node over one of several images, whose values stand one behind the other.
+inline void run_image(run_function run, const node& n, const context& c, int image) noexcept {
+    run_part(run, n, c, cut_nodes::of_image(c.view(n), image), n.at.scratch_offset);
 }
 
 }  // namespace v0

@@ -63,6 +63,12 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
         if constexpr (Family == filter_kernels::conv2d) return kernels::most_scratch_bytes(geometry_for<Family>(v));
         else return scratch_bytes(v);
     }
+    /// What so many images in one call need; filters of planes alone take several.
+    static constexpr std::size_t scratch_bytes_of_images(const node_view& v, int images) {
+        auto g = geometry_for<Family>(v);
+        g.images = images;
+        return kernels::scratch_bytes(g);
+    }
     /// How a call is cut; filters of planes alone say it.
     static constexpr kernel::conv2d_cut cut([[maybe_unused]] const node_view& v) {
         if constexpr (Family == filter_kernels::conv2d) return kernels::cut(geometry_for<Family>(v));
@@ -83,10 +89,11 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
     template <class In, class Out, class Epilogue>
     static void run(const node_view& v, const In* x, kernel::activation_codes codes, const std::byte* packed,
                     const Epilogue& epilogue, Out* y, std::byte* scratch,
-                    [[maybe_unused]] kernel::channel_share share = {}) noexcept {
+                    [[maybe_unused]] kernel::channel_share share = {}, [[maybe_unused]] int images = 1) noexcept {
         if constexpr (Family == filter_kernels::conv2d) {
             kernel::conv2d_geometry g = geometry_for<Family>(v);
             g.share = share;
+            g.images = images;
             kernels::run(g, x, codes, packed, epilogue, y, scratch);
         } else if constexpr (is_transposed(Family))
             kernels::run(geometry_for<Family>(v), x, codes, packs_zero_points(v.n), packed, epilogue, y, scratch);

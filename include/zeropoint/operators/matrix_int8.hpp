@@ -60,6 +60,11 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     static constexpr int most_scratch_bytes(const node_view& v) {
         return static_cast<int>(kernels::most_scratch_bytes(v));
     }
+    static constexpr int scratch_bytes_of_images(const node_view& v,
+                                                 int images) requires(Key.family == filter_kernels::conv2d &&
+                                                                      !is_small) {
+        return static_cast<int>(kernels::scratch_bytes_of_images(v, images));
+    }
     static constexpr kernel::conv2d_cut cut(const node_view& v) { return kernels::cut(v); }
 
     static refusal pack(const preparation& p, const node_parameters& from) {
@@ -80,7 +85,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                                     c.scratch<std::byte>(n));
         }
         kernels::run(c.view(n), c.in<in>(n), codes, c.block<std::byte>(n), epilogue_of(n, c, offsets::of(n)),
-                     c.out<out>(n), c.scratch<std::byte>(n), c.share);
+                     c.out<out>(n), c.scratch<std::byte>(n), c.share, c.images);
     }
 
 private:

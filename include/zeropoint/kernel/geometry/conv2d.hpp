@@ -47,6 +47,7 @@ struct conv2d_geometry {
     int padding_top = 0, padding_left = 0;        // rows above and columns on the left
     int dilation_height = 1, dilation_width = 1;  // from one value of a window to the next
     int groups = 1;                               // they divide both channel counts
+    int images = 1;                               // one behind the other, as their outputs are; extents are of one
     channel_share share{};                        // what a call computes; packing and plans are those of the whole
 
     /// Values of a window in one channel.

@@ -15,7 +15,7 @@
 // The output is covered by tiles of outputs x outputs pixels. Tiles that hang over its edges compute pixels that are
 // thrown away; the input outside of the image is zero, whatever the padding.
 //
-//     for each block of tiles:                                 so many that their operands stay in the second-level cache
+//     for each block of tiles of all images:                   so many that their operands stay in the second-level cache
 //         for each row of tiles in it:
 //             stage its input rows, x - x_zero_point, once
 //             transform vertically, in place
@@ -40,6 +40,9 @@ constexpr bool winograd_supports(const conv2d_geometry& g) {
 
 /// Bytes of operands that a block should stay within: they are read once a panel, from the second-level cache.
 inline constexpr std::ptrdiff_t winograd_operand_bytes = 352 * 1024;
+/// The same of several images: filters are transformed once a block, which takes as long as multiplying 4 to 7 tiles by them, and longer than
+/// reading operands from the third-level cache does.
+inline constexpr std::ptrdiff_t winograd_operand_bytes_of_images = 4 * winograd_operand_bytes;
 /// Tiles that are multiplied with a panel and transformed back together: their products stay in the first-level cache.
 inline constexpr int winograd_most_tiles = 18;
 /// Input channels of a panel that are transformed together, so that their weights stay in the second-level cache.
@@ -58,7 +61,8 @@ constexpr std::ptrdiff_t odd_line_pitch(std::ptrdiff_t elements, std::ptrdiff_t 
 template <class Arch> struct winograd_plan {
     static constexpr int width = panel_width<Arch>;
 
-    int tile_rows, tile_columns;  ///< tiles over the output
+    int tile_rows, tile_columns;  ///< tiles over the output of an image
+    int tiles;                    ///< of all images
     int block_tiles;              ///< of a block; the last may have fewer
     int run_tiles;                ///< of them, that are multiplied together; the last may be fewer
     int part_channels;            ///< input channels that are multiplied together; the last may be fewer
@@ -78,6 +82,7 @@ private:
     constexpr winograd_plan(const conv2d_geometry& g, const winograd_method& method, bool of_most)
         : tile_rows((g.out.height + method.outputs - 1) / method.outputs),
           tile_columns((g.out.width + method.outputs - 1) / method.outputs),
+          tiles(g.images * tile_rows * tile_columns),
           block_tiles(0),
           run_tiles(0),
           part_channels(std::min((g.group_in() + 3) / 4 * 4, winograd_part_channels)),
@@ -93,9 +98,9 @@ private:
         band.row_pitch = band.columns * band.pixel_pitch;
 
         const std::ptrdiff_t tile_bytes = method.positions() * band.pixel_pitch * 2;
+        const std::ptrdiff_t operand_bytes = g.images == 1 ? winograd_operand_bytes : winograd_operand_bytes_of_images;
         const std::ptrdiff_t fitting =
-            std::max<std::ptrdiff_t>(winograd_operand_bytes / tile_bytes, operations<Arch>::tile_rows);
-        const int tiles = tile_rows * tile_columns;
+            std::max<std::ptrdiff_t>(operand_bytes / tile_bytes, operations<Arch>::tile_rows);
         const auto most_tiles = static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles));
         block_tiles = of_most ? most_tiles : even_part(tiles, most_tiles);
         run_tiles = of_most ? std::min(block_tiles, winograd_most_tiles) : even_part(block_tiles, winograd_most_tiles);
@@ -205,7 +210,9 @@ template <class Arch, class In>
     for (int tile = first; tile != last; ++tile) {
         const int row = tile / plan.tile_columns, column = tile % plan.tile_columns;
         if (row != staged) {
-            stage_band<Arch>(plan.tiled, plan.band, row * method.outputs, method.outputs, x, codes, call.band());
+            const In* image = x + std::ptrdiff_t{row / plan.tile_rows} * call.geometry.in.size();
+            stage_band<Arch>(plan.tiled, plan.band, row % plan.tile_rows * method.outputs, method.outputs, image, codes,
+                             call.band());
             call.transforms.input_columns(call.band(), plan.band.row_pitch, plan.band.row_pitch);
             staged = row;
         }
@@ -266,12 +273,14 @@ template <class Arch, class Out>
                                         sums + i * line, row_pitch);
         }
         if (!ends) continue;
-        const int top = tile / plan.tile_columns * outputs, left = tile % plan.tile_columns * outputs;
+        const int tile_row = tile / plan.tile_columns;
+        const int top = tile_row % plan.tile_rows * outputs, left = tile % plan.tile_columns * outputs;
+        Out* image = y + std::ptrdiff_t{tile_row / plan.tile_rows} * g.out.size();
         const int rows = std::min(outputs, g.out.height - top), columns = std::min(count * outputs, g.out.width - left);
         const int channel = layout.first_channel(g, part.panel), channels = layout.channels(g, part.panel);
         for (int row = 0; row != rows; ++row) {
             finish_rows<Arch>(epilogue, sums + row * row_pitch, columns, channel, channels,
-                              y + (std::ptrdiff_t{top + row} * g.out.width + left) * g.out.channels + channel,
+                              image + (std::ptrdiff_t{top + row} * g.out.width + left) * g.out.channels + channel,
                               g.out.channels);
         }
     }
@@ -286,7 +295,7 @@ template <class Arch, class In, class Out>
     const winograd_plan<Arch> plan(g, transforms.method);
     const winograd_weights<Arch> weights(g, transforms.method, packed);
     const winograd_call<Arch> call{g, transforms, plan, weights, scratch};
-    const int tiles = plan.tile_rows * plan.tile_columns, depth = weights.layout.depth;
+    const int tiles = plan.tiles, depth = weights.layout.depth;
     for (int tile = 0; tile != plan.run_tiles; ++tile)
         call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.band.pixel_pitch);
 
