@@ -238,7 +238,7 @@ TEST_CASE("plan: states that are kept lie behind each other, in memory of their 
             end += g.nodes[i].at.state_bytes;
         }
         CHECK(g.state_bytes == end);
-        zp::place_kept(g, [](const node&) { return false; });
+        zp::place_kept(g);
         CHECK(g.arena_bytes == of_a_call + end);
         for (int i = 0; i != g.size; ++i)
             if (g.nodes[i].flags.keeps_state) CHECK(g.nodes[i].at.state_offset >= of_a_call);

@@ -59,6 +59,14 @@ struct net
 struct stacks : zp::model<zp::input<1, length, features>, zp::lstm<"lstm", 33, zp::recurrent_options{.layers = 2}>,
                           zp::gru<"gru", 32, zp::recurrent_options{.layers = 3}>, zp::linear<"scores", 5>> {};
 
+/// Dilated windows whose steps are matrix products of one row, some through a fused table, one with a residual.
+struct dilated
+    : zp::model<zp::input<1, length, features>,
+                causal<8, zp::conv1d<"first", conv{.out_channels = 16, .kernel = 3, .dilation = 4}>>, zp::tanh,
+                zp::residual<causal<9, zp::conv1d<"second", conv{.out_channels = 16, .kernel = 4, .dilation = 3}>>>,
+                causal<2, zp::conv1d<"third", conv{.out_channels = 33, .kernel = 2, .dilation = 2}>>, zp::relu,
+                zp::linear<"scores", 5>> {};
+
 /// Made up, but for weights of recurrent rows so small that a last bit does not grow from step to step.
 template <class Net = net> zp::float_model<Net> trained_network() {
     auto model = made_up::network<Net>(3);
@@ -130,6 +138,18 @@ TEST_CASE("streaming: stacks of recurrent layers") {
         CHECK(outputs(trained, x).largest_difference() < 1e-5);
         CHECK(outputs(dynamic, x).largest_difference() < 0.01);  // a last bit may become a code
     }
+}
+
+TEST_CASE("streaming: dilated convolutions") {
+    compare_int8<unsigned_config, dilated>();
+    compare_int8<signed_config, dilated>();
+    compare_int8<zp::int16_qconfig, dilated>();
+    const auto trained = trained_network<dilated>();
+    for (const auto& x : made_up::inputs<dilated>(2, 5, -2, 2)) CHECK(outputs(trained, x).largest_difference() < 1e-5);
+    const zp::streaming<zp::float_model<dilated>> stream(trained);
+    const zp::model_table table = zp::table_of(stream.step_network());
+    CHECK(table.rows[1].operation == "window");
+    CHECK(table.rows[1].out == zp::shape{1, 3, features});  // the taps, not what lies between them
 }
 
 TEST_CASE("streaming: the table of one step") {

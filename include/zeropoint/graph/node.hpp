@@ -49,6 +49,7 @@ struct weight_type {
     bool has_bias = false;                        // the state dict has one
     bool affine = false;                          // codes have zero points
     bool packed_int16 = false;                    // codes are packed in 16 bits each: see takes_int16_panels
+    bool packed_row = false;                      // floats are packed for a product of one row: see pack_float_rows
     std::int32_t quant_min = 0, quant_max = 0;
     int count = 0, channels = 0;  // how many weights, how many output channels
     int group = 0;  // of weights alone and in groups: how many inputs of an output share a scale; 0: all of them

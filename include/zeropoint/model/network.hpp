@@ -186,6 +186,7 @@ public:
     }
     void run(const void* const* xs, void* const* ys, std::byte* arena) const noexcept {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};
+        if constexpr (requires { requires Stage::runs_inlined; }) return Stage::run_inlined(c);
         for (int i = 0; i != Stage::table.size; ++i)
             Stage::steps[static_cast<std::size_t>(i)](Stage::table.nodes[i], c);
     }

@@ -102,6 +102,13 @@ template <class Nodes> struct stage : Nodes {
             if constexpr (is_valid) return unpack_of<form_at<Nodes, Node>>();
             else return nullptr;
         });
+    /// Runs all nodes, each by a call that the compiler sees through and may inline: for stages that have `runs_inlined` true.
+    static void run_inlined(const context& c) noexcept {
+        [&]<int... Node>(std::integer_sequence<int, Node...>) __attribute__((always_inline)) {
+            (steps[Node](table.nodes[Node], c), ...);
+        }
+        (std::make_integer_sequence<int, size>{});
+    }
 };
 
 }  // namespace v0

@@ -25,8 +25,9 @@ struct matrix_key {
     bool is_connected = false;
     float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
     int weight_only_bits = 0;                        // of a code, of weights alone
-    bool affine = false;  // int8 products whose weights have zero points, or are packed so; groups with a minimum
-    int group = 0;        // of 4-bit weights, how many inputs share a scale
+    bool affine = false;     // int8 products whose weights have zero points, or are packed so; groups with a minimum
+    int group = 0;           // of 4-bit weights, how many inputs share a scale
+    bool float_row = false;  // floats whose weights are packed for one row
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {
@@ -38,7 +39,10 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
         key.weight_only_bits = weight_only_bits(n);
         return key;
     }
-    if (n.is_float() && !n.is_dynamic()) return key;
+    if (n.is_float() && !n.is_dynamic()) {
+        key.float_row = n.weights.packed_row;
+        return key;
+    }
     key.weights = n.weights.storage;
     key.products = scalar_type::int8;
     if (n.is_dynamic()) {
@@ -86,6 +90,7 @@ struct no_form {
 template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix_form() {
     if constexpr (Key.weight_only_bits != 0)
         return std::type_identity<weight_only_filters<Key.weight_only_bits, Arch>>();
+    else if constexpr (Key.float_row) return std::type_identity<float_row_filters<Arch>>();
     else if constexpr (Key.products == scalar_type::float32)
         return std::type_identity<float_filters<Key.family, Arch>>();
     else if constexpr (Key.group != 0)

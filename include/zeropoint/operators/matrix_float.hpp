@@ -6,11 +6,53 @@
 #include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
+#include <zeropoint/kernel/float/float_row.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/filters.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace operators {
+
+/// Whether a float node is a product of one row, which is faster over packed weights: of stages whose blocks nobody else reads.
+constexpr bool is_float_row(const node_view& v) {
+    const node& n = v.n;
+    if (n.op->filters != filter_kernels::conv2d || !n.is_float() || n.is_dynamic() || n.is_weight_only()) return false;
+    return kernel::linear_extents_of(n.op->geometry(v)).rows == 1;
+}
+template <int N> constexpr void pack_float_rows(graph<N>& g) {
+    for (int i = 0; i != g.size; ++i) g.nodes[i].weights.packed_row = is_float_row(g.view(i));
+}
+
+/// One row of them: weights and biases as kernel::pack_float_row packs them.
+template <class Arch> struct float_row_filters {
+    static constexpr int parameter_bytes(const node_view& v) {
+        return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(layout(v.n).floats())));
+    }
+    static refusal pack(const preparation& p, const node_parameters& from) {
+        kernel::pack_float_row(layout(p.at.n), from.vectors[0].data(), from.vectors[1].data(),
+                               reinterpret_cast<float*>(p.block));
+        return {};
+    }
+    static node_parameters unpack(const preparation& p) {
+        const node& n = p.at.n;
+        node_parameters to;
+        to.vectors.resize(2);
+        to.vectors[0].resize(static_cast<std::size_t>(n.weights.count));
+        to.vectors[1].resize(static_cast<std::size_t>(n.weights.channels));
+        kernel::unpack_float_row(layout(n), p.parameters(), to.vectors[0].data(), to.vectors[1].data());
+        return to;
+    }
+    static void run(const node& n, const context& c) noexcept {
+        kernel::float_row(layout(n), c.in<float>(n), c.block<float>(n), n.fused.lowest, n.fused.highest,
+                          c.out<float>(n));
+    }
+
+private:
+    static constexpr kernel::float_row_layout<Arch> layout(const node& n) {
+        return {n.weights.count / n.weights.channels, n.weights.channels};
+    }
+};
 
 /// The block: weights out x taps x in, then one bias an output channel.
 template <filter_kernels Family, class Arch> struct float_filters : float_block {

@@ -1,6 +1,7 @@
 // Filters over codes of 8 bits: the block of a node, packed and unpacked, and its run.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -55,7 +56,11 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     static constexpr int parameter_bytes(const node_view& v) {
         return offsets(static_cast<int>(align_up(kernels::packed_bytes(v))), v.n).bytes;
     }
-    static constexpr int scratch_bytes(const node_view& v) { return static_cast<int>(kernels::scratch_bytes(v)); }
+    static constexpr int scratch_bytes(const node_view& v) {
+        std::size_t bytes = kernels::scratch_bytes(v);
+        if constexpr (is_small) bytes = std::max(bytes, kernels::kernels::scratch_bytes(kernel::geometry_of(Key.small)));
+        return static_cast<int>(bytes);
+    }
 
     static constexpr int most_scratch_bytes(const node_view& v) {
         return static_cast<int>(kernels::most_scratch_bytes(v));

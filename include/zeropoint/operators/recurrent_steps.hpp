@@ -175,7 +175,7 @@ private:
 };
 
 /// Float steps over the parameters of a float node, whose matrices are columns x rows inside.
-template <class Arch> class float_recurrent_cells : public recurrent_states<Arch> {
+template <recurrent_key Key, class Arch> class float_recurrent_cells : public recurrent_states<Arch> {
     using base = recurrent_states<Arch>;
 
 public:
@@ -194,10 +194,16 @@ public:
         base::begin_state(layer, direction);
     }
     void from_input(const float* x, int rows) const noexcept {
-        product(x, rows, inputs_, weight_ih_, base::g_.sums(), bias_ih_, base::from_input());
+        if constexpr (Key.is_step)
+            kernel::ordered_row<Arch, Key.step.inputs, Key.step.sums()>(x, weight_ih_, bias_ih_, base::from_input());
+        else product(x, rows, inputs_, weight_ih_, base::g_.sums(), bias_ih_, base::from_input());
     }
     void step(int row) const noexcept {
-        product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
+        if constexpr (Key.is_step)
+            kernel::ordered_row<Arch, Key.step.outputs(), Key.step.sums()>(base::state(), weight_hh_, bias_hh_,
+                                                                           base::from_state());
+        else
+            product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
         base::finish_step(row);
         if (base::is_projected())
             product(base::unprojected(), 1, base::g_.hidden, weight_hr_, base::g_.outputs(), nullptr, base::state());
@@ -228,7 +234,7 @@ template <recurrent_key Key, class Arch> struct float_recurrent_form : float_blo
     static void run(const node& n, const context& c) noexcept {
         with_geometry<Key>(
             c.view(n), [&](const recurrent_geometry& g) __attribute__((always_inline)) {
-                float_recurrent_cells<Arch> cells(g, c.block<float>(n), c.begin_state(n), c.scratch<float>(n));
+                float_recurrent_cells<Key, Arch> cells(g, c.block<float>(n), c.begin_state(n), c.scratch<float>(n));
                 run_recurrent<Key>(g, cells, c.in<float>(n), c.out<float>(n), cells.between());
             });
     }

@@ -123,18 +123,13 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         if (owners[i] != i) g.nodes[i].at.arena_offset = g.nodes[owners[i]].at.arena_offset;
 }
 
-/// What is kept from call to call gets places behind those of one call: the outputs that `keeps_output(node)` says, and the
-/// states of nodes that keep them.
-template <int N, class KeepsOutput> constexpr void place_kept(graph<N>& g, KeepsOutput keeps_output) {
-    const auto put = [&](int bytes) {
-        const int offset = g.arena_bytes;
-        g.arena_bytes += static_cast<int>(align_up(static_cast<std::size_t>(bytes)));
-        return offset;
-    };
+/// What is kept from call to call, the states of nodes that keep them, gets places behind those of one call.
+template <int N> constexpr void place_kept(graph<N>& g) {
     for (int i = 0; i != g.size; ++i) {
         node& n = g.nodes[i];
-        if (keeps_output(n)) n.at.arena_offset = put(n.out.extents.size() * size_of(n.out.storage));
-        if (n.flags.keeps_state) n.at.state_offset = put(n.at.state_bytes);
+        if (!n.flags.keeps_state) continue;
+        n.at.state_offset = g.arena_bytes;
+        g.arena_bytes += static_cast<int>(align_up(static_cast<std::size_t>(n.at.state_bytes)));
     }
 }
 

@@ -7,13 +7,14 @@
 namespace zp {
 inline namespace v0 {
 
-/// The operator that keeps the last steps of a value, as many as the convolution behind it reads.
+/// The operator that keeps the last steps of a value, as many as the convolution behind it reads. Its option is their distance.
 struct window_operator {
     const operator_info* op;
     const operator_rules* rules;
 };
 
-/// At most twice the nodes: one that keeps the last steps, in front of every convolution.
+/// At most twice the nodes: one that keeps the last steps, in front of every convolution. It leaves the steps under the taps side
+/// by side, so that dilation is a matter of this node alone.
 template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const window_operator& window_of_steps) {
     rewriter<M, N> to(g);
     int in_front[N] = {};  // how many steps of zeros lie before a node's values
@@ -41,20 +42,23 @@ template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const
             const int span = (window.kernel_width - 1) * window.dilation_width + 1;
             possible = possible && window.one_dimensional != 0 && !n.is_dynamic() && window.stride_width == 1 &&
                        in_front[producer] + window.padding_left == span - 1;
-            window.padding_left = 0;
-            set_options(n, window);
             if (span != 1) {
                 node steps;
                 steps.op = window_of_steps.op;
                 steps.rules = window_of_steps.rules;
                 steps.out = to.result.nodes[n.inputs[0]].out;
-                steps.out.extents.width = span;
+                steps.out.extents.width = window.kernel_width;
+                steps.options[0] = window.dilation_width;
+                steps.flags.keeps_state = true;
                 steps.config = to.result.nodes[n.inputs[0]].config;
                 steps.number = n.number;
                 steps.input_count = 1;
                 steps.inputs[0] = n.inputs[0];
                 n.inputs[0] = static_cast<short>(to.append(steps));
             }
+            window.padding_left = 0;
+            window.dilation_width = 1;
+            set_options(n, window);
         } else {
             possible = possible && (streams == stream_rule::pointwise || streams == stream_rule::stateful);
             n.flags.keeps_state = streams == stream_rule::stateful;

@@ -2,46 +2,27 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
-#include <zeropoint/graph/define.hpp>
+#include <zeropoint/operators/stream_window.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/stages.hpp>
 #include <zeropoint/pass/stream.hpp>
 
 namespace zp {
 inline namespace v0 {
-namespace operators {
-
-/// The last steps of a value, as many as the convolution behind it reads: its output stays where it is from call to call.
-struct stream_window {
-    static constexpr const char* kind = "window";
-    static constexpr qparams_source range = qparams_source::of_input;
-    static constexpr bool takes_int16 = true;
-
-    static constexpr shape output_shape(shape x) { return x; }
-    template <class T> static void forward(const operands<T>& o) noexcept {
-        const auto column = static_cast<std::size_t>(o.x_shape().size()),
-                   kept = static_cast<std::size_t>(o.y_shape().size()) - column;
-        std::memmove(o.y(), o.y() + column, kept * sizeof(T));
-        std::memcpy(o.y() + kept, o.x(), column * sizeof(T));
-    }
-};
-
-}  // namespace operators
-
 namespace detail {
-inline constexpr window_operator stream_window{&info_of<operators::stream_window, op::custom>,
-                                               &rules_of<operators::stream_window>};
-/// A node of stream_nodes() that keeps its output.
-constexpr bool is_stream_window(const node& n) { return n.op == stream_window.op; }
+inline constexpr window_operator stream_window{&info_of<operators::stream_window, op::window>,
+                                               &keyed_rules_of<operators::stream_window>};
 
 template <class Stage> struct streamed_nodes {
     static constexpr auto wide = stream_nodes<2 * Stage::loose.size>(Stage::loose, stream_window);
     static constexpr auto loose = [] {
         auto g = shrink<wide.size>(wide);
         if (g.error.broken != rule::none) return g;
+        operators::pack_float_rows(g);
         return choose_algorithms<typename Stage::architecture>(g, [](const node& n) { return n.by.policy; });
     }();
     static constexpr const auto& table = loose;  // what the verdict looks at
@@ -55,7 +36,13 @@ template <class Stage> struct streaming_nodes {
     using policies = typename Stage::policies;
     static_assert(sizeof(verdict_behind<source<net>, detail::streamed_nodes<Stage>>) != 0);
     static constexpr auto loose = detail::streamed_nodes<Stage>::loose;
-    template <int N> static constexpr void place(graph<N>& g) { place_kept(g, detail::is_stream_window); }
+    /// Of small steps, calls through pointers and reading of nodes cost as much as all else.
+    static constexpr bool runs_inlined = [] {
+        std::int64_t macs = 0;
+        for (int i = 0; i != loose.size; ++i) macs += macs_of(loose.view(i));
+        return loose.size <= 64 && macs <= 32768;
+    }();
+    template <int N> static constexpr void place(graph<N>& g) { place_kept(g); }
 };
 
 /// A model over a sequence of 1 x steps x features, one step at a time: `Network` is a float_model, a fused, a
@@ -87,13 +74,15 @@ public:
     /// Begins a sequence anew.
     void reset() noexcept {
         for (const node& n : network_type::rows()) {
-            if (n.flags.keeps_state)
-                std::memset(memory_.bytes + n.at.state_offset, 0, static_cast<std::size_t>(n.at.state_bytes));
-            if (!detail::is_stream_window(n)) continue;
-            std::byte* values = memory_.bytes + n.at.arena_offset;
-            const int zero = n.is_float() ? 0 : network_.ranges()[n.out.qparams_id].zero_point;
-            const auto size = static_cast<std::size_t>(n.out.extents.size());
-            std::memset(values, zero, size * static_cast<std::size_t>(size_of(n.out.storage)));
+            if (!n.flags.keeps_state) continue;
+            std::byte* states = memory_.bytes + n.at.state_offset;
+            std::memset(states, 0, static_cast<std::size_t>(n.at.state_bytes));
+            if (n.op != detail::stream_window.op || n.is_float()) continue;
+            const node_view v{network_type::rows().data(), n};
+            const state_list list = states_of(v);
+            constexpr int ring = operators::stream_window::ring;
+            std::memset(states + list.offset_of(ring), network_.ranges()[n.out.qparams_id].zero_point,
+                        static_cast<std::size_t>(list.bytes() - list.offset_of(ring)));
         }
     }
 

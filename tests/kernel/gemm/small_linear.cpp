@@ -136,6 +136,12 @@ TEST_CASE("small_linear: which convolutions are products, which products are sma
     static_assert(linear_extents_of({.in = {1, 1, 8}, .out = {1, 1, 4}, .groups = 2}).rows == 0);
     static_assert(linear_extents_of({.in = {3, 1, 8}, .out = {3, 1, 4}, .kernel_height = 3, .padding_top = 1}).rows ==
                   0);
+    constexpr conv2d_geometry window{.in = {1, 3, 8}, .out = {1, 1, 5}, .kernel_width = 3};  // a step of a stream
+    static_assert(linear_extents_of(window).rows == 1 && linear_extents_of(window).depth == 24);
+    static_assert(linear_extents_of({.in = {1, 4, 8}, .out = {1, 2, 5}, .kernel_width = 3}).rows == 0);
+    static_assert(linear_extents_of({.in = {1, 5, 8}, .out = {1, 1, 5}, .kernel_width = 3, .dilation_width = 2}).rows ==
+                  0);
+    static_assert(linear_extents_of({.in = {3, 1, 8}, .out = {1, 1, 5}, .kernel_height = 3}).rows == 0);
     static_assert(linear_extents{1, 256, 128}.are_small() && !linear_extents{1, 257, 128}.are_small());
     static_assert(!linear_extents{17, 8, 8}.are_small() && !linear_extents{}.are_small());
     using arch = odd_saturating_architecture;

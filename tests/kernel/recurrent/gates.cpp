@@ -60,7 +60,7 @@ TEST_CASE("gates: vectors have the bits of scalars") {
 }
 
 TEST_CASE("gates: one step of an LSTM and of a GRU cell, on every architecture the same") {
-    for (const std::size_t count : {1u, 7u, 8u, 33u, 64u}) {
+    for (const std::size_t count : {1u, 7u, 8u, 33u, 64u, 150u}) {
         const auto a = arrays::reals(4 * count, 1), b = arrays::reals(4 * count, 2);
         const auto c_before = arrays::reals(count, 3), h_before = arrays::reals(count, 4, -1, 1);
         std::vector<float> c_first = c_before, h_first(count), gru_first = h_before;

@@ -85,6 +85,26 @@ void ordered_product(float_rows x, int rows, int depth, float_rows w, int column
         ordered_rows<Arch, 1, 8>(x, depth, w, columns, bias, y, y_pitch);
 }
 
+/// The same of one row and extents that are constants: the vectors of a row are dealt to as few passes as their sums fit registers,
+/// all of one size or one less, because a sum waits for itself.
+template <class Arch, int Depth, int Columns>
+[[gnu::always_inline]] inline void ordered_row(const float* x, const float* w, const float* bias, float* y) noexcept {
+    constexpr int most = 12;
+    int column = 0;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        constexpr int size = numbers_in<floats>, vectors = Columns / size, passes = (vectors + most - 1) / most;
+        if constexpr (passes != 0)
+            unroll<passes>([&](auto pass) __attribute__((always_inline)) {
+                constexpr int count = vectors / passes + (pass < vectors % passes);
+                ordered_tile<floats, 1, count>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
+                column += count * size;
+            });
+    }
+    for (; column != Columns; ++column)
+        ordered_tile<float, 1, 1>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
+}
+
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp

@@ -54,10 +54,14 @@ constexpr conv2d_geometry geometry_of(const linear_extents& extents) {
     return {.in = {extents.rows, 1, extents.depth}, .out = {extents.rows, 1, extents.channels}};
 }
 
-/// The extents of a convolution that is a matrix product of its pixels; rows = 0 for all others.
+/// The extents of a convolution that is a matrix product of its pixels, or of its only window, a row that is all of the input: a
+/// step of a streamed conv1d. Both are packed alike. rows = 0 for all others.
 constexpr linear_extents linear_extents_of(const conv2d_geometry& g) {
-    const bool is_product = g.taps() == 1 && g.groups == 1 && g.in.pixels() == g.out.pixels() && !g.has_padding();
-    return is_product ? linear_extents{g.in.pixels(), g.in.channels, g.out.channels} : linear_extents{};
+    if (g.groups != 1 || g.has_padding()) return {};
+    if (g.taps() == 1 && g.in.pixels() == g.out.pixels()) return {g.in.pixels(), g.in.channels, g.out.channels};
+    const bool is_row = g.kernel_height == 1 && g.dilation_width == 1 && g.out.pixels() == 1 &&
+                        g.in.pixels() == g.kernel_width && g.padding_top == 0 && g.padding_left == 0;
+    return is_row ? linear_extents{1, g.depth(), g.out.channels} : linear_extents{};
 }
 
 /// Whether all weights in [low, high] are multiplied as byte_quads, whatever they are.

@@ -99,10 +99,10 @@ template <class Arch, code8 Y, class Formula, code8... X>
 /// depend on the place: they are given that of their first lane, and lanes are in order.
 template <class Arch, class X, class Y, class Formula>
 [[gnu::always_inline]] inline void map_in_order(const X* x, std::size_t count, Y* y, Formula formula) noexcept {
-    std::size_t i = 0;
+    std::size_t i = 0, left = count;
     if constexpr (has_vectors<Arch>) {
         constexpr std::size_t lanes = vector_size<float, Arch>;
-        for (; i + 4 * lanes <= count; i += 4 * lanes) {
+        for (left %= 4 * lanes; i != count - left; i += 4 * lanes) {
             const auto quad = load_consecutive<Arch>(x + i);
             std::array<decltype(formula(quad[0], i)), 4> results;
 #pragma GCC unroll 4
@@ -110,7 +110,7 @@ template <class Arch, class X, class Y, class Formula>
             store_consecutive<Arch>(y + i, results);
         }
     }
-    for (; i < count; ++i) {
+    for (; left != 0; --left, ++i) {
         if constexpr (code8<X>) y[i] = static_cast<Y>(formula(std::int32_t{x[i]}, i));
         else y[i] = static_cast<Y>(formula(x[i], i));
     }

@@ -23,10 +23,28 @@ template <class Condition, class Number>
     else return xsimd::select(condition, a, b);
 }
 
+/// Whether minps and maxps are there, which give their second operand where one is a NaN: what xsimd's min and max of (x, limit)
+/// are on x86, x.
+template <class Number> inline constexpr bool limits_keep_nan = false;
+template <class Arch>
+inline constexpr bool limits_keep_nan<xsimd::batch<float, Arch>> =
+    std::is_base_of_v<xsimd::sse2, Arch> || std::is_base_of_v<xsimd::avx, Arch> ||
+    std::is_base_of_v<xsimd::avx512f, Arch>;
+/// x within [-limit, limit]; a NaN stays one.
+template <class Number> [[gnu::always_inline]] inline Number within(const Number& x, const Number& limit) noexcept {
+    if constexpr (limits_keep_nan<Number>) {
+        return xsimd::max(xsimd::min(x, limit), -limit);
+    } else {
+        const Number below = choose_number(x > limit, limit, x);
+        return choose_number(below < -limit, Number(-limit), below);
+    }
+}
+
 /// coefficients[0] + coefficients[1] * x + ..., each product and each sum rounded.
 template <class Number, int Count>
 [[gnu::always_inline]] inline Number polynomial(const Number& x, const float (&coefficients)[Count]) noexcept {
     Number sum(coefficients[Count - 1]);
+#pragma GCC unroll 16
     for (int i = Count - 2; i >= 0; --i) sum = rounded(Number(sum * x)) + Number(coefficients[i]);
     return sum;
 }
