@@ -58,7 +58,8 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     }
     static constexpr int scratch_bytes(const node_view& v) {
         std::size_t bytes = kernels::scratch_bytes(v);
-        if constexpr (is_small) bytes = std::max(bytes, kernels::kernels::scratch_bytes(kernel::geometry_of(Key.small)));
+        if constexpr (is_small)
+            bytes = std::max(bytes, kernels::kernels::scratch_bytes(kernel::geometry_of(Key.small)));
         return static_cast<int>(bytes);
     }
 

@@ -202,8 +202,7 @@ public:
         if constexpr (Key.is_step)
             kernel::ordered_row<Arch, Key.step.outputs(), Key.step.sums()>(base::state(), weight_hh_, bias_hh_,
                                                                            base::from_state());
-        else
-            product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
+        else product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
         base::finish_step(row);
         if (base::is_projected())
             product(base::unprojected(), 1, base::g_.hidden, weight_hr_, base::g_.outputs(), nullptr, base::state());

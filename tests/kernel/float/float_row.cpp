@@ -91,8 +91,7 @@ TEST_CASE("float_row: sums of any floats run in one order, whatever the width of
         CHECK(fused != rounded);
         arrays::for_each_architecture([&]<class Arch>() {
             const auto y = one.computed<Arch>(-9, 9);
-            if constexpr (zp::has_vectors<Arch>)
-                CHECK((arrays::same_bits(y, fused) || arrays::same_bits(y, rounded)));
+            if constexpr (zp::has_vectors<Arch>) CHECK((arrays::same_bits(y, fused) || arrays::same_bits(y, rounded)));
             else  // a compiler may fuse some and others not
                 for (std::size_t i = 0; i != y.size(); ++i) CHECK(std::abs(y[i] - rounded[i]) < 1e-5f);
         });
