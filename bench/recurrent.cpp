@@ -56,6 +56,10 @@ BENCHMARK_TEMPLATE(int8_step, true, 1, 32)->Name("lstm/1-32/int8")->UseManualTim
 BENCHMARK_TEMPLATE(float_step, true, 1, 32)->Name("lstm/1-32/float")->UseManualTime();
 BENCHMARK_TEMPLATE(int8_step, false, 1, 24)->Name("gru/1-24/int8")->UseManualTime();
 BENCHMARK_TEMPLATE(float_step, false, 1, 24)->Name("gru/1-24/float")->UseManualTime();
+BENCHMARK_TEMPLATE(int8_step, true, 1, 64)->Name("lstm/1-64/int8")->UseManualTime();
+BENCHMARK_TEMPLATE(float_step, true, 1, 64)->Name("lstm/1-64/float")->UseManualTime();
+BENCHMARK_TEMPLATE(int8_step, false, 1, 64)->Name("gru/1-64/int8")->UseManualTime();
+BENCHMARK_TEMPLATE(float_step, false, 1, 64)->Name("gru/1-64/float")->UseManualTime();
 BENCHMARK_TEMPLATE(int8_step, true, 40, 64)->Name("lstm/40-64/int8")->UseManualTime();
 BENCHMARK_TEMPLATE(float_step, true, 40, 64)->Name("lstm/40-64/float")->UseManualTime();
 BENCHMARK_TEMPLATE(int8_step, true, 1, 128)->Name("lstm/1-128/int8")->UseManualTime();

@@ -47,7 +47,19 @@ template <class Arch> constexpr conv2d_algorithm choose_algorithm(const node_vie
     return best;
 }
 
+/// Whether a float node is a product of one row, which is faster over packed weights.
+constexpr bool is_float_row(const node_view& v) {
+    const node& n = v.n;
+    if (n.op->filters != filter_kernels::conv2d || !n.is_float() || n.is_dynamic() || n.is_weight_only()) return false;
+    return kernel::linear_extents_of(n.op->geometry(v)).rows == 1;
+}
+
 }  // namespace operators
+
+/// Such nodes get packed weights: of stages whose blocks nobody else reads.
+template <int N> constexpr void pack_float_rows(graph<N>& g) {
+    for (int i = 0; i != g.size; ++i) g.nodes[i].weights.packed_row = operators::is_float_row(g.view(i));
+}
 
 /// The algorithm of every node with filters over codes, under the policy that `policy_of(node)` gives.
 template <class Arch, int N, class PolicyOf> constexpr graph<N> choose_algorithms(graph<N> g, PolicyOf policy_of) {

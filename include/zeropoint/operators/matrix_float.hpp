@@ -7,24 +7,13 @@
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/float/float_row.hpp>
-#include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/filters.hpp>
 
 namespace zp {
 inline namespace v0 {
 namespace operators {
 
-/// Whether a float node is a product of one row, which is faster over packed weights: of stages whose blocks nobody else reads.
-constexpr bool is_float_row(const node_view& v) {
-    const node& n = v.n;
-    if (n.op->filters != filter_kernels::conv2d || !n.is_float() || n.is_dynamic() || n.is_weight_only()) return false;
-    return kernel::linear_extents_of(n.op->geometry(v)).rows == 1;
-}
-template <int N> constexpr void pack_float_rows(graph<N>& g) {
-    for (int i = 0; i != g.size; ++i) g.nodes[i].weights.packed_row = is_float_row(g.view(i));
-}
-
-/// One row of them: weights and biases as kernel::pack_float_row packs them.
+/// Products of one row, for nodes that pack_float_rows() marks: weights and biases as kernel::pack_float_row packs them.
 template <class Arch> struct float_row_filters {
     static constexpr int parameter_bytes(const node_view& v) {
         return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(layout(v.n).floats())));

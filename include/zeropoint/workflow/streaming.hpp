@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/stream_window.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/stages.hpp>
@@ -22,7 +23,7 @@ template <class Stage> struct streamed_nodes {
     static constexpr auto loose = [] {
         auto g = shrink<wide.size>(wide);
         if (g.error.broken != rule::none) return g;
-        operators::pack_float_rows(g);
+        pack_float_rows(g);
         return choose_algorithms<typename Stage::architecture>(g, [](const node& n) { return n.by.policy; });
     }();
     static constexpr const auto& table = loose;  // what the verdict looks at
