@@ -2,11 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <zeropoint/io/model_file.hpp>
+#include <zeropoint/io/mapped_file.hpp>
+#include <zeropoint/io/packed_image_writer.hpp>
 #include <zeropoint/models/llama.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 #include <zeropoint/workflow/streaming.hpp>
@@ -46,4 +50,15 @@ TEST_CASE("decoders.md") {
     stream->reset();  // a new text
     // [/stream]
     CHECK(text.size() == 60);
+    const std::string path = (std::filesystem::temp_directory_path() / "zeropoint_decoders.image").string();
+    // [image]
+    zp::save_packed_image(stream->step_network(), path);  // once; it is of the architecture of this program
+    {
+        const zp::mapped_file image(path);
+        const auto placed = std::make_unique<zp::streaming<zp::in_place<network>>>(image.bytes());
+        if (!*placed) throw std::runtime_error(zp::text_of(placed->problem()));
+        (*placed)(std::array{text.front()}, scores);
+    }
+    // [/image]
+    std::filesystem::remove(path);
 }

@@ -377,7 +377,7 @@ template <file_contents Contents> void read_nodes(const std::string& path, const
 }
 template <file_contents Contents>
 void read_nodes(std::span<const std::byte> bytes, const std::string& name, const network_to_read& to) {
-    read_nodes<Contents>(safetensors_file::parse(bytes, name), to);
+    read_nodes<Contents>(safetensors_file::view(bytes, name), to);
 }
 
 /// The network of this type from an open file, a path, or bytes and their name. See zp::load for what is checked.

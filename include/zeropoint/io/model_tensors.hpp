@@ -64,12 +64,13 @@ inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, i
 }
 /// The inverse: one code a byte, signed or not.
 inline std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
-    std::vector<std::byte> codes;
-    for (const std::byte pair : pairs)
-        for (int half = 0; half != 2; ++half) {
-            if (half == 1 && codes.size() % static_cast<std::size_t>(columns) == 0) continue;
-            const int bits = std::to_integer<int>(pair >> 4 * half & std::byte{15});
-            codes.push_back(static_cast<std::byte>(is_signed && bits > 7 ? bits - 16 : bits));
+    const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
+    std::vector<std::byte> codes(pairs.size() / row_bytes * width);
+    std::byte* to = codes.data();
+    for (std::size_t row = 0; row != pairs.size(); row += row_bytes)
+        for (std::size_t k = 0; k != width; ++k) {
+            const int bits = std::to_integer<int>(pairs[row + k / 2]) >> k % 2 * 4 & 15;
+            *to++ = static_cast<std::byte>(is_signed && bits > 7 ? bits - 16 : bits);
         }
     return codes;
 }

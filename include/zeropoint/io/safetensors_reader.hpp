@@ -32,7 +32,7 @@ struct file_tensor {
     std::string name;    // as the header has it
     file_dtype dtype{};  // as the header has it
     file_shape shape;    // extents, outermost first; empty of a scalar
-    /// Little-endian, row-major and perhaps unaligned; owned by the safetensors_file.
+    /// Little-endian, row-major and perhaps unaligned; owned by the safetensors_file, or by whom it views.
     std::span<const std::byte> bytes;
 
     /// The number of elements.
@@ -55,14 +55,11 @@ public:
 
     /// Takes a copy of what is in `bytes`; messages call them `source_name`.
     static safetensors_file parse(std::span<const std::byte> bytes, std::string source_name) {
-        std::size_t position = 0;
-        const auto read = [&](std::byte* target, std::size_t size) {
-            const std::size_t count = std::min(size, bytes.size() - position);
-            if (count != 0) std::memcpy(target, bytes.data() + position, count);
-            position += count;
-            return count;
-        };
-        return safetensors_file(byte_source{read, bytes.size()}, std::move(source_name));
+        return of_memory(bytes, std::move(source_name), nullptr);
+    }
+    /// The same without a copy: `bytes` stay where and what they are as long as this. A mapped_file has such of a file.
+    static safetensors_file view(std::span<const std::byte> bytes, std::string source_name) {
+        return of_memory(bytes, std::move(source_name), bytes.data());
     }
 
     // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
@@ -218,6 +215,18 @@ public:
     }
 
 private:
+    static safetensors_file of_memory(std::span<const std::byte> bytes, std::string source_name,
+                                      const std::byte* memory) {
+        std::size_t position = 0;
+        const auto read = [&](std::byte* target, std::size_t size) {
+            const std::size_t count = std::min(size, bytes.size() - position);
+            if (count != 0) std::memcpy(target, bytes.data() + position, count);
+            position += count;
+            return count;
+        };
+        return safetensors_file(byte_source{read, bytes.size(), memory}, std::move(source_name));
+    }
+
     static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
 
     [[gnu::cold]] safetensors_file(const byte_source& source, std::string source_name)
@@ -366,8 +375,8 @@ template <class Header> void safetensors_file::open(const byte_source& source) {
     if (source.size != byte_source::unknown) {
         const std::uint64_t data_bytes = source.size - Header::length_bytes - header_bytes;
         check_safetensors_layout(header.entries, data_bytes, source_name_);
-        bytes_ = source.next(data_bytes);
-        if (bytes_.size() != data_bytes)
+        if (source.memory == nullptr) bytes_ = source.next(data_bytes);
+        if (source.memory == nullptr && bytes_.size() != data_bytes)
             raise<file_error>(joined({source_name_, ": expected ", decimal(data_bytes), " bytes of data, found ",
                                       decimal(bytes_.size()), ": the file became shorter while it was read"}));
     } else {
@@ -379,10 +388,11 @@ template <class Header> void safetensors_file::open(const byte_source& source) {
     }
 
     metadata_ = std::move(header.metadata);
-    const std::span<const std::byte> data(bytes_);
+    const std::byte* begin_of_data =
+        source.memory == nullptr ? bytes_.data() : source.memory + Header::length_bytes + header_bytes;
     for (safetensors_entry& entry : header.entries) {
         const auto begin = static_cast<std::size_t>(entry.begin), end = static_cast<std::size_t>(entry.end);
-        const auto bytes = data.subspan(begin, end - begin);
+        const std::span<const std::byte> bytes(begin_of_data + begin, end - begin);
         tensors_.push_back({std::move(entry.name), entry.dtype, std::move(entry.shape), bytes});
     }
     sort_names();

@@ -76,6 +76,7 @@ struct byte_source {
 
     function_ref<std::size_t(std::byte* target, std::size_t size)> read;  // fewer than size at the end alone
     std::uint64_t size = unknown;                                         // of all of it, or unknown as a pipe's
+    const std::byte* memory = nullptr;  // where all of it lies, if it stays there as long as what is made of it
 
     /// The next bytes, fewer where they end before. Where the size is not known, no more memory is taken than twice what came.
     std::vector<std::byte> next(std::uint64_t count) const {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <zeropoint/operators/algorithm.hpp>
@@ -30,8 +31,19 @@ template <class Stage> struct streamed_nodes {
 };
 }  // namespace detail
 
+namespace detail {
+/// What files and images of a stage are signed with, where it has such.
+template <class Stage> struct signed_as {};
+template <class Stage>
+    requires requires { Stage::arithmetic; }
+struct signed_as<Stage> {
+    using config = typename Stage::config;
+    static constexpr const char* arithmetic = Stage::arithmetic;
+};
+}  // namespace detail
+
 /// One step of a float, dynamically quantized or int8 stage.
-template <class Stage> struct streaming_nodes {
+template <class Stage> struct streaming_nodes : detail::signed_as<Stage> {
     using net = typename Stage::net;
     using architecture = typename Stage::architecture;
     using policies = typename Stage::policies;
@@ -45,6 +57,23 @@ template <class Stage> struct streaming_nodes {
     }();
     template <int N> static constexpr void place(graph<N>& g) { place_kept(g); }
 };
+
+namespace detail {
+/// What a sequence leaves in the memory of a step's network, begun anew.
+template <class Network> void begin_sequence(const Network& network, std::byte* memory) noexcept {
+    for (const node& n : Network::rows()) {
+        if (!n.flags.keeps_state) continue;
+        std::byte* states = memory + n.at.state_offset;
+        std::memset(states, 0, static_cast<std::size_t>(n.at.state_bytes));
+        if (n.op != stream_window.op || n.is_float()) continue;
+        const node_view v{Network::rows().data(), n};
+        const state_list list = states_of(v);
+        constexpr int ring = operators::stream_window::ring;
+        std::memset(states + list.offset_of(ring), network.ranges()[n.out.qparams_id].zero_point,
+                    static_cast<std::size_t>(list.bytes() - list.offset_of(ring)));
+    }
+}
+}  // namespace detail
 
 /// A model over a sequence of 1 x steps x features, one step at a time: `Network` is a float_model, a fused, a
 /// dynamically_quantized or a quantized one. Before the first step there are zeros, as the model's padding has them.
@@ -73,19 +102,7 @@ public:
     }
 
     /// Begins a sequence anew.
-    void reset() noexcept {
-        for (const node& n : network_type::rows()) {
-            if (!n.flags.keeps_state) continue;
-            std::byte* states = memory_.bytes + n.at.state_offset;
-            std::memset(states, 0, static_cast<std::size_t>(n.at.state_bytes));
-            if (n.op != detail::stream_window.op || n.is_float()) continue;
-            const node_view v{network_type::rows().data(), n};
-            const state_list list = states_of(v);
-            constexpr int ring = operators::stream_window::ring;
-            std::memset(states + list.offset_of(ring), network_.ranges()[n.out.qparams_id].zero_point,
-                        static_cast<std::size_t>(list.bytes() - list.offset_of(ring)));
-        }
-    }
+    void reset() noexcept { detail::begin_sequence(network_, memory_.bytes); }
 
     /// One step: x has the features, y the outputs; contiguous ranges of floats, checked as a network's.
     template <class Input, class Output>
@@ -124,6 +141,44 @@ public:
     explicit streaming(const auto&) {}
     void reset() noexcept {}
     void operator()(const auto&, auto&&) noexcept {}
+};
+
+template <class Model> class in_place;
+
+/// The same from a packed image of the step's network, zp::save_packed_image(stream.step_network(), path), where that lies: in a
+/// mapped_file, whose pages are read when they are used, or in flash.
+///
+///     const zp::mapped_file image("decoder.image");
+///     zp::streaming<zp::in_place<network>> stream(image.bytes());
+///     if (!stream) return stop(zp::text_of(stream.problem()));
+template <class Network> class streaming<in_place<Network>> {
+    using network_type = in_place<typename streaming<Network>::network_type>;
+
+public:
+    static constexpr shape input_shape = network_type::input_shape, output_shape = network_type::output_shape;
+
+    /// The image outlives it, at a 64-byte boundary. Looks at its header alone.
+    explicit streaming(std::span<const std::byte> image) noexcept : network_(image) {
+        if (network_) reset();
+    }
+    auto problem() const noexcept { return network_.problem(); }
+    /// Whether it can be called. A call without looking is undefined where there is a problem.
+    explicit operator bool() const noexcept { return static_cast<bool>(network_); }
+
+    /// Begins a sequence anew.
+    void reset() noexcept { detail::begin_sequence(network_, memory_.bytes); }
+    /// One step: see above.
+    template <class Input, class Output>
+    void operator()(const Input& x, Output&& y) noexcept(
+        noexcept(std::declval<const network_type&>()(x, y, std::declval<typename network_type::workspace&>()))) {
+        network_(x, y, memory_);
+    }
+    /// The network of one step, which says whether the image is intact.
+    const network_type& step_network() const noexcept { return network_; }
+
+private:
+    network_type network_;
+    typename network_type::workspace memory_;
 };
 
 }  // namespace v0
