@@ -27,7 +27,7 @@ class Stopwatch:
             timer = threading.Timer(limit, process.kill)
             timer.start()
             with concurrent.futures.ThreadPoolExecutor(2) as readers:
-                output, errors = readers.map(lambda stream: stream.read().decode("utf-8", "replace"),
+                output, errors = readers.map(lambda stream: stream.read().decode("utf-8", "replace").replace("\r\n", "\n"),
                                              (process.stdout, process.stderr))
             _, status, usage = os.wait4(process.pid, 0)
             timer.cancel()
