@@ -17,6 +17,11 @@ from zeropoint.errors import ImportRefused, ZeropointError
 EXPECTED = {False: 100, True: 390}  # imported at least, of onnx 1.23.2, and with --all-nodes
 
 
+def is_coarse(values: np.ndarray) -> bool:
+    """Of floats of 16 bits or fewer, whose references are rounded more than what is compared."""
+    return values.dtype.kind not in "iub" and values.dtype.itemsize <= 2
+
+
 def cases() -> list[Any]:
     """Those with a data set."""
     from onnx.backend.test.case.node import collect_testcases
@@ -25,7 +30,7 @@ def cases() -> list[Any]:
         warnings.simplefilter("ignore")
         return [case for case in collect_testcases(None)
                 if case.model is not None and case.data_sets
-                and not any(np.asarray(out).dtype == np.float16 for out in case.data_sets[0][1] if not isinstance(out, list))]
+                and not any(is_coarse(np.asarray(out)) for out in case.data_sets[0][1] if not isinstance(out, list))]
 
 
 def with_constants(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> onnx.ModelProto:
