@@ -400,7 +400,7 @@ NETWORKS = [
     Network("convtasnet", ConvTasNet, signal(1, 136), "either"),
     Network("convtasnet_gln", lambda: ConvTasNet(GlobalNorm), signal(1, 136), "either"),
     Network("conformer", Conformer, sequence(13, 32)),
-    refused("conformer_lengths", Conformer, lambda: (torch.randn(1, 13, 32), torch.tensor([9])), "lengths of sequences"),
+    Network("conformer_lengths", Conformer, lambda: (torch.randn(1, 13, 32), torch.tensor([9])), "imports", False),
     refused("emformer", Emformer, lambda: (torch.randn(1, 13, 20), torch.randn(1, 1, 24), torch.randn(1, 1, 24)), STATE),
     refused("hdemucs", Spectrogram, lambda: (torch.randn(1, 320),), "complex spectra"),
     refused("lengths", Lengths, lambda: (torch.randn(1, 13, 20), torch.tensor([9])), "sums up to each step, and lengths"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zeropoint.errors import NotSupported
+from zeropoint.front.einsum import convert_einsum
 from zeropoint.front.onnx_operators import Call, bound, converts
 from zeropoint.ir import constant
 
@@ -177,6 +178,13 @@ def convert_matmul(call: Call) -> None:
         raise NotSupported("a product with a constant that is no matrix on the right")
     else:
         call.give("matmul", [a, b])
+
+
+@converts("Einsum")
+def convert_einsums(call: Call) -> None:
+    """Products of matrices and moves."""
+    equation = call.attrs["equation"]
+    convert_einsum(call, equation.decode() if isinstance(equation, bytes) else equation, call.inputs)
 
 
 @converts("Pad")

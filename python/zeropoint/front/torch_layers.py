@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import NotSupported
+from zeropoint.front.einsum import convert_einsum
 from zeropoint.front.torch_operators import Call, converts
 from zeropoint.ir import Node, Value, constant
 from zeropoint.lower.sequences import STATE
@@ -53,6 +54,12 @@ def convert_linear(call: Call) -> None:
     if weight.data is None or bias is not None and bias.data is None:
         raise NotSupported("a computed weight", "computed_operand")
     call.give("linear", [call.x, weight] if bias is None else [call.x, weight, bias])
+
+
+@converts("einsum")
+def convert_einsums(call: Call) -> None:
+    """Products of matrices and moves."""
+    convert_einsum(call, call["equation"], call["tensors"])
 
 
 @converts("addmm", "mm", "matmul", "bmm", "baddbmm")
