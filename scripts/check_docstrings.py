@@ -7,7 +7,7 @@ one, not that it is good. Of an overloaded name one declaration has it. These ne
 
   - members that a concept asks for, or that a class has in common with zp::network: PROTOCOLS below says who explains them;
   - constants of an enumeration that has a docstring, members of a class that stands on one line with its name;
-  - comparisons, what is defaulted or deleted, the only constructor, and aliases that repeat a template argument (`using net = Net`).
+  - comparisons, copies and moves, what is defaulted or deleted, the only other constructor, and aliases that repeat a template argument (`using net = Net`).
 
 It fails as well where README.md, docs/, the examples or tests/docs use a name of namespace zp that is not among the public ones, and where
 the list lacks a header that zeropoint.hpp or operators.hpp includes, a known network or an executor.
@@ -44,9 +44,14 @@ def members_explained(owner: Declaration) -> set[str]:
     return {name for pattern, members in PROTOCOLS.values() if re.search(pattern, names) for name in members.split()}
 
 
+def is_copy(member: Declaration) -> bool:
+    """Or a move, or an assignment of one."""
+    return bool(re.search(r"\boperator=\(|\b(\w+)\((const \1&|\1&&)\s*\w*\)", member.text))
+
+
 def needs_none(member: Declaration) -> bool:
     text = member.text
-    if member.name.startswith(("operator==", "operator<=>", "operator!=")) or re.search(r"=\s*(default|delete)$", text):
+    if is_copy(member) or member.name.startswith(("operator==", "operator<=>", "operator!=")) or re.search(r"=\s*(default|delete)$", text):
         return True
     alias = re.match(r"using (\w+) = (?:typename )?(?:\w+::)*(\w+)$", text)
     return bool(alias) and alias[1].replace("_", "").lower().removesuffix("type") == alias[2].replace("_", "").lower().removesuffix("type")
@@ -68,7 +73,7 @@ def missing_in(declarations: list[Declaration], owner: Declaration | None = None
 
 def alone(constructor: Declaration, owner: Declaration) -> bool:
     """Whether it is the one way to make its class, which the class's docstring then tells."""
-    return sum(d.kind == "constructor" for d in owner.members) == 1
+    return sum(d.kind == "constructor" and not is_copy(d) for d in owner.members) == 1
 
 
 SHOWN = ("README.md", "docs/*.md", "docs/guides/*.md", "examples/**/*.[hc]pp", "tests/docs*/*.[hc]pp")

@@ -75,6 +75,7 @@ public:
 #endif
     }
 
+    /// All of the file, as long as this object is there.
     std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
 
 private:
