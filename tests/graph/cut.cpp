@@ -1,29 +1,26 @@
 // How nodes are cut: every row and panel is in one part, and the cut is taken whose largest part is done first.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include <zeropoint/graph/cut.hpp>
 
-TEST_CASE("channel_share: every panel is in one part, and parts begin 64 channels apart") {
-    for (const int width : {4, 8, 16, 32, 64, 128}) {
-        for (int panels = 1; panels != 40; ++panels) {
-            const int most = zp::kernel::channel_share::most_parts(panels, width);
-            CHECK(most >= 1);
-            CHECK(most * 64 >= panels * std::min(width, 64));
-            for (int parts = 1; parts <= most; ++parts) {
+TEST_CASE("node_cut: every panel is in one part, and parts begin at multiples of the unit") {
+    for (const int unit : {1, 2, 4}) {
+        for (int panels = 1; panels != 20; ++panels) {
+            const zp::node_cut cut{.panels = panels, .panel_unit = unit, .panel_parts = (panels + unit - 1) / unit};
+            for (int parts = 1; parts <= cut.panel_parts; ++parts) {
                 int end = 0;
                 for (int part = 0; part != parts; ++part) {
-                    const auto range = zp::kernel::channel_share{part, parts}.of(panels, width);
+                    const zp::kernel::panel_range range = cut.panels_of(part, parts);
                     CHECK(range.begin == end);
                     CHECK(range.end > range.begin);
-                    CHECK((parts == 1 || range.begin * width % 64 == 0));
+                    CHECK(range.begin % unit == 0);
                     end = range.end;
                 }
                 CHECK(end == panels);
             }
         }
     }
+    static_assert(zp::kernel::panel_range().end_of(7) == 7 && zp::kernel::panel_range{2, 5}.end_of(7) == 5);
 }
 
 TEST_CASE("node_cut: every row is in one part, and parts begin at multiples of the unit") {

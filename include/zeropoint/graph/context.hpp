@@ -18,9 +18,9 @@ struct context {
     std::byte* arena;
     const void* const* inputs;  // the caller's memory, by port
     void* const* outputs;
-    std::byte* state = nullptr;     // in networks the arena; on its own the caller's
-    int images = 1;                 // one behind the other, of nodes whose form takes several: see model/batched.hpp
-    kernel::channel_share share{};  // of the output of nodes whose form has a `cut` by panels
+    std::byte* state = nullptr;    // in networks the arena; on its own the caller's
+    int images = 1;                // one behind the other, of nodes whose form takes several: see model/batched.hpp
+    kernel::panel_range panels{};  // what is computed of nodes whose form has a `cut` by panels
 
     node_view view(const node& n) const { return {nodes, n}; }
     /// The values that node i has left for its readers.

@@ -139,7 +139,7 @@ private:
 /// changes no result.
 struct node_cut {
     int rows = 0, row_unit = 1, row_parts = 1;         // parts of rows begin at multiples of the unit
-    int panel_parts = 0;                               // the most of them; 0: not by panels
+    int panels = 0, panel_unit = 1, panel_parts = 0;   // the same of channels; 0: it is not cut so
     int repeated_by_rows = 0, repeated_by_panels = 0;  // see kernel::conv2d_cut
     int scratch_bytes = 0;                             // that a part of rows may need
     std::int64_t work = 0;                             // in nanoseconds, by estimate
@@ -167,6 +167,12 @@ struct node_cut {
     constexpr row_range rows_of(int part, int parts) const {
         const auto begin = [&](int k) {
             return k == parts ? rows : part_of_rows(row_parts, k, parts).begin * row_unit;
+        };
+        return {begin(part), begin(part + 1)};
+    }
+    constexpr kernel::panel_range panels_of(int part, int parts) const {
+        const auto begin = [&](int k) {
+            return k == parts ? panels : part_of_rows(panel_parts, k, parts).begin * panel_unit;
         };
         return {begin(part), begin(part + 1)};
     }
@@ -215,7 +221,7 @@ template <class Form> constexpr bool computes_rows(const node_view& v, row_range
 ///
 /// - `is_whole`, true where it is not cut: its extents are fixed, or it looks at all of its input first.
 /// - `computes_alike(part, whole)`, two views: false where few rows are computed in another way, whose floats differ.
-/// - `cut(view)`, a kernel::conv2d_cut, and `run` then computes context::share of the output alone.
+/// - `cut(view)`, a kernel::conv2d_cut, and `run` then computes context::panels of the output alone.
 /// - `most_scratch_bytes(view)`, what so many rows or fewer need, where fewer may need more.
 template <class Form> constexpr node_cut cut_of(const node_view& v) {
     if constexpr (requires { requires Form::is_whole; }) return {};
@@ -228,7 +234,10 @@ template <class Form> constexpr node_cut cut_of(const node_view& v) {
         if constexpr (requires { Form::cut(v); }) {
             const kernel::conv2d_cut by = Form::cut(v);
             cut.row_unit = by.row_unit;
-            cut.panel_parts = by.panel_parts > 1 ? by.panel_parts : 0;
+            cut.panels = by.panels;
+            cut.panel_unit = by.panel_unit;
+            cut.panel_parts = (by.panels + by.panel_unit - 1) / by.panel_unit;
+            if (cut.panel_parts == 1) cut.panel_parts = 0;
             cut.repeated_by_rows = by.repeated_by_rows;
             cut.repeated_by_panels = by.repeated_by_panels;
         }
@@ -250,12 +259,12 @@ template <class Form> constexpr node_cut cut_of(const node_view& v) {
 }
 
 /// Runs some panels of a node's channels, in scratch that begins so far into the arena.
-inline void run_panels(run_function run, const node& n, const context& c, kernel::channel_share share,
+inline void run_panels(run_function run, const node& n, const context& c, kernel::panel_range panels,
                        int scratch_offset) noexcept {
     node part = n;
     part.at.scratch_offset = scratch_offset;
     context own = c;
-    own.share = share;
+    own.panels = panels;
     run(part, own);
 }
 /// Runs a part of a node, in scratch that begins so far into the arena.

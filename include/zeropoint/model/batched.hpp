@@ -27,7 +27,7 @@
 //     conv2d, 1x1       14 x 14 x 96         14 N x 14 x 96                              -
 //     conv2d, 3x3       14 x 14 x 96         -                                           N times 14 x 14 x 96
 //
-// int8 convolutions of planes get all images in one call: Winograd's transforms filters once for the tiles of all of them.
+// Winograd's convolutions get all images in one call, and transform filters once for the tiles of all of them.
 
 namespace zp {
 inline namespace v0 {

@@ -210,7 +210,7 @@ public:
                 const bool fits = by.by_panels || cut.scratch_bytes <= n.at.scratch_bytes;
                 const int own = first_part_at + (part == 0 ? workers - 1 : part - 1) * Stage::part_bytes;
                 const int scratch = part == 0 && fits ? n.at.scratch_offset : own;
-                if (by.by_panels) run_panels(step, n, c, {part, by.parts}, scratch);
+                if (by.by_panels) run_panels(step, n, c, cut.panels_of(part, by.parts), scratch);
                 else run_rows(step, n, c, cut.rows_of(part, by.parts), scratch);
             };
             if (by.parts == 1) step(n, c);

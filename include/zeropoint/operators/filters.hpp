@@ -63,7 +63,12 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
         if constexpr (Family == filter_kernels::conv2d) return kernels::most_scratch_bytes(geometry_for<Family>(v));
         else return scratch_bytes(v);
     }
-    /// What so many images in one call need; filters of planes alone take several.
+    /// Whether a call takes several images.
+    static constexpr bool takes_images = [] {
+        if constexpr (Family == filter_kernels::conv2d) return kernels::is_winograd;
+        else return false;
+    }();
+    /// What they need.
     static constexpr std::size_t scratch_bytes_of_images(const node_view& v, int images) {
         auto g = geometry_for<Family>(v);
         g.images = images;
@@ -89,11 +94,11 @@ template <filter_kernels Family, class Arch, conv2d_algorithm Algorithm> struct 
     template <class In, class Out, class Epilogue>
     static void run(const node_view& v, const In* x, kernel::activation_codes codes, const std::byte* packed,
                     const Epilogue& epilogue, Out* y, std::byte* scratch,
-                    [[maybe_unused]] kernel::channel_share share = {}, [[maybe_unused]] int images = 1) noexcept {
+                    [[maybe_unused]] kernel::panel_range panels = {}, [[maybe_unused]] int images = 1) noexcept {
         if constexpr (Family == filter_kernels::conv2d) {
             kernel::conv2d_geometry g = geometry_for<Family>(v);
-            g.share = share;
-            g.images = images;
+            g.panels = panels;
+            if constexpr (takes_images) g.images = images;
             kernels::run(g, x, codes, packed, epilogue, y, scratch);
         } else if constexpr (is_transposed(Family))
             kernels::run(geometry_for<Family>(v), x, codes, packs_zero_points(v.n), packed, epilogue, y, scratch);

@@ -66,9 +66,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     static constexpr int most_scratch_bytes(const node_view& v) {
         return static_cast<int>(kernels::most_scratch_bytes(v));
     }
-    static constexpr int scratch_bytes_of_images(const node_view& v,
-                                                 int images) requires(Key.family == filter_kernels::conv2d &&
-                                                                      !is_small) {
+    static constexpr int scratch_bytes_of_images(const node_view& v, int images) requires kernels::takes_images {
         return static_cast<int>(kernels::scratch_bytes_of_images(v, images));
     }
     static constexpr kernel::conv2d_cut cut(const node_view& v) { return kernels::cut(v); }
@@ -91,7 +89,7 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                                     c.scratch<std::byte>(n));
         }
         kernels::run(c.view(n), c.in<in>(n), codes, c.block<std::byte>(n), epilogue_of(n, c, offsets::of(n)),
-                     c.out<out>(n), c.scratch<std::byte>(n), c.share, c.images);
+                     c.out<out>(n), c.scratch<std::byte>(n), c.panels, c.images);
     }
 
 private:

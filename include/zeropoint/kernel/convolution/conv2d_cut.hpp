@@ -1,6 +1,8 @@
 // How a convolution is cut into parts that several threads compute, and what each of these does again.
 #pragma once
 
+#include <algorithm>
+
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/winograd/winograd_transform.hpp>
@@ -46,7 +48,8 @@ template <class Arch> constexpr conv2d_cut cut_of_conv2d(const conv2d_geometry& 
             break;
         default: return cut;
     }
-    cut.panel_parts = channel_share::most_parts(panels, width);
+    cut.panels = panels;
+    cut.panel_unit = std::max(1, 64 / width);
     return cut;
 }
 static_assert(winograd_4x4::method.outputs == 4 && winograd_2x2::method.outputs == 2);

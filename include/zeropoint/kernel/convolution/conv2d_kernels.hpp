@@ -91,15 +91,11 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
     static void run(const conv2d_geometry& g, const In* x, activation_codes codes, const std::byte* packed,
                     const Epilogue& epilogue, Out* y, [[maybe_unused]] std::byte* scratch) noexcept {
         static_assert(sizeof(In) == 1 || !is_winograd, "conv2d_kernels::run: see supports_int16");
-        if constexpr (is_winograd) {
+        if constexpr (is_depthwise) depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
+        else if constexpr (is_direct) direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
+        else if constexpr (is_winograd)
             winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, winograd>, x, codes, packed, epilogue, y, scratch);
-        } else {
-            for (int image = 0; image != g.images; ++image, x += g.in.size(), y += g.out.size()) {
-                if constexpr (is_depthwise) depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
-                else if constexpr (is_direct) direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
-                else implicit_gemm<Arch>(g, x, codes, packed, epilogue, y, scratch);
-            }
-        }
+        else implicit_gemm<Arch>(g, x, codes, packed, epilogue, y, scratch);
     }
 
     static conv2d_description describe(const conv2d_geometry& g, const std::byte* packed) {

@@ -210,12 +210,12 @@ template <class Arch, class In, class Out, class Epilogue>
     depthwise_ring<Arch, source> ring(g, reinterpret_cast<const source*>(x), codes, scratch);
     const int phases = ring.plan().grid.phases;
     alignas(64) std::int32_t sums[most_outputs * width];
-    const channel_share::panel_range share = g.share.of(panels.layout.panels, width);
-    for (int first = share.begin; first < share.end;) {
+    const int end = g.panels.end_of(panels.layout.panels);
+    for (int first = g.panels.begin; first < end;) {
         // A block is of one kind.
         const panel_kernel kernel = panels.kernel(first);
         int last = first + 1;
-        while (last != std::min(first + ring.plan().block_panels, share.end) && panels.kernel(last) == kernel) ++last;
+        while (last != std::min(first + ring.plan().block_panels, end) && panels.kernel(last) == kernel) ++last;
         ring.begin_block(first, last - first, kernel == panel_kernel::byte_quads ? 4 : 2);
         const cell_kernels kernels = choose_cell_kernels<Arch>(g, ring.plan().grid, kernel);
         const cell_kernels::tiling most = kernels.tiles_of(most_outputs, phases),

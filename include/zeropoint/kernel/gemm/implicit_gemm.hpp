@@ -174,7 +174,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
     list_windows<Arch>(g, layout, count, offsets);
 
     window_runs runs = runs_in(g, layout);
-    const int rows = count * g.out.width, last_panel = g.share.of(panels.layout.panels, panels.layout.width).end - 1;
+    const int rows = count * g.out.width, last_panel = g.panels.end_of(panels.layout.panels) - 1;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
     const auto multiply = [&](auto format, const auto* from, auto panel) {
         // In a network the weights are in no cache when a layer begins: those of the next panel come while several rows
@@ -254,8 +254,7 @@ template <class Arch, class In, class Out, class Epilogue>
     const packed_panels<Arch> panels(g, packed);
     const implicit_gemm_call<Arch, In, Out, Epilogue> call{g, plan, x, codes, panels, epilogue, y, scratch};
     bool taken[3] = {};
-    const channel_share::panel_range share = g.share.of(panels.layout.panels, panels.layout.width);
-    for (int panel = share.begin; panel != share.end; ++panel)
+    for (int panel = g.panels.begin; panel != g.panels.end_of(panels.layout.panels); ++panel)
         taken[static_cast<int>(activations_of(panels.kernel(panel)))] = true;
     int band_rows = plan.band_rows;
     if (sizeof(In) == 1 && reads_in_place<Arch>(g, codes) &&

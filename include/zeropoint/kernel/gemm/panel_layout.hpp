@@ -116,12 +116,11 @@ template <class Arch> struct panel_layout {
     struct panel_position {
         int index, group, first_channel, channels;
     };
-    /// Calls visit(panel_position) for each panel of the geometry's share, in order.
+    /// Calls visit(panel_position) for each panel of the geometry's, in order.
     template <class Visit> constexpr void for_each_panel(const conv2d_geometry& g, Visit visit) const {
-        const channel_share::panel_range share = g.share.of(panels, width);
         for (int group = 0, index = 0; group != g.groups; ++group) {
             for (int channel = 0; channel < g.group_out(); channel += width, ++index) {
-                if (index < share.begin || index >= share.end) continue;
+                if (index < g.panels.begin || index >= g.panels.end) continue;
                 visit(panel_position{index, group, group * g.group_out() + channel,
                                      std::min(g.group_out() - channel, width)});
             }

@@ -9,32 +9,12 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Which output channels a call computes: part `part` of `parts`, all of them where that is 1. Parts are whole panels, and as far as there
-/// are so many channels they begin 64 channels apart, so that no two write to one cache line of a pixel.
-struct channel_share {
-    int part = 0, parts = 1;
+/// Which panels of output channels a call computes: [begin, end), or all from begin on where there are fewer.
+struct panel_range {
+    int begin = 0, end = INT32_MAX;
 
-    struct panel_range {
-        int begin, end;
-    };
-    constexpr bool operator==(const channel_share&) const = default;
-    /// Panels of `width` channels each.
-    constexpr panel_range of(int panels, int width) const {
-        if (parts == 1) return {0, panels};
-        return {begin_of(part, panels, width), begin_of(part + 1, panels, width)};
-    }
-    /// How many parts there may be.
-    static constexpr int most_parts(int panels, int width) {
-        const int unit = unit_of(width);
-        return (panels + unit - 1) / unit;
-    }
-
-private:
-    static constexpr int unit_of(int width) { return width >= 64 ? 1 : 64 / width; }
-    constexpr int begin_of(int k, int panels, int width) const {
-        const int begin = most_parts(panels, width) * k / parts * unit_of(width);
-        return begin < panels ? begin : panels;
-    }
+    constexpr int end_of(int panels) const { return end < panels ? end : panels; }
+    constexpr bool operator==(const panel_range&) const = default;
 };
 
 /// One 2-D convolution over one NHWC image. A linear layer is 1x1: in {1, 1, K}, out {1, 1, N}, and a matrix of M rows
@@ -47,8 +27,8 @@ struct conv2d_geometry {
     int padding_top = 0, padding_left = 0;        // rows above and columns on the left
     int dilation_height = 1, dilation_width = 1;  // from one value of a window to the next
     int groups = 1;                               // they divide both channel counts
-    int images = 1;                               // one behind the other, as their outputs are; extents are of one
-    channel_share share{};                        // what a call computes; packing and plans are those of the whole
+    int images = 1;        // of Winograd: inputs one behind the other, as outputs; extents are of one
+    panel_range panels{};  // what a call computes; packing and plans are those of the whole
 
     /// Values of a window in one channel.
     constexpr int taps() const { return kernel_height * kernel_width; }
@@ -96,8 +76,10 @@ constexpr const char* name_of(conv2d_algorithm algorithm) {
 /// How a call is cut into several, for threads. Parts are some rows of the output, or some panels of its channels. Numbers of 1024 say how much of a call's time each part takes whatever
 /// its size: of rows, reading or transforming the weights; of panels, reading, staging or transforming the input.
 struct conv2d_cut {
-    int panel_parts = 0;  ///< the most parts by panels; 0: it is not cut so
-    int row_unit = 1;     ///< parts of rows begin at its multiples: tiles of Winograd are not divided
+    int panels = 0;  ///< of channels; 0: it is not cut by them
+    int panel_unit =
+        1;  ///< parts of panels begin at its multiples: 64 channels, so that no two write to one cache line of a pixel
+    int row_unit = 1;  ///< parts of rows begin at its multiples: tiles of Winograd are not divided
     int repeated_by_rows = 0, repeated_by_panels = 0;
 };
 

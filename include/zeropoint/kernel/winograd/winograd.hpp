@@ -243,7 +243,7 @@ template <class Arch>
     const winograd_layout<Arch>& layout = call.weights.layout;
     const std::ptrdiff_t channel = part.panel / layout.group_panels * call.geometry.group_in() + part.begin;
     const std::int8_t* ahead = call.weights.panel(part.panel) + layout.place(0, part.end, 0);
-    const std::ptrdiff_t left = call.weights.panel(call.geometry.share.of(layout.panels, layout.width).end) - ahead,
+    const std::ptrdiff_t left = call.weights.panel(call.geometry.panels.end_of(layout.panels)) - ahead,
                          next = layout.place(0, plan.part_channels, 0);
     multiply_winograd_part<Arch>(
         {call.operands() + first * plan.band.pixel_pitch + channel, plan.operand_pitch, call.offsets(), count,
@@ -299,12 +299,11 @@ template <class Arch, class In, class Out>
     for (int tile = 0; tile != plan.run_tiles; ++tile)
         call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.band.pixel_pitch);
 
-    const channel_share::panel_range share = g.share.of(weights.layout.panels, weights.layout.width);
     int staged = -1;
     for (int block = 0; block < tiles; block += plan.block_tiles) {
         const int block_end = std::min(block + plan.block_tiles, tiles);
         stage_winograd_block(call, block, block_end, x, codes, staged);
-        for (int panel = share.begin; panel != share.end; ++panel) {
+        for (int panel = g.panels.begin; panel != g.panels.end_of(weights.layout.panels); ++panel) {
             const std::int32_t* end_of_part = weights.ends(panel);
             for (int begin = 0, end; begin != depth; begin = end) {
                 end = std::min(begin + plan.part_channels, *end_of_part);
