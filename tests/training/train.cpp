@@ -34,8 +34,13 @@ struct one_output : zp::model<zp::input<1, 1, 5>, zp::linear<"first", 3>> {};
 
 using weights = zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>;
 struct fixed : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>, weights> {};
-struct following
-    : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::moving_average_min_max_observer<>>, weights> {};
+/// Ranges that follow the batches, and one that would.
+struct stays
+    : zp::qconfig<
+          zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::fixed_range<zp::moving_average_min_max_observer<>>>,
+          weights> {};
+struct following : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::moving_average_min_max_observer<>>,
+                               weights, zp::for_layer<"fc", stays>> {};
 struct learned : zp::qconfig<zp::quantizer<zp::quint4, zp::per_tensor_affine, zp::learned_step<zp::min_max_observer>>,
                              zp::quantizer<zp::custom_range<std::int8_t, -7, 7>, zp::per_channel_symmetric,
                                            zp::learned_step<zp::min_max_observer>>> {};
@@ -157,6 +162,16 @@ TEST_CASE("train: what is trained is what is converted, to the last code") {
     zp::train(second, zp::labelled(images(), labels()), few_steps);
     check_codes(second);
 
+    auto calibrated_before = zp::prepare_qat(calibrated<following>());
+    const auto range_of = [&](const zp::node& n) {
+        return *calibrated_before.as_prepared().given().range_of(n.out.qparams_id);
+    };
+    const zp::node &conv1 = calibrated_before.rows()[1], &fc = calibrated_before.rows().back();
+    const zp::qparams first_range = range_of(conv1), last_range = range_of(fc);
+    zp::train(calibrated_before, zp::labelled(images(), labels()), few_steps);
+    CHECK(range_of(conv1) != first_range);
+    CHECK(range_of(fc) == last_range);
+
     auto third = zp::prepare_qat(calibrated<learned>());
     const auto start = values_of(third);
     zp::train(third, zp::labelled(images(), labels()), few_steps);
@@ -270,11 +285,11 @@ TEST_CASE("train: the loss is of the first output, and others disturb nothing") 
 
 TEST_CASE("train: a step by the losses of several outputs is the sum of the steps by each") {
     const auto xs = made_up::inputs<two_outputs>(12);
-    std::vector<int> classes;
+    std::vector<int> numbers;
     std::vector<float> wanted;
     zp_test::generator next(6);
     for (int i = 0; i != 12; ++i) {
-        classes.push_back(i % 3);
+        numbers.push_back(i % 3);
         wanted.push_back(next.real(-1, 1));
         wanted.push_back(next.real(-1, 1));
     }
@@ -292,12 +307,12 @@ TEST_CASE("train: a step by the losses of several outputs is the sum of the step
                               double{reinterpret_cast<const float*>(start.parameters())[k]});
         return all;
     };
-    const auto scores = zp::targets("scores", classes);
+    const auto scores = zp::targets("scores", numbers);
     const auto more = zp::targets("more", wanted);
     double both_loss = 0, first_loss = 0, second_loss = 0;
     const auto both =
         change(zp::with_targets(xs, scores, more), {{"scores"}, {"more", zp::mean_squared_error{}, 0.25}}, both_loss);
-    const auto first = change(zp::labelled(xs, classes), {}, first_loss);
+    const auto first = change(zp::labelled(xs, numbers), {}, first_loss);
     const auto second = change(zp::with_targets(xs, more), {{"more", zp::mean_squared_error{}}}, second_loss);
     CHECK(std::fabs(both_loss - (first_loss + 0.25 * second_loss)) < 1e-12);
     double most = 0;
@@ -315,7 +330,7 @@ TEST_CASE("train: a step by the losses of several outputs is the sum of the step
           "train: .losses names the output \"score\", which the network has not: mark it with zp::output<\"score\">");
     CHECK(says(zp::with_targets(xs, scores, more), {{"scores"}}) ==
           "train: targets came for the output \"more\", of which there is no loss: name it in .losses");
-    CHECK(says(zp::with_targets(xs, zp::targets("other", classes)), {{"scores"}}) ==
+    CHECK(says(zp::with_targets(xs, zp::targets("other", numbers)), {{"scores"}}) ==
           "train: targets came for an output \"other\", which the network has not");
     CHECK(says(zp::with_targets(xs, scores), {{"scores"}, {"more", zp::mean_squared_error{}}})
               .find("this loss needs target values") != std::string::npos);

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <zeropoint/observe/learned_step.hpp>
+#include <zeropoint/observe/fixed_range.hpp>
 #include <zeropoint/observe/moving_average_min_max_observer.hpp>
 #include <zeropoint/training/block_runner.hpp>
 #include <zeropoint/training/learned_step.hpp>
@@ -62,12 +62,12 @@ public:
             floats.observers().visit(static_cast<int>(id), [&](const auto& watched) {
                 using quantizer = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
                 using observer = typename quantizer::observer_type;
-                if constexpr (requires { observer::is_learned; }) {
+                if constexpr (switches_of<observer>.learns) {
                     slot.is_learned = true;
                     slot.has_offset = !quantizer::qscheme::is_symmetric;
                     const code_bounds bounds = bounds_of<typename quantizer::dtype>;
                     slot.gradient_factor = zp::gradient_factor(gradient_scaling::lsq, sizes[id], bounds);
-                } else if constexpr (requires { observer::averaging_constant; }) {
+                } else if constexpr (switches_of<observer>.observes) {
                     slot.follows = true;
                     slot.averaging_constant = static_cast<float>(observer::averaging_constant);
                 }
