@@ -31,6 +31,7 @@ NO_LAYERS = {
     "from": "goes on from an earlier value",
     "output": "what comes out",
     "recurrent_geometry": "the extents of a recurrent layer",
+    "squeeze_excite": "convolutions and a mul: workflow/convert_layer_blocks.cpp",
 }
 # Operators of docs/operators.md that are no layers of a model, or read indices, and so have their own tests of accuracy.
 BY_THEMSELVES = {

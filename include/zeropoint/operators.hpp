@@ -5,6 +5,7 @@
 #include <zeropoint/operators/argmax.hpp>
 #include <zeropoint/operators/attention.hpp>
 #include <zeropoint/operators/causal_attention.hpp>
+#include <zeropoint/operators/causal_conv1d.hpp>
 #include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>
@@ -34,6 +35,7 @@
 #include <zeropoint/operators/shuffle.hpp>
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/operators/softmax.hpp>
+#include <zeropoint/operators/squeeze_excite.hpp>
 #include <zeropoint/operators/sum.hpp>
 #include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/operators/topk.hpp>

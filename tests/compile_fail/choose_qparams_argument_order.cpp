@@ -1,4 +1,5 @@
 // expect: choose_qparams<DType, QScheme, Rule>: DType must be a quantized dtype such as zp::quint8 or zp::qint8 .the order is dtype, qscheme, rule
+// errors: GNU 1, Clang 5
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -15,6 +15,7 @@
 #include <zeropoint/analysis/comparison_files.hpp>   // to_json and to_csv of a comparison
 #include <zeropoint/analysis/counted.hpp>            // zp::counted
 #include <zeropoint/analysis/inspection.hpp>         // zp::inspect: all of it, for pages
+#include <zeropoint/analysis/profile.hpp>            // zp::profile
 #include <zeropoint/analysis/sensitivity.hpp>        // zp::sensitivity
 #include <zeropoint/analysis/simulated.hpp>          // zp::simulate
 #include <zeropoint/analysis/traits.hpp>             // is_fused, is_fully_quantized, ...

@@ -56,6 +56,8 @@ TEST_CASE("load options: a prefix, other names, and more than is needed") {
                .renames = {{"net.first.weight", "stem.weight"}, {"net.first", "stem"}, {"net.last", "head.fc"}}})) ==
           expected);
     // A name is changed whole, or up to a dot.
+    CHECK(outputs(zp::load<net>(state_dict("st", "stem"),
+                                zp::load_options{.renames = {{"st", "stem"}, {"stem", "head.fc"}}})) == expected);
     CHECK(outputs(zp::load<net>(state_dict("stem", "stem2"), zp::load_options{.renames = {{"stem2", "head.fc"}}})) ==
           expected);
 

@@ -21,10 +21,11 @@ inline namespace v0 {
 
 /// One node of a model. Texts are empty and counts 0 where they do not apply.
 struct model_table_row {
-    std::string operation;                    // "conv2d + relu"
-    std::string name;                         // as zp::named and the layer say
-    std::vector<int> inputs;                  // numbers of nodes
-    shape out;                                // extents of the output
+    std::string operation;    // "conv2d + relu"
+    std::string name;         // as zp::named and the layer say
+    std::string called;       // that, or its operator and number: as reports have it and qconfigs take it
+    std::vector<int> inputs;  // numbers of nodes
+    shape out;                // extents of the output
     scalar_type type = scalar_type::float32;  // of its values
     std::string algorithm;                    // of convolutions and linear layers in int8
     std::string why;     // that one: its estimated time and packed bytes, and those that are faster or smaller
@@ -203,8 +204,7 @@ template <class Table> std::string boundaries_text(const Table& table) {
         const model_table_row& row = table.rows[i];
         if (!row.is_boundary) continue;
         const model_table_row& value = table.rows[static_cast<std::size_t>(row.inputs[0])];
-        text += (count++ == 0 ? ": " : ", ") + std::to_string(i) + " " + row.operation + " of " +
-                (value.name.empty() ? value.operation : value.name);
+        text += (count++ == 0 ? ": " : ", ") + std::to_string(i) + " " + row.operation + " of " + value.called;
     }
     return std::to_string(count) + " float/int8 boundaries inside" + text + "\n";
 }
@@ -222,6 +222,7 @@ template <class Stage> model_table table_of(const network<Stage>& model) {
         const node_view v = Stage::table.view(i);
         const node& n = v.n;
         model_table_row described = detail::describe_node(v);
+        described.called = display_name(n, i);
         described.is_boundary = is_boundary(Stage::table, i);
         described.macs = detail::macs_of_nodes<Stage>[static_cast<std::size_t>(i)];
         if (const char* reason = detail::reasons_of_nodes<Stage>[static_cast<std::size_t>(i)]; reason != nullptr)
@@ -253,7 +254,7 @@ template <std::same_as<model_table> Table> std::string to_string(const Table& ta
         const std::string place = row.arena_offset < 0 ? std::string("caller's")
                                                        : std::to_string(row.arena_offset) + ".." +
                                                              std::to_string(row.arena_offset + row.output_bytes);
-        lines.push_back({std::to_string(i), row.operation, row.name, reads, zp::to_string(row.out), name_of(row.type),
+        lines.push_back({std::to_string(i), row.operation, row.called, reads, zp::to_string(row.out), name_of(row.type),
                          detail::scale_text(row.quantization), detail::zero_point_text(row.quantization),
                          count(row.macs), count(row.packed_bytes), count(row.scratch_bytes), place, row.algorithm,
                          row.panels, row.why});

@@ -82,7 +82,7 @@ template <class Net> consteval auto lower() {
         g.error = {rule::no_input, 0, {}, {}};
     if (g.error.broken == rule::none && g.size == 1) g.error = {rule::no_layers, 0, {}, {}};
     number_ports(g);
-    if (g.error.broken == rule::none) check_names(g);
+    check_names(g);  // first: a zp::from of such a name takes the wrong one, and breaks another rule
     if (g.error.broken == rule::none) check_uses(g);
     name_culprit(g);
     return g;

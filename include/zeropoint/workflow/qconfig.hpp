@@ -355,13 +355,16 @@ struct own_policy<WeightsAlone, Option> {
     using policy = typename Option::integer_weights;
     using type = std::conditional_t<weights_alone<policy> == WeightsAlone, policy, void>;
 };
+template <class Own, class Others> struct one_policy {
+    static_assert(std::is_void_v<Own> || std::is_void_v<Others> || std::is_same_v<Own, Others>,
+                  "qconfig<Activation, Weight, Options...>: all dynamic layers of a model have one policy, and all "
+                  "weight_only layers have one: give these options the same one");
+};
 template <bool WeightsAlone, class... Options> struct policy_of_options { using type = void; };
 template <bool WeightsAlone, class First, class... Rest> struct policy_of_options<WeightsAlone, First, Rest...> {
     using own = typename own_policy<WeightsAlone, First>::type;
     using others = typename policy_of_options<WeightsAlone, Rest...>::type;
-    static_assert(std::is_void_v<own> || std::is_void_v<others> || std::is_same_v<own, others>,
-                  "qconfig<Activation, Weight, Options...>: all dynamic layers of a model have one policy, and all "
-                  "weight_only layers have one: give these options the same one");
+    static_assert(sizeof(one_policy<own, others>) != 0);
     using type = std::conditional_t<std::is_void_v<own>, others, own>;
 };
 // The entry of an option: its qconfig, or the whole model's for those that have none.
