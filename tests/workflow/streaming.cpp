@@ -67,6 +67,11 @@ struct dilated
                 causal<2, zp::conv1d<"third", conv{.out_channels = 33, .kernel = 2, .dilation = 2}>>, zp::relu,
                 zp::linear<"scores", 5>> {};
 
+/// Float layers of more than 32 outputs, whose sums run in one order.
+struct wide : zp::model<zp::input<1, length, features>,
+                        causal<8, zp::conv1d<"first", conv{.out_channels = 40, .kernel = 5, .dilation = 2}>>, zp::relu,
+                        zp::linear<"scores", 33>> {};
+
 /// Made up, but for weights of recurrent rows so small that a last bit does not grow from step to step.
 template <class Net = net> zp::float_model<Net> trained_network() {
     auto model = made_up::network<Net>(3);
@@ -80,13 +85,15 @@ template <class Net = net> zp::float_model<Net> trained_network() {
 
 /// Outputs of a whole sequence and of its steps.
 template <class Network> struct outputs {
+    static constexpr std::size_t given = Network::output_shape.channels;
     std::vector<float> whole, steps;
-    outputs(const Network& model, const std::vector<float>& x) : whole(length * 5), steps(length * 5) {
+    outputs(const Network& model, const std::vector<float>& x) : whole(length * given), steps(length * given) {
         model(x, whole, *std::make_unique<typename Network::workspace>());
         const auto stream = std::make_unique<zp::streaming<Network>>(model);
         for (int round = 0; round != 2; ++round, stream->reset())  // the second of the same sequence, from zeros again
             for (std::size_t step = 0; step != length; ++step)
-                (*stream)(std::span(x).subspan(step * features, features), std::span(steps).subspan(step * 5, 5));
+                (*stream)(std::span(x).subspan(step * features, features),
+                          std::span(steps).subspan(step * given, given));
     }
     double largest_difference() const {
         double largest = 0;
@@ -150,6 +157,13 @@ TEST_CASE("streaming: dilated convolutions") {
     const zp::model_table table = zp::table_of(stream.step_network());
     CHECK(table.rows[1].operation == "window");
     CHECK(table.rows[1].out == zp::shape{1, 3, features});  // the taps, not what lies between them
+}
+
+TEST_CASE("streaming: float layers of more than 32 outputs have the bits of the whole sequence") {
+    const auto trained = trained_network<wide>();
+    for (const auto& x : made_up::inputs<wide>(2, 5, -2, 2))
+        if constexpr (zp::has_vectors<zp::default_architecture>) CHECK(outputs(trained, x).largest_difference() == 0);
+        else CHECK(outputs(trained, x).largest_difference() < 1e-5);
 }
 
 TEST_CASE("streaming: the table of one step") {

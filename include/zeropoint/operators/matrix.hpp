@@ -41,6 +41,7 @@ constexpr matrix_key matrix_key_of(const node_view& v) {
     }
     if (n.is_float() && !n.is_dynamic()) {
         key.float_row = n.weights.packed_row;
+        if (key.float_row) key.small = kernel::linear_extents_of(n.op->geometry(v));
         return key;
     }
     key.weights = n.weights.storage;
@@ -90,7 +91,7 @@ struct no_form {
 template <matrix_key Key, class Arch, class Policies> constexpr auto find_matrix_form() {
     if constexpr (Key.weight_only_bits != 0)
         return std::type_identity<weight_only_filters<Key.weight_only_bits, Arch>>();
-    else if constexpr (Key.float_row) return std::type_identity<float_row_filters<Arch>>();
+    else if constexpr (Key.float_row) return std::type_identity<float_row_filters<Key.small, Arch>>();
     else if constexpr (Key.products == scalar_type::float32)
         return std::type_identity<float_filters<Key.family, Arch>>();
     else if constexpr (Key.group != 0)

@@ -7,6 +7,7 @@
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/float/float_row.hpp>
+#include <zeropoint/kernel/gemm/small_linear.hpp>
 #include <zeropoint/operators/filters.hpp>
 
 namespace zp {
@@ -14,33 +15,30 @@ inline namespace v0 {
 namespace operators {
 
 /// Products of one row, for nodes that pack_float_rows() marks: weights and biases as kernel::pack_float_row packs them.
-template <class Arch> struct float_row_filters {
-    static constexpr int parameter_bytes(const node_view& v) {
-        return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(layout(v.n).floats())));
+template <kernel::linear_extents Extents, class Arch> struct float_row_filters {
+    static constexpr int parameter_bytes(const node_view&) {
+        return static_cast<int>(align_up(sizeof(float) * static_cast<std::size_t>(layout.floats())));
     }
     static refusal pack(const preparation& p, const node_parameters& from) {
-        kernel::pack_float_row(layout(p.at.n), from.vectors[0].data(), from.vectors[1].data(),
+        kernel::pack_float_row(layout, from.vectors[0].data(), from.vectors[1].data(),
                                reinterpret_cast<float*>(p.block));
         return {};
     }
     static node_parameters unpack(const preparation& p) {
-        const node& n = p.at.n;
         node_parameters to;
         to.vectors.resize(2);
-        to.vectors[0].resize(static_cast<std::size_t>(n.weights.count));
-        to.vectors[1].resize(static_cast<std::size_t>(n.weights.channels));
-        kernel::unpack_float_row(layout(n), p.parameters(), to.vectors[0].data(), to.vectors[1].data());
+        to.vectors[0].resize(static_cast<std::size_t>(Extents.depth * Extents.channels));
+        to.vectors[1].resize(static_cast<std::size_t>(Extents.channels));
+        kernel::unpack_float_row(layout, p.parameters(), to.vectors[0].data(), to.vectors[1].data());
         return to;
     }
     static void run(const node& n, const context& c) noexcept {
-        kernel::float_row(layout(n), c.in<float>(n), c.block<float>(n), n.fused.lowest, n.fused.highest,
-                          c.out<float>(n));
+        kernel::float_row<Arch, Extents.depth, Extents.channels>(c.in<float>(n), c.block<float>(n), n.fused.lowest,
+                                                                 n.fused.highest, c.out<float>(n));
     }
 
 private:
-    static constexpr kernel::float_row_layout<Arch> layout(const node& n) {
-        return {n.weights.count / n.weights.channels, n.weights.channels};
-    }
+    static constexpr kernel::float_row_layout<Arch> layout{Extents.depth, Extents.channels};
 };
 
 /// The block: weights out x taps x in, then one bias an output channel.

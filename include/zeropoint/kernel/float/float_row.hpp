@@ -38,12 +38,8 @@ template <class Arch> struct float_row_layout {
 
     constexpr int bias_begin() const { return vectors * lanes * depth; }
     constexpr int floats() const { return vectors * lanes * (depth + 1); }
-    /// Vectors of the panel that begins with a vector: as many as fit, of the last ones a power of two.
-    constexpr int vectors_of_panel(int first) const {
-        int count = registers / sums;
-        while (count > vectors - first) count /= 2;
-        return count;
-    }
+    /// Vectors of the panel that begins with a vector.
+    constexpr int vectors_of_panel(int first) const { return std::min(registers / sums, vectors - first); }
     /// Calls visit(output, k, place) for all weights of the layer.
     template <class Visit> void for_each_weight(Visit visit) const {
         for (int first = 0, count = 0; first != vectors; first += count) {
@@ -114,37 +110,24 @@ template <class Number, int Vectors, int Sums>
     if (to != y) std::copy_n(last, count, y);
 }
 
-/// y[o] = clamp(bias[o] + sum over k of x[k] * w[o][k], low, high) over pack_float_row()'s weights. Sums run as
-/// sums_of_float_row() says, the first from the bias: the same on every architecture but for whether products are rounded
+/// y[o] = clamp(bias[o] + sum over k of x[k] * w[o][k], low, high) over pack_float_row()'s weights of Depth x Channels. Sums run
+/// as sums_of_float_row() says, the first from the bias: the same on every architecture but for whether products are rounded
 /// before they are added. x and y do not overlap.
-template <class Arch>
-void float_row(const float_row_layout<Arch>& layout, const float* x, const float* packed, float low, float high,
-               float* y) noexcept {
+template <class Arch, int Depth, int Channels>
+void float_row(const float* x, const float* packed, float low, float high, float* y) noexcept {
     using number = typename decltype([] {
         if constexpr (has_vectors<Arch>) return std::type_identity<xsimd::batch<float, Arch>>();
         else return std::type_identity<float>();
     }())::type;
-    constexpr int lanes = float_row_layout<Arch>::lanes, registers = float_row_layout<Arch>::registers;
+    constexpr float_row_layout<Arch> layout(Depth, Channels);
+    constexpr int most = layout.registers / layout.sums, passes = (layout.vectors - 1) / most,
+                  width = most * layout.lanes, last = passes * width;
     const float* bias = packed + layout.bias_begin();
-    const auto run = [&](auto sums) __attribute__((always_inline)) {
-        constexpr int most = registers / sums;
-        int first = 0;
-        const auto panel = [&](auto vectors) __attribute__((always_inline)) {
-            const int begin = first * lanes;
-            float_row_panel<number, vectors, sums>(x, layout.depth, packed + begin * layout.depth, bias + begin, low,
-                                                   high, std::min(vectors * lanes, layout.channels - begin), y + begin);
-            first += vectors;
-        };
-        while (layout.vectors - first >= most) panel(std::integral_constant<int, most>{});
-        if constexpr (most > 4)
-            if (layout.vectors - first >= 4) panel(std::integral_constant<int, 4>{});
-        if constexpr (most > 2)
-            if (layout.vectors - first >= 2) panel(std::integral_constant<int, 2>{});
-        if (layout.vectors != first) panel(std::integral_constant<int, 1>{});
-    };
-    if (layout.sums == 1) run(std::integral_constant<int, 1>{});
-    else if (layout.sums == 2) run(std::integral_constant<int, 2>{});
-    else run(std::integral_constant<int, 4>{});
+    for (int begin = 0; begin != last; begin += width)
+        float_row_panel<number, most, layout.sums>(x, Depth, packed + begin * Depth, bias + begin, low, high, width,
+                                                   y + begin);
+    float_row_panel<number, layout.vectors - passes * most, layout.sums>(x, Depth, packed + last * Depth, bias + last,
+                                                                         low, high, Channels - last, y + last);
 }
 
 }  // namespace kernel
