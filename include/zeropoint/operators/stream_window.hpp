@@ -66,8 +66,8 @@ template <stream_window_key Key> struct stream_window_form {
         const auto* x = c.in<std::byte>(n);
         auto* y = c.out<std::byte>(n);
         for (int tap = 0; tap != Key.taps - 1; ++tap) {
-            // The new one takes the place of the oldest. Round the end without a branch, which would be missed where it turns.
-            const std::int32_t beyond = oldest + 1 + tap * Key.dilation - steps, step = beyond + (steps & beyond >> 31);
+            int step = oldest + 1 + tap * Key.dilation;  // the new one takes the place of the oldest
+            if (step >= steps) step -= steps;
             std::memcpy(y + tap * Key.column_bytes, ring + step * Key.column_bytes, column);
         }
         std::memcpy(y + (Key.taps - 1) * Key.column_bytes, x, column);
