@@ -133,7 +133,7 @@ private:
     int suitable_block() const {
         const std::size_t each = network_.make_tape(2).bytes - network_.make_tape(1).bytes;
         int block = 8;
-        while (block != 32 && 2 * static_cast<std::size_t>(block) * each <= std::size_t{1} << 22) block *= 2;
+        while (block != 64 && 2 * static_cast<std::size_t>(block) * each <= std::size_t{1} << 22) block *= 2;
         return block;
     }
     /// When all that is trained is known.
@@ -256,8 +256,12 @@ private:
     // ---- after the blocks ----
 
     void take_gradient() {
-        std::fill(std::copy_n(sum_.begin(), tape_.gradient_floats, gradient_.begin()), gradient_.end(), 0.0f);
-        network_.finish_gradient(gradient_, range_gradients(sum_));
+        const std::span<const range_gradient> all = range_gradients(sum_);
+        const std::vector<range_gradient> of_ranges(all.begin(), all.end());
+        std::swap(gradient_, sum_);  // both are large, and what is in sum_ nobody needs
+        gradient_.resize(network_.values().size());
+        std::fill(gradient_.begin() + static_cast<std::ptrdiff_t>(tape_.gradient_floats), gradient_.end(), 0.0f);
+        network_.finish_gradient(gradient_, of_ranges);
         for (const trained_part& part : network_.parts())
             require_finite({gradient_.data() + part.offset, part.count}, part, "gradient");
     }

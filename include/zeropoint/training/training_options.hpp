@@ -62,7 +62,7 @@ struct training_options {
     int epochs = 1;  // how often all data are seen
     int batch = 32;  // samples of a step; the last step of an epoch may have fewer
     int block =
-        0;  // samples whose gradients are summed one after another, part of what results depend on; 0: 8 to 32, by the network
+        0;  // samples whose gradients are summed one after another, part of what results depend on; 0: 8 to 64, by the network
     any_optimizer optimizer = sgd{};             // sgd, adam or adamw
     any_schedule schedule = constant_rate{};     // what the rate is multiplied by over time
     warm_up start = {};                          // and in the first batches
