@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Gives every source file its SPDX line with the licence, where it has none. Usage: add_spdx.py [--check]
 
-The line is the first one, or the second behind a `#!` and behind the `// expect:` of tests/compile_fail, which must be first.
+The line is the first one, but behind a `#!` and behind what tests/compile_fail says of itself, `// expect:` first and `// errors:`.
 Everything that is no source stands in REUSE.toml. --check changes nothing, and fails where a line is missing. `reuse lint` says whether
 all files have a licence and a holder. Run it again after a merge: what has the line stays as it is.
 """
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINE = "SPDX-License" "-Identifier: BSD-3-Clause"  # in two parts, or it would be the line of this file
-COMMENTS = {".hpp": "//", ".cpp": "//", ".c": "//", ".h": "//", ".S": "//", ".py": "#", ".cmake": "#"}
+COMMENTS = {".hpp": "//", ".cpp": "//", ".c": "//", ".h": "//", ".S": "//", ".py": "#", ".cmake": "#", ".sh": "#"}
 ARE_COMPARED = ("python/tests/golden/",)  # texts that a program must write letter by letter
 
 
@@ -26,7 +26,7 @@ def sources() -> list[pathlib.Path]:
 def with_line(path: pathlib.Path, text: str) -> str:
     """The text with the line; the same where it has it."""
     lines = text.split("\n")
-    at = 1 if lines[0].startswith(("#!", "// expect:")) else 0
+    at = next((i for i, line in enumerate(lines) if not line.startswith(("#!", "// expect:", "// errors:"))), 0)
     if any(LINE in line for line in lines[at:at + 2]):
         return text
     comment = COMMENTS.get(path.suffix, "#")
