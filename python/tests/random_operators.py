@@ -252,6 +252,20 @@ def matmul(b: Builder) -> bool:
     return bool(scaled) and bool(b.node("MatMul", [scaled[0], turned[0]]))
 
 
+@generates("Einsum")
+def einsum(b: Builder) -> bool:
+    x = b.pick(3)
+    if x is None:
+        return False
+    _, rows, depth = b.shape(x)
+    if b.chance(0.6):
+        equation, weight = b.choice((("bid,dk->bik", (depth, 4)), ("bid,kd->bki", (3, depth)), ("bid,ie->bde", (rows, 2))))
+        weight = b.normal(*weight) / np.float32(np.sqrt(weight[0]))
+        return bool(b.node("Einsum", [x, b.constant(weight)], equation=equation))
+    scaled = b.node("Mul", [x, b.constant(np.float32(depth ** -0.5))])
+    return bool(scaled) and bool(b.node("Einsum", [scaled[0], x], equation=b.choice(("bid,bjd->bij", "bid,bjd->bji", "bid,bid->bi"))))
+
+
 @generates("Pad")
 def pad(b: Builder) -> bool:
     x = b.pick(2, 3, 4)

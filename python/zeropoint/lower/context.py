@@ -249,11 +249,9 @@ class Context:
         return self.arrange(val, height, width + old, atoms)
 
     def row_major(self, val: Val) -> Val:
-        """As the source has it in memory, which any reshape can cut."""
-        layout = val.layout
-        if layout.memory != layout.source:
-            val = self.arrange(val, (), (), layout.source)
-        return val
+        """As the source has it in memory, all of it as channels: what any reshape can cut. The row has that shape too, as what moves it
+        next goes by the shape."""
+        return self.arrange(val, (), (), val.layout.source)
 
     def finish(self) -> Lowered:
         """The result, or all problems at once."""

@@ -254,10 +254,14 @@ def lower_pad(context: Context, node: Node) -> None:
     sides = {0: (0, 0), 1: (0, 0), 2: (0, 0)}
     if any(n < 0 for n in (*begin, *end)):
         raise Refused("attribute", "a padding below 0")
+    if mode == "circular" and any(max(begin[i], end[i]) > val.layout.extents[i] for i in axes):
+        raise Refused("attribute", "a circular padding of more than there is to repeat")
     if axes:
         val = as_groups(context, val, axes)
     layout = val.layout
     for axis in axes:
+        if layout.axes[axis] not in layout.groups:
+            raise Refused("axis", "a padding along several axes, one of which has no place of its own")
         group = layout.groups.index(layout.axes[axis])
         sides[group] = (begin[axis], end[axis])
         layout = resized(layout, axis, group, layout.extents[axis] + begin[axis] + end[axis], len(layout.axes[axis]))
