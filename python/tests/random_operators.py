@@ -263,7 +263,8 @@ def einsum(b: Builder) -> bool:
         weight = b.normal(*weight) / np.float32(np.sqrt(weight[0]))
         return bool(b.node("Einsum", [x, b.constant(weight)], equation=equation))
     scaled = b.node("Mul", [x, b.constant(np.float32(depth ** -0.5))])
-    return bool(scaled) and bool(b.node("Einsum", [scaled[0], x], equation=b.choice(("bid,bjd->bij", "bid,bjd->bji", "bid,bid->bi"))))
+    equation = b.choice(("bid,bjd->bij", "bid,bjd->bji", "bid,bid->bi"))
+    return bool(scaled) and bool(b.node("Einsum", [scaled[0], x], equation=equation))
 
 
 @generates("Pad")

@@ -8,7 +8,7 @@
 #include <zeropoint/io/load_options.hpp>
 #include <zeropoint/model/composition.hpp>
 
-#include "support/errors.hpp"
+#include "../support/errors.hpp"
 
 namespace {
 namespace load_options_test {
