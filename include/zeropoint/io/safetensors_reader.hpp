@@ -337,20 +337,16 @@ private:
         return all;
     }
     /// What the end of a message makes of the most similar name: a prefix in front of the right one, or a mistake of few letters, where
-    /// other digits are none.
+    /// another digit is none.
     [[gnu::cold]] static std::string meant_by(std::string_view name, std::string_view nearest, std::size_t alike) {
-        if (nearest.size() > name.size() && nearest.substr(nearest.size() - name.size()) == name) {
-            const std::string prefix = in_quotes(nearest.substr(0, nearest.size() - name.size()));
-            return joined({"; zp::load_options{.prefix = ", prefix, "} takes ", prefix, " off"});
-        }
-        const bool is_longer = alike == std::min(name.size(), nearest.size());
-        const auto digits = [](std::string_view text) {
-            std::string found;
-            for (const char letter : text)
-                if (letter >= '0' && letter <= '9') found += letter;
-            return found;
-        };
-        if (5 * alike < 4 * name.size() || (!is_longer && digits(name) != digits(nearest))) return {};
+        const std::size_t shorter = std::min(name.size(), nearest.size());
+        if (nearest.size() > name.size() && nearest.ends_with(name))
+            return joined({"; zp::load_options{.prefix = ", in_quotes(nearest.substr(0, nearest.size() - name.size())),
+                           "} takes it off"});
+        std::size_t front = 0;
+        while (front != shorter && name[front] == nearest[front]) ++front;
+        const bool is_number = alike != shorter && static_cast<unsigned>(name[front] - '0') < 10;
+        if (5 * alike < 4 * name.size() || is_number) return {};
         return joined({": did you mean ", in_quotes(nearest), "?"});
     }
 
