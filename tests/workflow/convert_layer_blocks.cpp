@@ -14,8 +14,8 @@
 #include <zeropoint/workflow/convert.hpp>
 #include <zeropoint/workflow/streaming.hpp>
 
-#include "support/arrays.hpp"
-#include "support/made_up.hpp"
+#include "../support/arrays.hpp"
+#include "../support/made_up.hpp"
 
 namespace {
 namespace layer_blocks_test {
