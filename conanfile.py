@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Conan 2 recipe: the headers, and with -o "zeropoint/*:compiled=True" zeropoint::compiled beside them. docs/packages.md."""
 
 import os

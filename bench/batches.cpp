@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batches beside as many single calls, int8, in turns: bench_batches [--seconds=2]. Floats in and out, the integers of single calls.
 #include <algorithm>
 #include <chrono>

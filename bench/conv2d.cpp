@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions u8 x s8 to u8 as networks have them, each by every algorithm that can compute it.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A block of Llama's shapes, a token at a time: tokens a second of float, 8-bit and 4-bit weights, in rounds that take turns. And an
 // image of a gigabyte of 4-bit weights, mapped or copied: how long it takes until the first token, and the memory that it takes.
 //

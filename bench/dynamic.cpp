@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers that quantize their activations as they come: a linear layer, steps of recurrent ones, an encoder's layer. Peers
 // are timed beside them by bench/peers/compare_dynamic.py.
 #include <cstddef>

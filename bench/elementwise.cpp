@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a network does besides multiplying: the kernels on codes, and what observers do with floats. Rates are bytes read
 // and written, compared with copying within the first-level cache; the tensors here lie in the second.
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What becomes of the sums of a matrix product, by epilogue: at depth 64 that is a good part of the time, at 1152 little.
 #include <array>
 #include <cstdint>

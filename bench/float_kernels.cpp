@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The float kernels, which calibration runs, compared with float multiply-adds from registers.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matrix products u8 x s8 to u8, weights packed ahead: by shape, by the distribution of the weights, by activation bits.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole networks, int8 and float32, from float input to float output, with the memory that they need.
 #include <memory>
 #include <string>

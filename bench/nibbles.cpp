@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 4-bit weights times 8-bit activations beside int8 weights, 4-bit weights alone and a loop that reads as many bytes: one linear
 // layer, float in and out, in rounds that take turns. Microseconds of the best round; ratios to it are in the same line.
 // bench_nibbles [rounds]

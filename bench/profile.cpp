@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the time of an int8 network goes, row by row, the slowest first: bench_profile resnet18 [rows].
 #include <algorithm>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One step a call of recurrent layers: int8, integers throughout, beside float. "1-32" is 1 input, 32 hidden values.
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers whose extents are part of their type, of the small sizes where every loop and every call counts.
 #include <memory>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small networks, one step a call through zp::streaming: float and int8 between floats, as programs call them. The peak that shares
 // are of is float multiply-add for both, so that figures of other machines and libraries can be compared as ratios.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One int8 call on several threads beside the same on one, by every executor there is, in turns: bench_threads [MODEL...] [--workers=2]
 // [--seconds=4] [--rows=12] [--save=FOLDER]. Models: product_512, resnet18, mobilenet_v2 and the others of bench_models; those three without
 // a name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Toolchain of the presets with Clang: the one that CXX names, else the newest that this machine has, 14 or newer.
 if("$ENV{CXX}" MATCHES "clang")
     set(names $ENV{CXX})

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # zeropoint::compiled: what does not depend on a user's model, compiled once. The same headers, which then declare it
 # `extern template`: include/zeropoint/compiled/ has the lists. Nothing of it is compiled before a target links it, or
 # ZEROPOINT_INSTALL_COMPILED asks for it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Downloads packages of a Debian suite and unpacks them into a directory: no root, nothing of the system changed.
 #
 # apt-get gets a state directory and a source list of its own; the mirror is the one this machine already uses, read

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Resolves xsimd, which the library needs, and for the tests and examples doctest and nlohmann_json: what is installed, else a Debian package unpacked without root, else git.
 #
 # Each way is tried in the order of ZEROPOINT_DEPENDENCY_SOURCES; a distribution that wants no downloads configures with

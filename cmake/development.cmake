@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Flags for this repository's own tests, examples and benchmarks: none of them ever reaches a user of the library.
 
 add_library(zeropoint_warnings INTERFACE)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Resolves Google Benchmark, which bench/ alone needs: the installed package, else Debian's unpacked without root, else
 # its source. Afterwards the target benchmark::benchmark exists, or ZEROPOINT_GOOGLE_BENCHMARK_REASON says why not.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Install rules: the headers, a package that find_package(zeropoint) finds, and what pkg-config reads.
 
 include(GNUInstallDirs)

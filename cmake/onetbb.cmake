@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Resolves oneTBB, which the tests of one executor alone need: the installed package, else Debian's unpacked without root.
 # Afterwards the target TBB::tbb exists, or ZEROPOINT_ONETBB_REASON says why not.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Resolves MPI, which data-parallel training alone needs: the installed one, else, where ZEROPOINT_REQUIRE_MPI is set, because it is 26 MB
 # in nine packages, Debian's Open MPI unpacked without root. Afterwards the
 # target zeropoint_mpi exists and ZEROPOINT_MPIRUN is the command line that starts ranks, up to "-np"; or ZEROPOINT_MPI_REASON says why

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The target all_verify_interface_header_sets: compiles every header alone.
 
 set_target_properties(zeropoint PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Finds one header-only dependency: an existing target, a CMake package, or its bare headers. Installed beside
 # zeropointConfig.cmake, because a consumer of the installed package meets the same packages in the same states.
 

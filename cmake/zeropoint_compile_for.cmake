@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Compiles sources of a target once an architecture, so that one program has the best code for many machines.
 #
 #   zeropoint_compile_for(<target> SOURCES <file>... [ARCHITECTURES <name>...])

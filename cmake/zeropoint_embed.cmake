@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Puts a file's bytes into a program: those of a packed image into a microcontroller's flash, say.
 #
 #   zeropoint_embed(<target> <file> [SYMBOL <name>] [SECTION <section>] [METHOD embed|incbin|array])

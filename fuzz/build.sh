@@ -1,4 +1,5 @@
 #!/bin/bash -eu
+# SPDX-License-Identifier: BSD-3-Clause
 # As OSS-Fuzz builds: $CXX, $CXXFLAGS and $LIB_FUZZING_ENGINE come from it, programs and seeds go to $OUT. ZEROPOINT_INCLUDES are
 # flags of xsimd's and doctest's headers, for instance what a configured build has in include_flags.txt.
 cd "$(dirname "$0")/.."

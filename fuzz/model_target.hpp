@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Of any bytes: a model or a file_error, and a model that comes runs and is saved to the same numbers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Changes safetensors files where it matters: in the header's text, in the data, with lengths and checksums that agree again.
 #pragma once
 

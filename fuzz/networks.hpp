@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small networks of every storage, with made-up parameters: what fuzz targets load, and seeds are files of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any bytes: a file_error, or a file whose tensors can all be read and which is written again to one of the same tensors.
 #include <cstddef>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes a folder of seeds for each fuzz target: fuzz_seeds FOLDER.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Puts zeropoint's headers and xsimd's into the wheel, so that networks compile where there is only a compiler."""
 
 from __future__ import annotations

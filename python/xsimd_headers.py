@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Finds xsimd's headers and licence on this machine, for the wheel that carries them and for scripts/packaging."""
 
 from __future__ import annotations

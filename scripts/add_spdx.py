@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Gives every source file its SPDX line with the licence, where it has none. Usage: add_spdx.py [--check]
 
 The line is the first one, but behind a `#!` and behind what tests/compile_fail says of itself, `// expect:` first and `// errors:`.

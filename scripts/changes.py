@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What has changed, and whose turn it is: how .ci/run chooses what it does not do every time.
 
 Changes count from the commit at which this branch left origin's default branch; on that branch itself, from the commit

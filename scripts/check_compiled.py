@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails where a C or C++ file of the repository is compiled by no step of CI: code that nobody compiles rots.
 
     scripts/check_compiled.py       after the builds: what compilers read stands in their dependency files, build/**/*.o.d

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails when a public name has no docstring. Usage: check_docstrings.py [--list]
 
 Public names are those of docs/reference.toml and their public members. A docstring is a comment directly above a declaration, or behind

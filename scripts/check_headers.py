@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails where a header of the library does not compile alone, under all of the compiler's warnings.
 
     scripts/check_headers.py [build/test]               every header

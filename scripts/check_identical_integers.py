@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails unless every compiler, optimization level and architecture computes the same integers.
 
 Builds tests/identity/checksum.cpp many ways, runs each program and compares what it prints with

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails when a header includes a room it may not see, or grew too long. Usage: check_layers.py include/zeropoint
 
 The rooms, lowest first, are those of docs/design.md.

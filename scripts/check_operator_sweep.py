@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails where a layer, an operator of docs/operators.md or a row of docs/accuracy.md is not in the sweep, or the other way
 round. Usage: check_operator_sweep.py [--update <test program>]
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Checks that docs/operators.md names every operator of PyTorch's quantized packages.
 
     python scripts/check_operators.py

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Fails when the C++ that README.md and docs/ show is not the C++ that is compiled. Usage: check_snippets.py [--update]
 
 A block fenced with ```cpp stands behind a line that names its source, a region of a file in tests/docs, docs_digits, executors or distributed:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The network of examples/01_digits and its data, shared by the training script and the golden logits.
 
 The module names are the contract with the C++ type of the example: they are the names in digits_cnn.safetensors.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds the fuzz targets with Clang's libFuzzer and its sanitizers, and runs each for a while.
 
     scripts/fuzz.py --seconds 15                 what CI does

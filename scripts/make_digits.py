@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes examples/01_digits/data/digits.safetensors: the 1,797 handwritten digits that scikit-learn ships.
 
     python scripts/make_digits.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the scripts golden/operators_*.py share: random operands, PyTorch's float steps in numpy, the golden file.
 
 A golden file has one group of tensors a case, `<operator>/<case>/<tensor>`. `scale` F32 and `zero_point` I32 have one

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Makes the source archives of a release: the same bytes from every clone of a commit, and their SHA-256.
 
     scripts/release.py [--output FOLDER] [--commit COMMIT] [--draft]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """A digits network that int8 ruins, the page of `zeropoint report` for it, and the page's screenshots in headless Chromium.
 
     build/venv/bin/python scripts/report_page.py [--out build/report_page] [--images docs/images]

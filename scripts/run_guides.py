@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs the pages in docs/guides as a reader would: files are written, commands run in order, in an empty folder.
 
     scripts/run_guides.py [--keep FOLDER] [--in-turn] [PAGE...]

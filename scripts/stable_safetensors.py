@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes safetensors files whose bytes depend on their content alone.
 
 The safetensors library orders the metadata of a file at random; here it is sorted, so that running a script twice gives

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Prints the CMake options of a build that has a share of all test units, the next one in the next run: what CI compiles under the
 sanitizers.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trains the network of examples/01_digits and writes its state dict as safetensors.
 
     python scripts/train_digits.py              # trains on all training images, writes digits_cnn.safetensors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Trains the network of examples/05_keyword_spotting on spectrograms that it makes, and writes its state dict as float16.
 
     python scripts/train_keywords.py

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes one translation unit that holds many test files: the library is parsed and instantiated once for all of them.
 
     scripts/unity.py OUTPUT FILE...

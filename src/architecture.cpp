@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The name by which programs find out whether this library has their architecture.
 #include <zeropoint/compiled/instance.hpp>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds and runs a consumer of the package, of the headers alone and, where it has it, of zeropoint::compiled."""
 
 import os

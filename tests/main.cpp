@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The main() of every test executable: doctest's, which also ends with one line of counts and refuses to pass empty.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A second translation unit with everything in it, linked into every test: a non-inline function would clash here.
 #include <zeropoint/layer/static_layers.hpp>
 #include <zeropoint/layer/quantized_embedding.hpp>

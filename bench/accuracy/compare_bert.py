@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """BERT over padded sentences beside transformers' BertModel: random weights, nothing is downloaded.
 
     pip install --extra-index-url https://download.pytorch.org/whl/cpu -r bench/accuracy/requirements.txt

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """zp::to_csv beside the definitions of TFLite's QuantizationDebugger, in numpy, over every value that it was made of.
 
     build/venv/bin/python bench/accuracy/compare_csv.py

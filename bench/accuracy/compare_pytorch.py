@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Int8 against float on networks with concats, in dB, beside PyTorch's static quantization with the same calibration data.
 
     pip install --extra-index-url https://download.pytorch.org/whl/cpu -r bench/accuracy/requirements.txt

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Methods that repair accuracy, on handwritten digits: a table of accuracy and processor seconds.
 
     pip install --extra-index-url https://download.pytorch.org/whl/cpu -r bench/accuracy/requirements.txt

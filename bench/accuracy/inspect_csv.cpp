@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What compare_csv.py computes again: the CSV of a comparison, and every value that it was made of.
 //
 // inspect_csv <digits' data> <folder>: writes table.csv, and NAME.real and NAME.rounded of each row, floats of all inputs.

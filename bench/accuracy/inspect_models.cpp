@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The worst rows of MobileNetV2 and of an encoder with made-up weights, what comparing them costs, and memory over 10,000 inputs:
 //
 //     c++ -std=c++20 -O2 -march=native -Iinclude -Itests -I<xsimd>/include bench/accuracy/inspect_models.cpp -o build/inspect_models

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks with concats, as graphs: written as C++ types over zp::builder, and run by PyTorch from the same lists of nodes."""
 
 from dataclasses import dataclass, field

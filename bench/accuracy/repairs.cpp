@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Accuracy and processor seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
 //     g++ -DNETWORK=digits_cnn -DWEIGHT_BITS=4 -DACTIVATION_BITS=8 ... ; repairs <folder of digits.safetensors> <weights>
 // With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With

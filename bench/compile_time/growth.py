@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What a network costs to compile by its number of rows: CPU seconds, memory, and steps of constant evaluation.
 
     bench/compile_time/growth.py [--rows 100 300 1000] [--compilers g++ clang++-14] [--steps]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What including and using the library costs: CPU seconds, memory, symbol lengths, program size, beside their aims.
 
     bench/compile_time/measure.py [--before another/checkout] [--repeats 5] [--flags "-mavx2 -mfma"]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """What compiling a program with one of the classic networks costs: seconds and memory, kernels included, as a table.
 
     bench/compile_time/networks.py [--compiler g++-12] [--flags "-O2 -mavx2 -mfma"] [networks...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The programs whose compile time counts: one int8 network loaded and run, or the whole way from floats to it."""
 
 # A network's name: its header.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LeNet, ready to be timed.
 #include "lenet.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LeNet-5 (LeCun 1998) on 28 x 28 pixels, in today's form: ReLU and max pooling.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Both multilayer perceptrons, ready to be timed.
 #include "mlp.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Two multilayer perceptrons: the classic of handwritten digits, and one of a size that runs in control loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MobileNetV2, ready to be timed.
 #include "mobilenet_v2.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights, images and calibration for networks that are only timed: the same numbers on every machine.
 #pragma once
 

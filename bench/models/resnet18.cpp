@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ResNet-18, ready to be timed.
 #include "resnet18.hpp"
 

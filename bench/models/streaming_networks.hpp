@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small networks that run a step at a time: a dense one of control loops, recurrent ones and convolutions of audio.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The list of all timed networks.
 #include "timed_model.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network as those who time it see it: by name, without its type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The timed form of a network's type. Only the files that make one model each include this: it compiles everything.
 #pragma once
 

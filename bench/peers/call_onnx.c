@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /* Calls a function of ONNX Runtime's C interface, Run, many times: no Python in the time of a call. */
 #include <stddef.h>
 

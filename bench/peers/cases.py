@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The single layers that are compared, and their operands: the same numbers for everyone."""
 import dataclasses
 

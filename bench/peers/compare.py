@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """zeropoint beside ONNX Runtime, PyTorch and XNNPACK: one thread, the same operands, interleaved rounds, one process.
 
 See README.md here for what is compared and what each number includes.

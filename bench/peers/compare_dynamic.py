@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Dynamic quantization beside PyTorch's: a linear layer, one step of an LSTM and of a GRU.
 
     python3 bench/peers/compare_dynamic.py --out docs/performance

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """A transformer encoder of MiniLM's size (6 layers, 384 wide, 12 heads, 1536 hidden) beside ONNX Runtime's and PyTorch's.
 
     python3 bench/peers/compare_encoder.py --out docs/performance

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Convolutions and linear layers of a training step, forward and both gradients, beside PyTorch's in float32.
 
     python3 bench/peers/compare_gradients.py --out docs/performance

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Times and checks every single layer."""
 import argparse
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Times whole networks: float pixels in, float scores out."""
 import argparse
 import dataclasses

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Makes build/venv, a virtual environment with what the programs here need: requirements.txt.
 
     bench/peers/install.py

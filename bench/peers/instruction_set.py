@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Shows the peers a processor without AVX-512, VNNI and AMX: the `cpuid` instructions of their shared objects are
 found here and answered by mask_cpuid.c."""
 import bisect

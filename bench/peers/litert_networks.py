@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks as int8 flatbuffers of LiteRT, whose delegate is XNNPACK. Float in, float out, NHWC."""
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema

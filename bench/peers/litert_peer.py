@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """XNNPACK, as the default delegate of LiteRT (TensorFlow Lite): one-operator int8 flatbuffers written here."""
 import flatbuffers
 import numpy as np

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /* An LD_AUDIT library that hides AVX-512, AVX-VNNI and AMX from chosen shared objects.
  *
  * Libraries ask the processor itself, with the cpuid instruction, which no environment variable changes. When one of

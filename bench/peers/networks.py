@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The networks of bench/models once more, for the peers: the same layers, read with zeropoint's own weights."""
 import dataclasses
 

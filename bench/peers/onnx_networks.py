@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks as ONNX graphs: float32, and int8 as onnxruntime.quantization makes them."""
 import logging
 import pathlib

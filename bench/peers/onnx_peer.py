@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX Runtime, called through its C interface: what a C++ program pays, without the time of its Python bindings."""
 import ctypes
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The results as Markdown, JSON and charts."""
 import json
 import pathlib

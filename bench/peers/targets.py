@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What zeropoint aims at beside its peers, on a machine with AVX2 and without VNNI."""
 import dataclasses
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX Runtime's and PyTorch's int8 networks on one thread and on several, in turns: what bench_threads measures of ours.
 
     bench_threads resnet18 mobilenet_v2 --save=FOLDER    # the same weights

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Interleaved timing: every round runs a batch of calls of each contender in turn, so all meet the same machine.
 
 Time is the processor time of this process, all its threads: what other programs take of the processor does not count.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks in PyTorch: float32, int8 under the engines fbgemm and onednn, and the ranges of all activations."""
 import numpy as np
 import torch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """PyTorch: its quantized operators under the engines fbgemm and onednn, and float32."""
 import warnings
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The C interface through which compare.py calls zeropoint.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Dynamic layers behind a C interface, for compare_dynamic.py: one row or one step a call.
 #include <algorithm>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A transformer encoder of MiniLM's size behind a C interface, for compare_encoder.py.
 #include <cstddef>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions and linear layers of a training step behind a C interface, for compare_gradients.py.
 #include <algorithm>
 #include <cstddef>

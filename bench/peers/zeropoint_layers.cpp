@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Single layers behind the C interface: the ones that a program makes for itself, of float weights.
 #include "zeropoint_c.hpp"
 

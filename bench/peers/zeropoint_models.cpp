@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The networks of bench/models behind the C interface.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """zeropoint as a shared library: built here or by CMake, called through the C interface of zeropoint_c.hpp."""
 import argparse
 import ctypes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packs and runs the quantized convolutions: the one place of the benchmarks that compiles them.
 #include "convolution.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A quantized convolution or matrix product that is ready to be timed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The main function of every benchmark: Google Benchmark's, with the machine's peaks before and after.
 #include <algorithm>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the rounds of a measurement amount to.
 #include "measure.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One measurement: rounds of a kernel, each beside a burst of the loop that it is compared with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The generators behind operands.hpp.
 #include "operands.hpp"
 

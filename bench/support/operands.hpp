@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Made-up operands of the kernels, from distributions that matter: they decide which kernel a panel of weights can take.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What this machine can do at most: the rates of loops that live in registers alone, measured while the benchmarks run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Prints one row a benchmark.
 #include "table.hpp"
 

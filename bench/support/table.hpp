@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Results as a Markdown table: best round, median, the peak measured beside them, and the share of it.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Times a step of training beside PyTorch, float and QAT, one thread each, in turn.
 
 Usage: compare_pytorch.py STEP [--rounds 5] [--steps 20] [--networks digits_cnn,mlp,resnet20]

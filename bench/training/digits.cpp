@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Few bits on the digits network: rounding to nearest after calibration, and training with learned step sizes (LSQ). Prints a table of accuracy on
 // the 599 test images over seeds. Usage: digits [seeds] [epochs]
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trains a small network with learned scales and a checkpoint after every step, and prints a number of its values. interrupted.py kills it.
 // Usage: interrupted <checkpoint>
 #include <cstdint>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Kills a training at random moments, 20 times by default, lets it go on, and compares its values with an uninterrupted run's.
 
 Usage: interrupted.py INTERRUPTED [--kills 20] [--seed 1]

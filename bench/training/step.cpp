@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Times steps of training: step <digits_cnn|mlp|resnet20> <float|qat|frozen> <steps>. Prints the seconds of a step of 64 samples, the first left
 // out. See compare_pytorch.py, which runs it beside PyTorch. Batch norms of digits_cnn are folded before; those of resnet20 are trained, live
 // or frozen.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The network of the examples, as a type, and the ways to quantize it that the demo compares.
 #pragma once
 

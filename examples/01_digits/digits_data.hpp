@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The 1,797 handwritten digits: 8 x 8 pixels each, a third of them kept for testing. data/README.md tells their origin.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every integer that an int8 network computes over a set of images, in one number.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From a trained float network to an int8 one, end to end, on real handwritten digits. quantize() is the whole story;
 // the rest measures what came of it.
 #include <algorithm>

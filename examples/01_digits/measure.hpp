@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Accuracy, sizes, latency, and noise by layer.
 #pragma once
 

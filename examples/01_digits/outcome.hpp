@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the demo finds out, what it checks, and how it tells.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the demo promises of its network: it is a test, too.
 #include <algorithm>
 #include <cmath>

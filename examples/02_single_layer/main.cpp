@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One fully connected layer with hardswish behind it, quantized by hand. No model: each piece works on its own.
 #include <algorithm>
 #include <array>

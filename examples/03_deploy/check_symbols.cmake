@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Fails if a program contains observers or calibration. The demo, which has both, shows that the search finds them.
 # Arguments: NM, PROGRAM, DEMO
 

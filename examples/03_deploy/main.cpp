@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program as it ships: it loads an int8 model and runs it. No observer, no calibration and no float weight is in it.
 #include <cstdio>
 

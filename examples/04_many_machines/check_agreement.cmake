@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs PROGRAM for every architecture that it holds and this machine has, and with QEMU on models of other machines: all must
 # print the same. RUN is the emulator of a program that was compiled for another processor, or nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What is compiled once an architecture, as the rest of the program sees it: a call that takes the architecture first.
 #pragma once
 

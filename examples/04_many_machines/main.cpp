@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One program for every machine: it holds the model's kernels for several architectures and runs the best that it finds.
 #include <cstdint>
 #include <cstdio>

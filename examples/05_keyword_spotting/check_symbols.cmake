@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Fails if a program asks for a heap, throws, formats text or has anything of streams and locales: what a microcontroller has no room for.
 # Of a linked program without shared libraries that says all; of objects, what they name. CONTROL, which does most of that,
 # shows that the search finds it.

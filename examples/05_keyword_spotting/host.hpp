@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What board/board.hpp is for the machine that builds: text goes to stdout, and nothing is measured.
 #pragma once
 

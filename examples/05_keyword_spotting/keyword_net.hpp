@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The network and how it is quantized: what the program that packs it and the program that runs it have in common.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Keyword spotting from a packed image: the same program on a microcontroller, with its weights in flash, and on the machine that
 // builds it. It prints how many words it reads right and a checksum of every output, which is the same on both.
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a microphone and a feature extractor would give, made by integers alone, so that every machine makes the same: spectrograms
 // of 49 frames x 10 coefficients. A word is a curve through six points of each coefficient; who says it is a little early or
 // late, louder or softer, and there is noise.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The two networks behind functions that a page can call. An error ends the program with its message on stderr.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From the strokes of a pen to the 8 x 8 pixels that the network knows, in the way in which the data set was made.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Digits as a hand may write them: each a list of strokes, a stroke a list of corners that `smooth` rounds.
 
 Coordinates are shares of the drawing's width and height, y downwards. A corner written twice stays sharp.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Chromium without a window, driven through its DevTools protocol over a pipe: real input, screenshots, page errors."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes archive.js: files as JavaScript, because a page opened from a disk may load scripts but fetch nothing.
 
 Usage: pack.py <output> <name>=<file>...

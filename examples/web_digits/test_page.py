@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Draws digits on the page in headless Chromium, with mouse and finger, and checks what both networks answer.
 
 Usage: test_page.py <folder of the page> [--screenshots <folder>] [--chromium <program>]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a program needs that only loads and runs int8 models: no observers run, nothing is calibrated or converted in it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a program needs that runs int8 networks from packed images: no files, no heap, no exceptions. See docs/embedded.md.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layers beyond those of composition.hpp: sums, products and comparisons of two activations, reductions, norms, softmax,
 // what moves values. A header of its own, because zeropoint.hpp compiles a quarter faster without them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The one place where the version is written: CMake, Conan and vcpkg read it from here.
 #pragma once
 

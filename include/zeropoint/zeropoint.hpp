@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Everything: from a trained float model to a static int8 one. A program that only runs int8 models includes
 // <zeropoint/deploy.hpp>; whoever wants one kernel, one observer or one scheme includes just that header.
 #pragma once

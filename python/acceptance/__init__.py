@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The acceptance suite of the importer: well-known networks with random weights, from torch.export and from ONNX.
 
     python python/acceptance/run.py --help

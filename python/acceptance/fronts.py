@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A network through both front ends: what is imported, or why it is not, and whether both give the same table."""
 
 from __future__ import annotations

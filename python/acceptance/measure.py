@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Compiles an imported network once and runs it in float beside its source, and in int8 beside its float form."""
 
 from __future__ import annotations

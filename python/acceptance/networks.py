@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks of the acceptance suite, and the rule by which their weights are random."""
 
 from __future__ import annotations

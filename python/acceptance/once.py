@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A precompiled header for all networks: most of what a small network's program costs is reading headers."""
 
 from __future__ import annotations

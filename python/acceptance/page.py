@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Results, a line of JSON for each network, and the page that is written from them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs the acceptance suite of the importer, and writes docs/importing.md from its results.
 
     python python/acceptance/run.py                        what has changed since it was kept

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What all tests share: the programs that they compile are kept between runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the tests of exporters share: int8 networks with their files, and graphs that are run."""
 
 from __future__ import annotations

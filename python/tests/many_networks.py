@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs many imported networks in few programs, as most of a small program's compile time is the headers'."""
 
 from __future__ import annotations

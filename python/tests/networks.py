@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks as people write them, small enough to compile and run in seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks that ONNX Runtime's own quantizer makes integer: static, QDQ, calibrated with normal numbers. Extents are unlike."""
 
 from __future__ import annotations

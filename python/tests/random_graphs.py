@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random valid ONNX graphs, of all operators that the importer knows: random_operators.py says which, this file joins them.
 
     python python/tests/random_graphs.py 17        # prints the graph of a seed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Nodes that random graphs are made of: one function a family, with the attributes and forms that ONNX's opsets have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Where a runtime does not give the real result, rounded once: the rule that it follows, which explains every code of it."""
 
 from __future__ import annotations

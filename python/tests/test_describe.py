@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A network's rows and tensors as a dict: beside the files that C++ writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Einsum of both front ends: attention written by it, sums and outer products."""
 
 from __future__ import annotations

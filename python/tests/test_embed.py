@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """zeropoint pack and zeropoint embed: what is embedded is the file, and what is packed runs in place as the int8 file does."""
 
 from __future__ import annotations

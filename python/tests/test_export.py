@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Exporters over the digits network, whose int8 models are in the repository: one compilation for all of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whole networks, every layer, every policy: the integer graph has the codes of the C++ network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Six headers as they are written, committed to be read: a change of the emitter shows in them.
 
     python python/tests/test_golden.py      writes python/tests/golden/ again

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Integers that come in: rows of tables, masks, numbers; what floats would compute otherwise is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks as objects of Python, and the way to int8."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Whole networks, by torch.export and by both of PyTorch's ONNX exporters: the numbers of the compiled program."""
 
 from __future__ import annotations

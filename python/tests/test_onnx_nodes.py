@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX's own node tests: what is imported computes their outputs; all else is refused, never wrong and never a crash."""
 
 from __future__ import annotations

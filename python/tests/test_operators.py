@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Operators one by one: branches of a few networks, each an output, so that few programs are compiled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What networks of images write in many operators and is few layers here: numbers, and which rows they become."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Models that are integers already: codes as their own runtimes compute them, every one; and what is refused."""
 
 from __future__ import annotations

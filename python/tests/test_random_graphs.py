@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Random valid ONNX graphs: what is imported computes what ONNX Runtime does; all else is refused, never wrong, never a crash.
 
 pytest --graphs 500 runs so many; by default it is a few.

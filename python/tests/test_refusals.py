@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Bad input: one clear report, exit code 2, nothing written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pages and text of `zeropoint report`, from made-up data and from a network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Attention, masks, conditions, norms and recurrent layers: branches of a few networks, each an output, beside their source."""
 
 from __future__ import annotations

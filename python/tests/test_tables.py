@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Imported classic networks are row for row those of zeropoint/models."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Brings models of PyTorch and ONNX to zeropoint: a C++ header, a safetensors file, and a check of both.
 
     import zeropoint

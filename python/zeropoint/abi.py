@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The library of one network: a small C interface over its stages."""
 
 from __future__ import annotations

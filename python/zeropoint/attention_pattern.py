@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Attention in the graph: softmax of masked scores, products around it, scales wherever they stand."""
 
 from __future__ import annotations

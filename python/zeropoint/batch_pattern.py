@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Several sequences at once inside of a network: they are the rows of an image, whose windows are one row high."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The C++ compiler: which one, with which folders and flags; programs are kept by their content."""
 
 from __future__ import annotations

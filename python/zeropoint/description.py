@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The rows of a network and the tensors of its files, as C++ has them: what exporters read, and who writes int8 files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An int8 network in a program without files: its packed image, and any file as C++ or assembler."""
 
 from __future__ import annotations

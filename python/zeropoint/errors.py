@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What can go wrong, and how it is told: one report for all problems of a model."""
 
 from __future__ import annotations

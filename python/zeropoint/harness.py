@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The small program that runs a network over files of numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Normalizations that a source writes as arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The import itself: a graph in, a header and a safetensors file out, checked before they are put in place."""
 
 from __future__ import annotations

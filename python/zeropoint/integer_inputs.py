@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the integers of an input are: rows of tables, 0 and 1 that choose, or numbers, which are floats here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The graph between front ends and layers: values, nodes, constants.
 
 Operators are neutral; front/ says which ONNX and aten operators become which of them, lower/ which layers they become:

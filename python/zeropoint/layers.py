@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Layers as they are written: template names with arguments, and the rows of a network that they make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How a tensor of any rank lies in the height x width x channels of a layer's value.
 
 An axis of the source is a product of atoms; memory is an order of all atoms, cut into height, width and channels. Axes of

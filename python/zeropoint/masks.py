@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Masks of attention: what is added to scores is taken apart into a bias and a condition on what is kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A compiled network as an object of Python, by ctypes and numpy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Normalizations and activations that are written out in arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rewrites of the graph before it is lowered: several nodes that are one layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tensors of the source as a network here has them, and back; what a header's head comment says of its ports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """From an imported network to an int8 file in one command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Last states of recurrent layers: those of one layer alone, where nothing else of them is read."""
 
 from __future__ import annotations

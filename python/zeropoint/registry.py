@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions by the names of the operators that they are for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Files that are written whole or not at all."""
 
 from __future__ import annotations

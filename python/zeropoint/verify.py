@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The check: a small program with the headers, and the source framework, over the same inputs."""
 
 from __future__ import annotations

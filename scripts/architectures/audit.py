@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Compiles the tile kernels for every architecture, disassembles them and checks their inner loops.
 
     scripts/architectures/audit.py [--only neon64,avx2+fma]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Runs a static x86-64 Linux program on an emulated processor that this machine may lack, AVX-512 and AVX-VNNI included.
 
     scripts/architectures/bochs.py --model tigerlake PROGRAM [ARGUMENT...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Packages of a Debian suite other than the system's own, unpacked into a folder: no root, nothing installed."""
 import os
 import pathlib

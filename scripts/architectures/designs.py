@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the inner loop of every architecture should be made of, for audit.py: the best design that we can argue for.
 
 A design is a tile, rows x channels x depth of one pass of the loop, and the instructions of a pass, by what they are

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds examples/04_many_machines once, with kernels for six architectures, and runs that one program on machines with
 and without them: it must take the best that each has, and print the same on all.
 

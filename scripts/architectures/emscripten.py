@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Emscripten, which Debian 12 has too old: a later Debian's, unpacked into the cache and run with Debian 12's LLVM 19."""
 import pathlib
 

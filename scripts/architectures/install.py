@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Installs on Debian 12 what run.py, dispatch.py and web_page.py need: cross compilers, qemu, Chromium (as root, or through
 sudo), and into the cache folder, without root, a later Debian's Emscripten and Bochs, and PyPI's Node.js.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What runs a program: this machine, an emulator of qemu's, Bochs, node, or Wine."""
 import dataclasses
 import functools

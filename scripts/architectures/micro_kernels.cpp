@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tile kernels of the architecture that this file is compiled for, for audit.py to read their instructions.
 #include <zeropoint/kernel/gemm/gemm.hpp>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds examples/05_keyword_spotting for Cortex-M microcontrollers, runs it on boards that qemu emulates, compares its checksum
 with that of the same program on this machine, and prints flash, RAM and instructions as a table.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Node.js of a version that runs relaxed WebAssembly SIMD as it was standardized: PyPI's, in the cache folder.
 
 Debian 12's and 13's, of V8 10 and 11, have it behind a flag, and that of 11 loses the accumulator of dot products.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Tables that programs write into pages, between <!-- name --> and <!-- /name -->."""
 
 

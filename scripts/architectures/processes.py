@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs run with a time limit, and the processor time that they took."""
 import concurrent.futures
 import dataclasses

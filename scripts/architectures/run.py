@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds the tests for every architecture, runs them natively and emulated, and prints one table.
 
     scripts/architectures/run.py --list

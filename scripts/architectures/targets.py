@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Every architecture that the tests are compiled for: compiler, flags, and the machines that run the result."""
 import dataclasses
 import shutil

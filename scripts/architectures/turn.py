@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Which architectures have whole tests in one run of CI, and why: the others compute the checksum alone.
 
     scripts/architectures/turn.py          prints what run.py --tests in-turn would take

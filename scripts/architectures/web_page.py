@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds the page of examples/web_digits and tests it in headless Chromium; page and screenshots are in build/web_digits.
 
     scripts/architectures/web_page.py

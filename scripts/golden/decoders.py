@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/decoders.safetensors: transformers' GPT2Model and LlamaModel of random weights over some tokens, in float.
 
     python scripts/golden/decoders.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/digits_logits.safetensors: PyTorch's float logits for the test third of the digits.
 
     python scripts/golden/digits_logits.py

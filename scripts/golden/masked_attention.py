@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/masked_attention.safetensors: BERT over padded sentences and PyTorch's attention with masks, in float.
 
     python scripts/golden/masked_attention.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/methods.safetensors: methods that repair accuracy without training.
 
     python scripts/golden/methods.py

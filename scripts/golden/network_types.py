@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The networks of include/zeropoint/models in torch.nn, their parameters named as in torchvision: see networks.py."""
 
 import math

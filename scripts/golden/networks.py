@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/networks.safetensors: what PyTorch computes with the networks of include/zeropoint/models.
 
     python scripts/golden/networks.py [--save FOLDER] [--torchvision] [names...]

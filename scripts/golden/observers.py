@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/observers.safetensors: scales and zero points of PyTorch's observers.
 
     python scripts/golden/observers.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_attention.safetensors: PyTorch's attention, transformer encoders and Elman cells in float.
 
     python scripts/golden/operators_attention.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_convolution.safetensors: PyTorch's int8 conv1d, conv3d, transposed convolutions.
 
     python scripts/golden/operators_convolution.py

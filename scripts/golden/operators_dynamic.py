@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_dynamic.safetensors: PyTorch's dynamic int8 layers, recurrent layers.
 
     python scripts/golden/operators_dynamic.py

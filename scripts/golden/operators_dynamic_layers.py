@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_dynamic_layers.safetensors: PyTorch's dynamic int8 Elman cells and convolutions.
 
     python scripts/golden/operators_dynamic_layers.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_elementwise.safetensors: PyTorch's quantized add, mul, with a scalar too, cat, matmul.
 
     python scripts/golden/operators_elementwise.py

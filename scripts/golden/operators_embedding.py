@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_embedding.safetensors: PyTorch's embedding and embedding_bag with 8- and 4-bit weights.
 
     python scripts/golden/operators_embedding.py

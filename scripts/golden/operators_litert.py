@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_litert.safetensors: what LiteRT's reference kernels compute in int8.
 
     python scripts/golden/operators_litert.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_litert_layers.safetensors: LiteRT's int8 layers where rounding shows, and its other operators.
 
     python scripts/golden/operators_litert_layers.py

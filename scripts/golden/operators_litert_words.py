@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_litert_words.safetensors: what LiteRT's reference kernels compute with int16 activations.
 
     python scripts/golden/operators_litert_words.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_normalization.safetensors: PyTorch's quantized norms and softmax.
 
     python scripts/golden/operators_normalization.py

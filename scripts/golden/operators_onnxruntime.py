@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_onnxruntime.safetensors: what ONNX Runtime's integer operators compute on a CPU.
 
     python scripts/golden/operators_onnxruntime.py

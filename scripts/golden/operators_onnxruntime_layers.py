@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_onnxruntime_layers.safetensors: ONNX Runtime's layers where rounding shows, QDQ graphs, its
 recurrent layer and its weights of 4 bits.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_pooling.safetensors: PyTorch's pooling, interpolation and copies.
 
     python scripts/golden/operators_pooling.py

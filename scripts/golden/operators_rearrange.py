@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_rearrange.safetensors: PyTorch's operators that move values, and its interpolation.
 
     python scripts/golden/operators_rearrange.py

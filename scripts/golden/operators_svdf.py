@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_svdf.safetensors: a streaming SVDF layer, as LiteRT's reference kernel computes it in int8.
 
     python scripts/golden/operators_svdf.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_unary.safetensors: functions of one 8-bit code, as tables of 256 codes.
 
     python scripts/golden/operators_unary.py

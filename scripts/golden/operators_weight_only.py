@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/operators_weight_only.safetensors: weights of 8 and 4 bits in groups, as PyTorch quantizes them.
 
     python scripts/golden/operators_weight_only.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/quantize.safetensors: torch.quantize_per_tensor and quantize_per_channel, and back.
 
     python scripts/golden/quantize.py

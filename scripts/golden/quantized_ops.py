@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/quantized_ops.safetensors: PyTorch's int8 convolution and linear layers.
 
     python scripts/golden/quantized_ops.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/safetensors_fixture.safetensors: what the reference implementation makes of every dtype and odd name.
 
     python scripts/golden/safetensors_fixture.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes python/tests/models/*.tflite: small networks of TensorFlow Lite, quantized to int8 by Google's ai-edge-quantizer.
 
     pip install ai-edge-quantizer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/training_batch_norms.safetensors: six steps of a network with batch norms by PyTorch, in float and as its ConvBn QAT.
 
     python scripts/golden/training_batch_norms.py

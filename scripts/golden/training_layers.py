@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/training_{convolutions,layers,sequences}.safetensors: gradients by PyTorch's autograd in float64.
 
     python scripts/golden/training_layers.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/training_loop.safetensors: six steps of a small network by PyTorch, in float, as int8, and with learned scales.
 
     python scripts/golden/training_loop.py

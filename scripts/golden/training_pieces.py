@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/training_pieces.safetensors: what PyTorch trains with, where no graph is needed.
 
     python scripts/golden/training_pieces.py

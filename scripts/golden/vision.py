@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes tests/golden/vision.safetensors: a vision transformer and a block of shifted windows, in float.
 
     python scripts/golden/vision.py

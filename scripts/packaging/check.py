@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Makes every package of zeropoint as its users do, and a program with each; says what ran, what could not and why.
 
     scripts/packaging/check.py                      # all

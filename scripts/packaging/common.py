@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the parts of check.py share: commands with a log, folders, the xsimd of this machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """`conan create` of the headers and of zeropoint::compiled, each with the consumer in test_package/."""
 
 from __future__ import annotations

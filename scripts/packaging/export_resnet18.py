@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Writes ResNet-18 with random weights as an ONNX file: torchvision's, or where that is not installed the same of python/tests.
 
     scripts/packaging/export_resnet18.py resnet18.onnx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What `cmake --install` leaves: moved to another folder, found by find_package and by pkg-config."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The overlay port: installed by vcpkg where there is one, else its portfile under stand-ins of vcpkg's functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs a portfile without vcpkg, for the release configuration and no features: these functions take the arguments of vcpkg's
 # own, refuse others as they do, and leave the same files.
 #

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The Python package: a wheel in an empty virtual environment, outside of the repository, up to an imported network."""
 
 from __future__ import annotations

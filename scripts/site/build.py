@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Builds the documentation as a site: docs/, the pages of the repository that they lead to, and the API reference.
 
     scripts/site/build.py [--output FOLDER]        build/site without it; open index.html there

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What headers declare, read by libclang: names, their text and the words of their comments.
 
 Needs the binding `clang==14.0` and libclang 14 (Debian's libclang1-14, which clang-14 brings). Bodies are not parsed, and headers of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Links, anchors and images of built pages: what leads nowhere."""
 import html.parser
 import pathlib

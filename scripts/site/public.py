@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The public names: pages of docs/reference.toml with the declarations of their headers."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The pages of the API reference: Markdown, made of docs/reference.toml and of the headers' docstrings."""
 from __future__ import annotations
 

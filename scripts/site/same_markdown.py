@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pages that GitHub and the site would show differently: what both make of a page has as many lists, tables and blocks, and the same anchors."""
 import collections
 import html.parser

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
 """Screenshots of the built site in headless Chromium, of a desktop and a phone. Usage: screenshots.py [--output FOLDER] [PAGE...]
 
 They are for people to look at. Needs Chromium (Debian: chromium) and the site, which build.py makes.

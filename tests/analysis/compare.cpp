@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Row by row comparison beside plain loops, in all three modes; weights; memory.
 #include <doctest/doctest.h>
 

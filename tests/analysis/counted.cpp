@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counters of codes and saturation beside inference, and what a network is in static_asserts.
 #include <doctest/doctest.h>
 

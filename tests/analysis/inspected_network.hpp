@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One small network for all tests of inspection, so that it is compiled once where they are compiled together: a batch norm and a relu
 // that are fused, a merged add, a fused table, a pool on the grid of its input, a concat that brings its inputs to its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Inspection of a network of indices with operators that round inside: a table, a norm, attention, a recurrent layer, a mean.
 #include <doctest/doctest.h>
 

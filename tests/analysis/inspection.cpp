@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Advice from figures that are made by hand, and the JSON that pages are made of.
 #include <doctest/doctest.h>
 

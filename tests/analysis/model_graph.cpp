@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model as a DOT graph: a node a row, an edge a value that is read, names that need quoting.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Stages as JSON: the whole text of a small network, and what only some nodes have.
 #include <doctest/doctest.h>
 

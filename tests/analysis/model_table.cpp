@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model as a table: what its rows say, under which algorithm, and how they print.
 #include <doctest/doctest.h>
 

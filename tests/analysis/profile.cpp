@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Profiles: which rows are there, which float rows stand beside them, and that times are times.
 #include <doctest/doctest.h>
 

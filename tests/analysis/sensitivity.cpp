@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sensitivity sweeps: both ways to run one agree, and a row that is made bad is found.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The simulated network beside the integers that it stands for, its switches, and what it refuses.
 #include <doctest/doctest.h>
 

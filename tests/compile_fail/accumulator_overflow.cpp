@@ -1,4 +1,5 @@
 // expect: this layer sums so many products that an int32 accumulator can overflow with these dtypes .*: split its input channels, take a narrower dtype, or leave it in float
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

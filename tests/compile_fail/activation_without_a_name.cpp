@@ -1,4 +1,5 @@
 // expect: activation<F>: F must be a stateless type with .float operator...float. const. and a name
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

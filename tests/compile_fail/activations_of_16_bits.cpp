@@ -1,4 +1,5 @@
 // expect: activations must have an 8-bit dtype such as zp::quint8, zp::qint8 or a reduced range of one
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

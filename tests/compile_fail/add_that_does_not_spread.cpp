@@ -1,4 +1,5 @@
 // expect: an add spreads extents of 1 alone
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/constant.hpp>

@@ -1,4 +1,5 @@
 // expect: for_type<Kind, algorithm<policy>>: only zp::op::conv2d, zp::op::conv3d, zp::op::conv_transpose2d, zp::op::conv_transpose3d and zp::op::linear layers have algorithms to choose from
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/operators/common.hpp>
 #include <zeropoint/workflow/qconfig.hpp>

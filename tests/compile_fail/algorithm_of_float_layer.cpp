@@ -1,4 +1,5 @@
 // expect: a qconfig chooses an algorithm for this layer, which has none to choose: it is no convolution or linear layer, or stays in float32
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

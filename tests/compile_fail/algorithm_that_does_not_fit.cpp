@@ -1,4 +1,5 @@
 // expect: the algorithm that the qconfig names for this layer cannot compute its window and groups .see error_in_layer<rule, Layer, input shape, output shape>.: name another for it, or take zp::balanced, zp::fastest or zp::smallest
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,5 +1,6 @@
 // expect: operations of an architecture: a constant of arch/contract.hpp is missing or of another type
 // errors: GNU 2, Clang 6
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_of_fractional_tiles : zp::kernel::portable_operations<4, 8, 2> {

@@ -1,5 +1,6 @@
 // expect: operations of an architecture: tile_rows must be 1 to 16
 // errors: GNU 2, Clang 6
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_of_tall_tiles : zp::kernel::portable_operations<4, 8, 2> {

@@ -1,5 +1,6 @@
 // expect: operations of an architecture: saturating_pairs also needs pair_sums
 // errors: GNU 2, Clang 6
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_without_pair_sums : zp::kernel::portable_operations<4, 8, 2> {

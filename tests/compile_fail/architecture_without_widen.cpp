@@ -1,5 +1,6 @@
 // expect: operations of an architecture: widen, interleave of two and of four rows, gather or store is missing
 // errors: GNU 2, Clang 6
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/kernel/arch/portable.hpp>
 
 struct operations_without_widen : zp::kernel::portable_operations<4, 8, 2> {

@@ -1,4 +1,5 @@
 // expect: this layer gives more than 2147483647 values .see error_in_layer<rule, Layer, input shape, output shape>., as attention over so many rows does
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/transformer_encoder.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: avg_pool3d<Options>: its windows have no dilation
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: one of the layers of this model is none
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: a model begins with its input: .* the first row that a lower.. of your own appends builder::input.shape.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

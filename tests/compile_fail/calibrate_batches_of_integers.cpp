@@ -1,4 +1,5 @@
 // expect: batches must be a range of contiguous ranges of floats, such as std::vector<std::vector<float>>, or zp::nchw of such
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/calibrate.hpp>

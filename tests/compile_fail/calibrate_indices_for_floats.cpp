@@ -1,4 +1,5 @@
 // expect: this model has several inputs: a batch is zp::in.a, b, .... or a std::tuple of ranges in the order of declaration
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 #include <vector>

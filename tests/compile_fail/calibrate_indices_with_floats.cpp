@@ -1,4 +1,5 @@
 // expect: this model takes indices: batches must be a range of contiguous ranges of integers of 32 or 64 bits
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>

@@ -1,4 +1,5 @@
 // expect: the input channels and out_channels of this convolution must be divisible by groups
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Runs one must-fail case: cmake -D compiler= -D compiler_id= -D case= -D flags= -D includes= -D headers= -P check.cmake
 # `headers` is a file that precompile.cmake has precompiled, `compiler_id` is CMake's: GNU, Clang.
 #

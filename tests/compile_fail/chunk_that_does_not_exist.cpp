@@ -1,4 +1,5 @@
 // expect: chunk<Index, Count, Along>: Index counts from 0 and must be below Count
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: the lower bound of this clamp or hardtanh lies above its upper one
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

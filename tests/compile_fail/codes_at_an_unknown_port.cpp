@@ -1,4 +1,5 @@
 // expect: this model has no input or output of that name .see no_port_named<Name, the nearest name that there is, Model>.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 #include <vector>

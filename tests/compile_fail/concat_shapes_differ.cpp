@@ -1,4 +1,5 @@
 // expect: the branches that meet in this add, residual or concat have different shapes .* check stride, padding and out_channels of the branches
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: Name is that of its tensor in the state dict
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/constant.hpp>

@@ -1,4 +1,5 @@
 // expect: these options do not fit the input of this transposed convolution
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: that output_padding is smaller than stride or dilation, and that padding leaves something of the output
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/static_layers.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

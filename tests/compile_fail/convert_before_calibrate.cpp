@@ -1,4 +1,5 @@
 // expect: this network has not been calibrated. call zp::calibrate.prepared, batches. first and convert what it returns
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

@@ -1,4 +1,5 @@
 // expect: this is a float network. the steps are zp::fuse, zp::prepare<QConfig>, zp::calibrate, zp::convert
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>

@@ -1,4 +1,5 @@
 // expect: all dynamic layers of a model have one policy, and all weight_only layers have one: give these options the same one
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: than 33025 where weights are affine
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/linear.hpp>
 
 using affine_weights = zp::dynamic_policy<zp::quint8, zp::per_row_affine, zp::qint8, zp::per_channel_affine>;

@@ -1,4 +1,5 @@
 // expect: selects no layer that has such a form: dynamic_type takes linear and recurrent layers
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: embedding_bits<Bits>: Bits must be 8 or 4
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/workflow/qconfig.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: quantized_embedding<Bits>: Bits must be 8 or 4
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/quantized_embedding.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: this layer is given floats, and takes indices
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: Rows and Columns must be at least 1, and the table must have fewer than 2.29 values
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

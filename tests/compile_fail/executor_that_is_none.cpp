@@ -1,4 +1,5 @@
 // expect: model\(x, y, memory, executor\): executor must have workers\(\), an int, and run\(parts, body\)
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: fixed_qparams_observer<Params>: Params.zero_point lies outside the dtype's codes
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

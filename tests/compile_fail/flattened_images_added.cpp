@@ -1,4 +1,5 @@
 // expect: a flattened image, .* may only be read by a linear layer .*: add, concatenate or normalize the images first, and flatten behind that
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

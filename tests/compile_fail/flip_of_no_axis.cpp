@@ -1,4 +1,5 @@
 // expect: flip<Along...>: name an axis
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

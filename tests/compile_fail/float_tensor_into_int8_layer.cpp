@@ -1,4 +1,5 @@
 // expect: a float32 tensor came where a quantized one is due: its values have no scale and zero point yet, quantize it first
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/static_layers.hpp>
 
 using layer = zp::quantized_linear<8, 4>;

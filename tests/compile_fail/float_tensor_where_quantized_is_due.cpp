@@ -1,4 +1,5 @@
 // expect: a float32 tensor came where a quantized one is due: its values have no scale and zero point yet, quantize it first .zp::quantize
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/scheme/tensor.hpp>
 
 void int8_layer(zp::tensor_view<zp::quint8>);

@@ -1,4 +1,5 @@
 // expect: this model takes indices: x must be a contiguous range of integers of 32 or 64 bits
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 

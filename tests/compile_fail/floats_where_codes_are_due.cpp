@@ -1,4 +1,5 @@
 // expect: codes go through this port, as zp::codes_in or zp::codes_out of the qconfig says
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
 // expect: a zp::from goes on from a value that is not there .see no_value_named<its name, the nearest name that there is>.: its name must be that of an input or a layer in front of it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: gather<Along, Indices...>: give it at least one index
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/gather.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

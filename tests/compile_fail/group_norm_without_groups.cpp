@@ -1,4 +1,5 @@
 // expect: group_norm<Name, Groups>: Groups must be at least 1, and divide the input's channels
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/group_norm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

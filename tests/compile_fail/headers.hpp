@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What most cases include, precompiled: a case names what it needs itself.
 #pragma once
 

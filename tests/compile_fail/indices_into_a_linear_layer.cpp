@@ -1,4 +1,5 @@
 // expect: this layer takes floats, and is given the indices that go into the model
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

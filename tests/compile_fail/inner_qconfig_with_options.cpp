@@ -1,4 +1,5 @@
 // expect: the inner qconfig must have no options of its own
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

@@ -1,4 +1,5 @@
 // expect: this model takes and gives floats. quantize and dequantize happen inside it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

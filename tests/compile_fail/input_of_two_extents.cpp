@@ -1,4 +1,5 @@
 // expect: input<Height, Width, Channels>, or input<Depth, Height, Width, Channels>: each extent
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: x and y must be contiguous ranges, such as std::array, std::vector or std::span
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <list>
 #include <vector>

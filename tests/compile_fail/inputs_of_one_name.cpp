@@ -1,4 +1,5 @@
 // expect: two layers of this model have the same name .*: layers share no parameters here, give one of them another name.*of several inputs each has its own
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

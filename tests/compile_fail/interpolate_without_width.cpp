@@ -1,4 +1,5 @@
 // expect: interpolate<Options>: give a .size of at least 1 x 1
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/interpolate.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: a qconfig cannot speak of this layer: it is fused into the one in front of it, or does nothing at inference .*: name that one
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

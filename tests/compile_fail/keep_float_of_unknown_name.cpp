@@ -1,4 +1,5 @@
 // expect: this model has no layer of that name .see no_layer_named<Name, the nearest name that there is, Model>
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: output has more than 4096 bytes: call model.x, y, memory.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: of a model with several outputs, mark each by zp::output
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: two layers of this model have the same name.*a zp::input without one is named .*input
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/activations.hpp>

@@ -1,4 +1,5 @@
 // expect: one of the layers of this model is none .see error_in_layer<rule, Layer, shape{1, 1, its place among the arguments}, ...>.: a layer is a type with a static int .nodes. and .lower.builder&, int..
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: train: this layer has no gradient, and something in front of it is trained
+// SPDX-License-Identifier: BSD-3-Clause
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: this linear layer is given an image, not a vector .*: put zp::flatten or zp::adaptive_avg_pool2d<1> in front of it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

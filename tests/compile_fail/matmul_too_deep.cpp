@@ -1,4 +1,5 @@
 // expect: an int32 accumulator can overflow at this depth: split it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/quantized_matmul.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

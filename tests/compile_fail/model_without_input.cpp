@@ -1,4 +1,5 @@
 // expect: a model begins with its input: the first argument of zp::model must be a zp::input<Height, Width, Channels>
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

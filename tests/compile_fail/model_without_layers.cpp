@@ -1,4 +1,5 @@
 // expect: this model has an input and no layer: add one
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: two layers of this model have the same name .see Layer in error_in_layer<rule, Layer, ...>.: layers share no parameters here, give one of them another name
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

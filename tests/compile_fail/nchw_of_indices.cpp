@@ -1,4 +1,5 @@
 // expect: this model takes indices, which are no image
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 

@@ -1,4 +1,5 @@
 // expect: this layer has no form over activations of 16 bits
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/presets.hpp>

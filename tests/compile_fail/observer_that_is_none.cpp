@@ -1,4 +1,5 @@
 // expect: the third argument must be an observer such as zp::min_max_observer
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

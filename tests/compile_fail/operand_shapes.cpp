@@ -1,4 +1,5 @@
 // expect: this operator cannot take inputs of these shapes
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: what this layer reads and writes has activations of different dtypes
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: this operator has parameters, which a file finds by its name, and no name
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: custom<Name, Operator, ...>: Operator must have static members .kind., .output_shape.shape..
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: this layer needs at least one output: set .out_channels in zp::conv{...} .only a depthwise convolution may leave it out
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: y does not have the number of values that the model's output has
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: y is const, but the result is written to it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

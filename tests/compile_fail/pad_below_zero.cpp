@@ -1,4 +1,5 @@
 // expect: pad<Sides, ...>: no side may be below 0
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

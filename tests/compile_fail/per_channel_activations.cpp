@@ -1,4 +1,5 @@
 // expect: activations have one scale a tensor: take zp::per_tensor_affine or zp::per_tensor_symmetric for the first quantizer .per_channel belongs to weights
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

@@ -1,4 +1,5 @@
 // expect: per_channel_min_max_observer serves per_channel and per_group schemes: for a per_tensor scheme take zp::min_max_observer
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: permute<Channels, Height, Width>: name each axis once
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

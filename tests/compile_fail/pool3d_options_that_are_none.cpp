@@ -1,4 +1,5 @@
 // expect: max_pool3d / avg_pool3d<Options>: Options must be an int such as 2
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: the padding of a pooling layer may be at most half of its kernel
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Precompiles what the cases include: cmake -D compiler= -D flags= -D includes= -D headers= -P precompile.cmake
 # GCC and Clang both find the result beside `headers`, when that is given by -include.
 

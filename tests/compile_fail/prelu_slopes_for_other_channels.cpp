@@ -1,4 +1,5 @@
 // expect: this operator takes an input of another shape .see error_in_layer<rule, Layer, the shape that came, the shape that it is for>
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

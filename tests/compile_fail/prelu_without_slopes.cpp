@@ -1,4 +1,5 @@
 // expect: prelu<Name, Slopes>: Slopes is 1, or the number of channels of its input
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/prelu.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

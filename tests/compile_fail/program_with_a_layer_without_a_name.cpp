@@ -1,5 +1,6 @@
 // expect: (wrong number of template arguments|no viable constructor or deduction guide)
 // errors: GNU 3, Clang 4
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

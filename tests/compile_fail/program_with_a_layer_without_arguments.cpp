@@ -1,5 +1,6 @@
 // expect: (type/value mismatch at argument|requires template arguments)
 // errors: GNU 2, Clang 2
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

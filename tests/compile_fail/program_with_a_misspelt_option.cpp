@@ -1,5 +1,6 @@
 // expect: (no non-static data member named .out_channel|does not refer to any field)
 // errors: GNU 4, Clang 4
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

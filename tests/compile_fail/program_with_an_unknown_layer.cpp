@@ -1,5 +1,6 @@
 // expect: (is not a member of|no member named)
 // errors: GNU 6, Clang 4
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 

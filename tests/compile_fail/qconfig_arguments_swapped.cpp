@@ -1,4 +1,5 @@
 // expect: the first two arguments must be zp::quantizer<dtype, qscheme, observer>, activations first, then weights
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

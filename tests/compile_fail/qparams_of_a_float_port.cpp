@@ -1,4 +1,5 @@
 // expect: no codes go through this port .see no_codes_at_port<Name, Model>.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 #include <cstdint>
 #include <vector>

@@ -1,4 +1,5 @@
 // expect: qscheme<Granularity, Symmetry>: the first argument must be zp::per_tensor, zp::per_channel<Axis> or zp::per_group<Size> .the order is granularity, symmetry
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/scheme/qscheme.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

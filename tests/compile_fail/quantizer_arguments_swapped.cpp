@@ -1,4 +1,5 @@
 // expect: the first argument must be a quantized dtype such as zp::quint8 or zp::qint8 .the order is dtype, qscheme, observer
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the range is empty, Min must be less than Max
+// SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
 
 #include <zeropoint/core/dtype.hpp>

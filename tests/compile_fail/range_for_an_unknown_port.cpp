@@ -1,4 +1,5 @@
 // expect: give each port of this side of the model one range, by its name, or none a name .see range_for_port<the port without a range, ...>.
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: x does not have the number of values that the model.s input has .height x width x channels.*see input_of_size<port, shape{height, width, channels, depth}, values that it has, values that came>
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

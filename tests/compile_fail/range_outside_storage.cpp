@@ -1,4 +1,5 @@
 // expect: the range does not fit Storage: take a wider Storage or a narrower range
+// SPDX-License-Identifier: BSD-3-Clause
 #include <cstdint>
 
 #include <zeropoint/core/dtype.hpp>

@@ -1,4 +1,5 @@
 // expect: the output must have as many values as the extents
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/rearrange.hpp>

@@ -1,4 +1,5 @@
 // expect: more than five axes move apart from each other: take two of it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/rearrange.hpp>

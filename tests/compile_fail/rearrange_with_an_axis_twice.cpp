@@ -1,4 +1,5 @@
 // expect: name each axis of the extents once, the first is 0
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/operators/rearrange.hpp>

@@ -1,4 +1,5 @@
 // expect: layers must be 1 to 8
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

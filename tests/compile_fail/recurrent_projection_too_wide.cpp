@@ -1,4 +1,5 @@
 // expect: a projection has fewer values than it, as in PyTorch
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: scatter_nd<Height, Width, Pixels...>: give it different pixels, each inside of Height x Width
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/gather_nd.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

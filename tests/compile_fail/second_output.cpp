@@ -1,4 +1,5 @@
 // expect: no layer reads the output of this one .*: the last row is a model's only output, leave out what does not lead to it
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: this layer runs along a sequence, 1 x length x channels, and is given an image
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

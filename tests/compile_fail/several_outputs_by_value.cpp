@@ -1,4 +1,5 @@
 // expect: this model has several outputs: call model.x, zp::out
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

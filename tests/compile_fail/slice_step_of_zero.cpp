@@ -1,4 +1,5 @@
 // expect: slice<Along, Begin, End, Step>: Step must be at least 1
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/slice.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: space_to_batch<Height, Width>: each is the extent of a block, and must be at least 1
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/batch_space.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

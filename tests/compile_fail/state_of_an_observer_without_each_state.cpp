@@ -1,4 +1,5 @@
 // expect: an observer that is not trivially copyable needs a member template
+// SPDX-License-Identifier: BSD-3-Clause
 #include <vector>
 
 #include <zeropoint/observe/state_bytes.hpp>

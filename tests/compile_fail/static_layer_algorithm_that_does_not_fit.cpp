@@ -1,4 +1,5 @@
 // expect: quantized_conv2d<Input, Options, Activation, Policy>: the algorithm that Policy names cannot compute this window and these groups: name another in zp::fused_policy
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/static_layers.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

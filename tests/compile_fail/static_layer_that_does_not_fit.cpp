@@ -1,4 +1,5 @@
 // expect: these options do not fit the input: check that out_channels is set, that groups divides both channel counts, and that the kernel is no larger than the padded input
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/layer/static_layers.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: zp::streaming cannot run this layer step by step
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/workflow/streaming.hpp>

@@ -1,4 +1,5 @@
 // expect: kernel, stride and dilation of this layer must be at least 1, and padding at least 0
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: table_bits<Bits>: Bits must be from 8 to 12
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

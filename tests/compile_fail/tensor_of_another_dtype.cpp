@@ -1,4 +1,5 @@
 // expect: a tensor of another quantized dtype came: its codes mean other values, requantize it first
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/scheme/tensor.hpp>
 
 void int8_layer(zp::tensor_view<zp::quint8>);

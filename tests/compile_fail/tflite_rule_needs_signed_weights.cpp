@@ -1,4 +1,5 @@
 // expect: TFLite has no symmetric unsigned codes: take a signed dtype such as zp::qint8_narrow, or zp::pytorch_rule
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/scheme/choose_qparams.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

@@ -1,4 +1,5 @@
 // expect: tile<Height, Width, Channels>: each says how many times, and must be at least 1
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/permute.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

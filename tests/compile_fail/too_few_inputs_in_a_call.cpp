@@ -1,4 +1,5 @@
 // expect: give as many ranges as the model has inputs .see ranges_for_inputs<given, inputs>., in the order in which it declares them
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

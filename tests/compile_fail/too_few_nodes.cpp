@@ -1,4 +1,5 @@
 // expect: this model's lower.. appends more rows than its static member .nodes. says: raise .nodes., it is an upper bound
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: topk<K, Order>: K must be at least 1
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/topk.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

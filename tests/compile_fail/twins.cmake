@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Compiles the repaired code of all cases together, each in a namespace of its own: one run of the compiler, not one a case.
 # cmake -D compiler= -D cases= -D flags= -D includes= -D headers= -P twins.cmake, cases separated by spaces
 

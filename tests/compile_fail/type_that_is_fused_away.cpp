@@ -1,4 +1,5 @@
 // expect: selects layers that are all fused into others .*so that it would do nothing
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

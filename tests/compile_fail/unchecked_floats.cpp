@@ -1,4 +1,5 @@
 // expect: this model takes floats, of which none is checked
+// SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
 #include <zeropoint/model/composition.hpp>

@@ -1,4 +1,5 @@
 // expect: this layer has no quantized form .*: leave it in float with zp::keep_float<.*> in the qconfig. put a batch_norm right behind its conv2d or linear, which it is folded into, or take zp::unfused_batch_norm
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: variance<Over, Correction>: Correction must be 0 or more
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/variance.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: this layer takes images, and is given a volume
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>

@@ -1,4 +1,5 @@
 // expect: dynamic_group_policy<Weight, GroupSize>: a group has a multiple of 32 inputs, up to 8192: usual sizes are 32 and 128
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/dynamic_group_policy.hpp>
 
 #ifdef ZEROPOINT_MUST_FAIL

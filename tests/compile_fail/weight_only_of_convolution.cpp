@@ -1,4 +1,5 @@
 // expect: names a layer that has no such form .see layer_takes_no_integer_weights<Name, Model>.: dynamic takes linear and recurrent layers and convolutions of one group, weight_only linear and recurrent layers
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/stages.hpp>

@@ -1,4 +1,5 @@
 // expect: weights have one scale a tensor or one an output channel, which is axis 0
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/qconfig.hpp>
 

@@ -1,4 +1,5 @@
 // expect: the window of this layer is larger than its padded input .*: take a smaller kernel, or more padding
+// SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/model/float_stage.hpp>
 

@@ -1,4 +1,5 @@
 // expect: this model's workspace is too large for the stack: pass one, model.x, y, memory., where memory is a decltype.model.::workspace of static or heap storage
+// SPDX-License-Identifier: BSD-3-Clause
 #include <memory>
 #include <vector>
 

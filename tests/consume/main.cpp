@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a consumer's program does first: include the library, name a model and quantize a number.
 #include <zeropoint/zeropoint.hpp>
 

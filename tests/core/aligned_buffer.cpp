@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Buffers: aligned, zeroed, values.
 #include <cstdint>
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CRC-32 beside its published check value, and by its definition.
 #include <cstddef>
 #include <cstdint>

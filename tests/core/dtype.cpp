@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Dtypes: their ranges, storage and names.
 #include <cstdint>
 #include <string_view>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Errors: what is thrown, and that it says what it was given.
 #include <stdexcept>
 #include <string>

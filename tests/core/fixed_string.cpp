@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Strings as template arguments.
 #include <type_traits>
 

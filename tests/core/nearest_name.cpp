@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which name was probably meant.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rounding: half to even, exactly, against the hardware's and against plain integer arithmetic.
 #include <bit>
 #include <cfenv>

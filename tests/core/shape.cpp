@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Extents of one activation.
 #include <doctest/doctest.h>
 

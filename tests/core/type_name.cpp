@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Names of types, as far as compilers agree.
 #include <doctest/doctest.h>
 

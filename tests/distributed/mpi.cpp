@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zp::ranks over MPI. Each process runs all test cases, so that they meet in the same calls; communicators of 1, 2, ... ranks are made
 // of the first processes. With the arguments "kill FILE", rank 1 is killed while all train, and the others must say so; with "resume
 // FILE" they go on from the checkpoint. "time" prints what the exchange of gradients takes.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the tests of zp::ranks train: a small network with learned scales, and its parameters after that.
 #pragma once
 

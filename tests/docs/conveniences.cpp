@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Excerpts of docs/workflow.md, files.md, inspection.md and layers.md: options on top of a preset, names in files, profiles, blocks.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of the page on decoders.
 #include <algorithm>
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // docs/executors.md; what needs OpenMP is in tests/executors/openmp.cpp.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The excerpts of docs/workflow.md about layers with integer weights between floats.
 #include <doctest/doctest.h>
 

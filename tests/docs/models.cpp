@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of docs/models.md.
 #include <filesystem>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The network that the pages of docs/ speak of, and files with made-up parameters and images for it.
 #pragma once
 

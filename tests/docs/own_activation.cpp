@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The activation that docs/workflow.md writes: a user's function through every stage, and through a file.
 #include <cmath>
 #include <string>

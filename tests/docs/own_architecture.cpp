@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of the page on architectures: the primitives of a new one, on the vectors of the machine that runs the tests.
 #include <cstdint>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The operator that docs/workflow.md writes: a user's layer of two inputs, with an int8 form, through every stage.
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The operator that CONTRIBUTING.md and docs/workflow.md write: weights of its own, kept as int8, over codes of 8 and 16 bits.
 #include <cmath>
 #include <cstring>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of the pages on numerics, observers, kernels and files: parts of the library used on their own.
 #include <array>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The excerpts of docs/workflow.md about several inputs and outputs, and codes at both ends.
 #include <doctest/doctest.h>
 

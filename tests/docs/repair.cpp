@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The excerpts of docs/repair.md.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of the pages about layers of models over sequences.
 #include <algorithm>
 #include <array>

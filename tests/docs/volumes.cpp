@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of docs/layers.md on volumes.
 #include <memory>
 #include <vector>

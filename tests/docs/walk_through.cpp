@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of README.md and docs/workflow.md, compiled and run as it stands there.
 #include <array>
 #include <cstdint>

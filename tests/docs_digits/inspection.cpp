@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The code of docs/inspection.md, and a network that int8 ruins: the digits network with uneven channels, the same function in float.
 #include <doctest/doctest.h>
 

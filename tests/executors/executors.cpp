@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The executors with the libraries that they are for: the bits of a call without one, for 1 to 7 workers. Compiled with ThreadSanitizer,
 // which sees parts that touch what is not theirs.
 #if defined(ZEROPOINT_TEST_OPENMP)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No memory at the n-th allocation, for every n, through every verb: std::bad_alloc, nothing lost, nothing left.
 #include <doctest/doctest.h>
 

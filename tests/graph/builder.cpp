@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows and shapes that the builder makes, against counting windows one by one; and the rules it records.
 #include <doctest/doctest.h>
 

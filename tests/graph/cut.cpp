@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How nodes are cut: every row and panel is in one part, and the cut is taken whose largest part is done first.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What rows are called, and by what names they are found.
 #include <doctest/doctest.h>
 

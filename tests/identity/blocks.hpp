@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Blocks of two well-known networks, small enough for emulators, and images for them that are the same floats everywhere.
 #pragma once
 

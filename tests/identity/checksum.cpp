@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs the committed int8 models over their images and prints a checksum of every integer they compute: the same on every
 // compiler, optimization level and architecture, as are the tensors of the files when it saves the models again.
 // scripts/check_identical_integers.py and scripts/architectures/run.py build it in many ways.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # Fails if objects that link zeropoint::compiled define what it has: an entry point that became inline, or that no list names any more.
 # Arguments: NM, OBJECTS
 

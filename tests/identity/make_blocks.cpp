@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes the int8 files of the blocks that checksum.cpp runs: made-up weights, calibrated on made-up images. Calibration
 // is float arithmetic, which compilers may contract: the files are made once and committed.
 #include <cstdint>

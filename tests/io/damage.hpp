@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Safetensors files made by hand, so that any part of them can be wrong.
 #pragma once
 

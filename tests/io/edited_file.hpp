@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A safetensors file with one thing changed: what a damaged or foreign model file looks like from inside.
 #pragma once
 

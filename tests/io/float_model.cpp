@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float networks from PyTorch state dicts and back: the order of weights, dtypes, and files that are not what they should be.
 #include <doctest/doctest.h>
 

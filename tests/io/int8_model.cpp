@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Int8 networks to files and back: the same integers, the same bytes, for every kind of row and policy.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Int8 files that are damaged or belong to another network: always a file_error that names the tensor, what was expected
 // and what was found, and never a network.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // JSON written value by value: commas, quotes, numbers that come back.
 #include <doctest/doctest.h>
 

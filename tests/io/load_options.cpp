@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // State dicts with other names, or with more than the model needs.
 #include <doctest/doctest.h>
 

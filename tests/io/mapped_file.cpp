@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files that are mapped: their bytes, networks loaded from them without a copy, and a stream that runs from an image in one.
 #include <doctest/doctest.h>
 

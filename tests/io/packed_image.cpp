@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packed images: a network that runs from one in place gives the network's codes, and every other byte sequence is refused.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Damaged files: each gives a file_error that says where, what was expected and what was found; none is half-loaded.
 #include <cstddef>
 #include <cstdint>

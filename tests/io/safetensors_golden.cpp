@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The file that the reference implementation wrote: read to the same values, and written again to the same bytes.
 // scripts/golden/safetensors_fixture.py
 #include <cmath>

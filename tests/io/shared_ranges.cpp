@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files of the time when a concat gave its range to all that it reads: they load, and give their integers.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network whose int8 files are committed as zeropoint wrote them when a concat gave its range to all that it reads:
 // tests/golden/shared_ranges_*.safetensors. Every kind of row on one grid, over values that others read as well.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The signature that ties an int8 file to its type changes with whatever changes the meaning of its integers.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parameters of recurrent layers and encoders out of a file, by PyTorch's names, and what is said where they are not right.
 #include <doctest/doctest.h>
 

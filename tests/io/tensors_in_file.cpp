@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The list of a file's tensors beside files: the same names, dtypes and shapes, for every way in which parameters are kept.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Twenty thousand small convolutions, every algorithm forced, in buffers that end at unreadable pages.
 #include <algorithm>
 #include <array>

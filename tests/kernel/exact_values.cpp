@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Kernels over values, a family at a time, in buffers that end at unreadable pages: what vectors read and write, and no more.
 #include <array>
 #include <cstddef>

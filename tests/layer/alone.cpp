@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers on their own: what they are as rows of a model, for every number of rows and with the caller's state.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Dynamic linear layers: equal to the definition over quantized weights, whatever rows come together.
 #include <doctest/doctest.h>
 

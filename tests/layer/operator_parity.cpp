@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators on 8-bit codes against golden vectors made by PyTorch (scripts/golden/operators_*.py).
 #include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention, encoders and Elman cells in float against golden vectors made by PyTorch (scripts/golden/operators_attention.py).
 #include <zeropoint/layer/recurrent.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators on two arrays of codes, and means, against golden vectors (scripts/golden/operators_*.py).
 #include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/max_min.hpp>

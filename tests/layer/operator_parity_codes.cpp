@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Functions of one code, conversions, and operators with a constant: LiteRT's, ONNX Runtime's and PyTorch's golden vectors
 // (scripts/golden/operators_litert.py, operators_onnxruntime.py, operators_elementwise.py, operators_unary.py).
 #include <zeropoint/kernel/dynamic/dynamic_quantize.hpp>

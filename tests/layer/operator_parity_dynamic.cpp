@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Dynamic and recurrent layers against golden vectors made by PyTorch (scripts/golden/operators_dynamic*.py),
 // and ONNX Runtime's dynamic layers (scripts/golden/operators_onnxruntime*.py).
 #include <zeropoint/kernel/dynamic/dynamic_linear.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LiteRT's functions, reductions, copies, resizing, matrix products and hybrid layer against golden vectors
 // (scripts/golden/operators_litert_layers.py; its convolutions: operator_parity_requantized.cpp), and its comparisons
 // (operators_litert.py).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax and normalizations of codes against golden vectors of PyTorch, LiteRT and ONNX Runtime (scripts/golden).
 #include <zeropoint/kernel/normalize/l2_normalize.hpp>
 #include <zeropoint/kernel/normalize/normalize.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 3-D and transposed convolutions, matrix products and embeddings against golden vectors of PyTorch, LiteRT and ONNX Runtime
 // (scripts/golden/operators_*.py).
 #include <zeropoint/core/half_float.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators that move values, and resizing, against golden vectors made by PyTorch (scripts/golden/operators_rearrange.py
 // and operators_pooling.py).
 #include <zeropoint/kernel/elementwise/where.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions and linear layers under the policy of each system: LiteRT's fixed point, ONNX Runtime's one rounding to even,
 // PyTorch's float bias (scripts/golden/operators_litert*.py, operators_onnxruntime*.py, operators_convolution.py,
 // operators_dynamic_layers.py).

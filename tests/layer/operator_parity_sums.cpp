@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A convolution with a residual in one rounding against PyTorch's fused conv2d_add and conv2d_add_relu (engine onednn).
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/operators/common.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pooling of volumes against golden vectors made by PyTorch (scripts/golden/operators_pooling.py).
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers and operators over activations of 16 bits against golden vectors of LiteRT (scripts/golden/operators_litert*.py).
 #include <doctest/doctest.h>
 

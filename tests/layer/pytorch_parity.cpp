@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized conv2d and linear layers against golden vectors made by PyTorch (scripts/golden/quantized_ops.py).
 #include <zeropoint/kernel/movement/layout.hpp>
 #include <zeropoint/operators/algorithm.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Recurrent layers, float and quantized: near PyTorch's formulas in double, and the same bits however a sequence is cut.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Stacked and bidirectional recurrent layers: PyTorch's names, the order of its outputs and states.
 #include <doctest/doctest.h>
 

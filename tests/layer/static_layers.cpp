@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fused layers of fixed size, composed by hand: equal to the formula, and to the same layer in a model; tensors that do not
 // fit are refused.
 #include <doctest/doctest.h>

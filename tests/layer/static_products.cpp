@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed convolutions, matrix products and embeddings used on their own: equal to the formula, close to the float
 // operator, and what does not fit is refused.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // SVDF: the kernel against its definition and LiteRT's integers, the int8 form alone against the same from floats, errors.
 #include <doctest/doctest.h>
 

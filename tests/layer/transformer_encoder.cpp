@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention and transformer encoders: near plain loops in double, and rows that are not there change nothing.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No golden vector without a reader: the last of the files in tests/layer that read some (see unread_tensors).
 #include <doctest/doctest.h>
 

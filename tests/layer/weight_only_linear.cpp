@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weight-only linear layers: equal to the definition, bit for bit, on every architecture and for every count of rows.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Residual blocks: found in the table, gradients by differences, rounded together; and layers left in float.
 #include <doctest/doctest.h>
 

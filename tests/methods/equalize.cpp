@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Cross-layer equalization and absorption: the function stays, factors are those of numpy and PyTorch, the rest is told.
 #include <doctest/doctest.h>
 

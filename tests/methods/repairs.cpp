@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AdaRound, GPTQ, sequential MSE and bias correction over whole networks: exactly the codes that were chosen come out, errors shrink.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AdaRound's and GPTQ's arithmetic over plain arrays, beside PyTorch's autograd and linalg.
 #include <doctest/doctest.h>
 

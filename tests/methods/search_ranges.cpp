@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranges by what they do to outputs: never below min_max nor the observer, with rare outliers and without.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // SmoothQuant: the function stays, factors are numpy's, and outliers are gone from what is quantized.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batches: the bits of so many single calls, of every stage; what is computed for all inputs at once.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Executors: results in parts are those in one piece, of every algorithm and storage; what is cut, and in what memory.
 #include <doctest/doctest.h>
 

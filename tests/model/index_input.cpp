@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models that indices go into: what a call takes and refuses, and the float rows of an embedding.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calling a network: ranges of every kind, checks when compiled and when run, NCHW at the door, many threads.
 #include <doctest/doctest.h>
 

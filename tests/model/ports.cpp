@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models of several inputs and outputs: how they are written, called and checked, against references that know no graph.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models as types become tables: rows, shapes, names, and the rules that hold for a whole model.
 #include <doctest/doctest.h>
 

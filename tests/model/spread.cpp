@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Many inputs over executors: each once, in memory that no other has; and of what is thrown the first.
 #include <doctest/doctest.h>
 

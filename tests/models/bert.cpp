@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // BERT from token ids and a mask: transformers' vectors of padded sentences in float, dynamic and int8; its names, its classifier.
 #include <doctest/doctest.h>
 

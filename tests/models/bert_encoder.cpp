@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // BERT's encoder against PyTorch's module: the names and shapes of all parameters, the outputs.
 #include <zeropoint/models/bert_encoder.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPT-2 and Llama: transformers' vectors, under its names; a token at a time the same as all at once; 8-bit and 4-bit weights.
 #include <doctest/doctest.h>
 

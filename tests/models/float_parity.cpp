@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The networks of zeropoint/models against PyTorch's modules: the names and shapes of all parameters, the statistics of
 // every batch norm, and the logits. Golden file and rules: scripts/golden/networks.py.
 #include <zeropoint/models/ds_cnn.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The classic networks in int8, calibrated on four images: their logits point where those of the float network point, on
 // other images. Under the default qconfig, MobileNetV3 under accurate_qconfig.
 #include <algorithm>

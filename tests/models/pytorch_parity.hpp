@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network's parameters, statistics and logits beside those that PyTorch's module of the same name has.
 #pragma once
 

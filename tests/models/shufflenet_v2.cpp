@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ShuffleNetV2 against PyTorch's module: the names and shapes of all parameters, the outputs.
 #include <zeropoint/models/shufflenet_v2.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // State dicts that PyTorch and this library make alike, number by number, and what is committed of PyTorch's results.
 #pragma once
 

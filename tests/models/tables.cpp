@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every variant of the networks at its default extents: how many parameters it trains, as torchvision counts them, and how
 // many multiply-accumulates it takes. Tables only; nothing runs.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No network of the golden file without a test: runs behind the files whose names come before (see unread_tensors).
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Vision transformers written with constants, spread adds and rearrangements, beside PyTorch: a class token with positions, shifted windows.
 #include <doctest/doctest.h>
 

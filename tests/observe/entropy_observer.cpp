@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Entropy calibration: the divergence against its definition in plain double arithmetic.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every test of observers needs: the list of them, and data.
 #pragma once
 

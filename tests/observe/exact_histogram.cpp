@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The exact histogram: where values fall, against floor(x / width), whatever order they came in.
 #include <cmath>
 #include <cstdint>

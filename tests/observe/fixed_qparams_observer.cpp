@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fixed qparams: what was given.
 #include <string>
 #include <vector>

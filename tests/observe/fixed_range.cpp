@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an observer's type says of its range in training.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The two histogram observers: how they clip, and that they nearly agree. PyTorch's numbers: pytorch_parity.cpp.
 #include <numeric>
 #include <vector>

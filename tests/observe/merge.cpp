@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Merging: exact in any order and grouping where the type says so, "then came this" where it does not.
 #include <algorithm>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Moving averages: the recurrence, in float.
 #include <cmath>
 #include <vector>

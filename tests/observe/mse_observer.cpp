@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The least squared error: the estimate against the true error, and the search against a finer one.
 #include <algorithm>
 #include <vector>

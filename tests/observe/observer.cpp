@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What holds for every observer: errors, counts, constants; and that an observer of a user's own is one.
 #include <cstdint>
 #include <limits>

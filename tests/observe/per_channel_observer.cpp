@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Observers of channels: layouts, forms, errors.
 #include <limits>
 #include <string>

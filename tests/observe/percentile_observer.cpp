@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Percentiles, against sorted data.
 #include <algorithm>
 #include <vector>

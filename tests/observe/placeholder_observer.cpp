@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The placeholder: counts, and refuses to choose.
 #include <limits>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and zero points of PyTorch's observers: scripts/golden/observers.py says what is in the file. All are equal.
 #include <cstdint>
 #include <span>

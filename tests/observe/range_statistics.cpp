@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What reports tell: channels that do nothing, and how much is clipped.
 #include <limits>
 #include <vector>

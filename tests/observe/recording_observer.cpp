@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The recorder: what it keeps, and that it stops.
 #include <vector>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which algorithm a layer takes under each goal, and that the choice is the best of what can compute it.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention between projections of any kind: of a sequence to another one, with a mask, beside loops in double; and beside
 // self_attention, whose rows it has.
 #include <doctest/doctest.h>

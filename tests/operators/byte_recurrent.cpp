@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM and GRU over codes of 8 bits, on their own: near the float layers, and the same codes on every architecture.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float inference of every layer against loops in double, over odd shapes and every option.
 #include <doctest/doctest.h>
 

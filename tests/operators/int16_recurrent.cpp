@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM and GRU over codes of 16 bits, on their own: within a few codes of exact arithmetic, and the same codes on every architecture.
 #include <doctest/doctest.h>
 

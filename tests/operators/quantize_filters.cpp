@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float filters to integer ones: scales per channel and per tensor, zero points, biases, and raised scales.
 #include <doctest/doctest.h>
 

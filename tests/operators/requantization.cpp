@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each requantization policy keeps of the scales around a channel, bit for bit.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights between a file's order (PyTorch's) and the library's, for convolutions, linear layers and flattened images.
 #include <doctest/doctest.h>
 

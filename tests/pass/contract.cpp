@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Nodes that are one operator together, and what goes into the epilogues of dynamic products: which, and the same numbers.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory planning over random graphs: no two values that live together overlap, and little room is wasted.
 #include <doctest/doctest.h>
 

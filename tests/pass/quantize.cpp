@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The passes behind prepare and convert: which entry of a qconfig applies, who shares a scale, which rows an int8 model has.
 #include <doctest/doctest.h>
 

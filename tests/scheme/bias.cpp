@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Biases as 32-bit integers, and weight scales that make them fit.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every rule against its system's formula written out once more, and the errors.
 #include <cmath>
 #include <cstdint>

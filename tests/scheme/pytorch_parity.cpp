@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales, zero points and codes that PyTorch wrote: scripts/golden/observers.py and quantize.py say what is in the
 // files.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scale and zero point: which are valid.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Qschemes: what their traits say.
 #include <string_view>
 

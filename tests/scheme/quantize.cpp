@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // quantize and dequantize against the formula in wider arithmetic, at ties, bounds and special values.
 #include <cmath>
 #include <cstdint>

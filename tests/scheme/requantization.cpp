@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Multipliers, as floats and in fixed point.
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tensors and views: what converts to what, and what they hold.
 #include <concepts>
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operations on float bits, against the plain ones.
 #include <bit>
 #include <cmath>

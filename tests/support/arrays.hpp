@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the tests of elementwise kernels share: architectures to run on, reproducible values, lengths.
 #pragma once
 

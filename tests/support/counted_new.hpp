@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every operator new and delete of a test program: counted, and failing when a test asks for it. Included by one file of a program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How much the tests run. scripts/architectures/run.py builds with less than everything, because emulators take tens of
 // times as long and most of its builds differ in one architecture.
 #pragma once

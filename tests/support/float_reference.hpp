@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A float network row by row in double, with plain loops: the oracle of float inference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reproducible numbers: the same on every machine, whatever its standard library.
 #pragma once
 

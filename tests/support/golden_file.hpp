@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A file of golden vectors (scripts/golden/*.py), what its groups hold, and which of its tensors a test has read.
 #pragma once
 

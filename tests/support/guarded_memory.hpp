@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory whose neighbours fault: a buffer that touches an unreadable page at its first or its last byte.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs each row of a network by itself, with everything that it reads and writes between unreadable pages, and compares what
 // it leaves with what the network leaves in ordinary memory, bit for bit. AddressSanitizer does not see the operands of
 // assembly, nor a vector that leaves one value of an arena for the next.

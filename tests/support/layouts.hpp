@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layouts of other frameworks beside the library's own, for tests that compare with them.
 #pragma once
 

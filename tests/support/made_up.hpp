@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks with made-up parameters and made-up inputs: the same numbers on every machine.
 #pragma once
 

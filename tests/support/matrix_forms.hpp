@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Forms of nodes that are built by hand, whose algorithm is known when a test runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What tests ask of the nodes of a network: which operator one has, and where its floats lie.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a network in one piece and in parts, and compares what every row leaves, bit for bit.
 #pragma once
 

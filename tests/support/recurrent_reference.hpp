@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Recurrent layers as plain loops over products and the kernels' gates: a reference that shares nothing with operators/.
 #pragma once
 

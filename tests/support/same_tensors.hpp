@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether two files of networks hold the same numbers, whatever their metadata say of who wrote them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of floats with weights that alone are integers, by their definition: each product and sum rounded to float.
 #pragma once
 

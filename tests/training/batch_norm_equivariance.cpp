@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Why batch norms can be trained behind weights that are quantized unfolded: rounding by channel is equivariant to a channel's
 // factor. code(w * f; s * |f|) = sign(f) * code(w; s), where codes are symmetric and narrow.
 #include <cmath>

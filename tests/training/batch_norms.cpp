@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batch norms in training: beside PyTorch's ConvBn, live, frozen and folded; trained = converted; statistics estimated anew.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every network that is trained must do: go down the gradient of its loss, and be the int8 network that it becomes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whole training steps beside PyTorch's: scripts/golden/training_loop.py tells what the network and the data are.
 #include <doctest/doctest.h>
 

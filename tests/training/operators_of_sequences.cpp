@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Training through the operators of sequences.
 #include <doctest/doctest.h>
 

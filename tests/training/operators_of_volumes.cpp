@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks over volumes, and of the rarer rows of sequences, trained: gradients against differences of losses.
 #include <doctest/doctest.h>
 

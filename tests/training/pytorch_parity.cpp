@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parity with PyTorch 2.13, by the vectors of scripts/golden/training_pieces.py. Deviations: docs/training_parity.md.
 #include <algorithm>
 #include <cmath>

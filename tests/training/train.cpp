@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Training as a whole: gradients against differences of losses, codes against those of the converted network, resumption to the bit.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Trained = converted, small enough for every architecture that tests run on: one tiny network, batch norms live and then frozen.
 #include <doctest/doctest.h>
 

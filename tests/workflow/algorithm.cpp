@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The algorithm policy: what a qconfig says reaches its layers, and changes neither results nor files.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Inference allocates nothing, is const and noexcept, and its memory is known when the program is compiled.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The arena of real networks against what must lie in it at once.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Biases corrected by calibration: equal to the mean difference of float and quantized weights, computed output by output.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // calibrate: every way to give data, progress, merging, observers of one's own; and what is refused.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Calibration over executors: what every observer sees, what is raised and what is reported are those of one input after another.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The calibration report: what was seen, activation by activation, and what should worry its reader.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // convert at the edges: constant inputs, dead weights with large biases, weights that are no numbers, tables and notes.
 #include <doctest/doctest.h>
 

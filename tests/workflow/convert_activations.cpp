@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Activations that are tables, fused behind a layer and on their own, equal the simulation at every row.
 #include <doctest/doctest.h>
 

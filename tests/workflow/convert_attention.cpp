@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Self-attention and encoder layers as rows of a model: float as PyTorch's, dynamic and int8.
 #include <doctest/doctest.h>
 

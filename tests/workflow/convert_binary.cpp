@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators of two activations, prelu, sums and means: float, int8 row by row against the definitions, files, SQNR.
 #include <doctest/doctest.h>
 

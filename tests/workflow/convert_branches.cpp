@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Int8 networks with batch norms, residuals, concat and pools equal the simulation at every row.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Comparisons of activations and with constants: every stage, row by row, and what they are for, conditions and masks.
 #include <zeropoint/kernel/reference/compare.hpp>
 #include <zeropoint/operators/binary.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Constants of the state dict through all stages: beside plain loops, in files, with stubs, step by step.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions over volumes, transposed ones too, through the stages: floats and codes against plain loops over the weights of files, which are
 // PyTorch's.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Int8 convolutions of every kind, and a multilayer perceptron, equal the simulation at every row.
 #include <doctest/doctest.h>
 

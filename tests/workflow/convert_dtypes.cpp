@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One network under many dtypes, qschemes and rules equals the simulation at every row.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Embeddings in int8 and dynamically quantized models: tables in codes against the definitions, files, errors.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bags of embeddings as rows of models: in float their definition, tables in codes as the layer by itself and as PyTorch's.
 #include <doctest/doctest.h>
 

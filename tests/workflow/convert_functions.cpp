@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any callable as an activation, and clamps: fused behind a layer and on their own, they equal the simulation at every row.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float islands, and layers of other dtypes in between, equal the simulation at every row.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers that are made of others: causal_conv1d and squeeze_excite, beside formulas and beside what they are made of.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fixed_point_litert: the rows that LiteRT rounds in ways of its own, from what their inputs hold, by the formulas of docs/numerics.md.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention rows with masks: PyTorch's vectors in float, dynamic and int8 near them, and what a mask leaves out has no effect.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of two activations through the stages: against the formula row by row, files, and 30 dB from the float network.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax and normalizing layers through every stage: floats against plain loops, codes against the references.
 #include <doctest/doctest.h>
 

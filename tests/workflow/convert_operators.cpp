@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Described operators through the passes: fused clamps, grids, known ranges, blocks, files and errors.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // gather_nd and scatter_nd: pixels at chosen places, in float and in codes of both signs.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every requantization policy equals the simulation at every row, over unsigned and signed codes.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers that move values, and resizing: the float network against index formulas, and int8 networks, which give the very
 // same values from the dequantized input.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM, GRU and RNN as rows of a model: float as PyTorch's, all forms bit for bit as plain loops over products and gates.
 #include <doctest/doctest.h>
 

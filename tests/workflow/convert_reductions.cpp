@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Extrema, variances, lengths, and what sorts, repeats and requantizes, as layers: every stage, row by row.
 #include <zeropoint/kernel/reference/reduction.hpp>
 #include <zeropoint/operators/l2_normalization.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // mul_scalar: codes stay, the scale follows; alone, behind a clamp, on both sides of an add, and next to floats.
 #include <doctest/doctest.h>
 

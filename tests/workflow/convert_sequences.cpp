@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers along a sequence, 1 x length x channels: conv1d, pooling, and a linear layer over each of its vectors.
 #include <doctest/doctest.h>
 

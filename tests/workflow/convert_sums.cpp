@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums with a residual in one rounding: int8 networks equal the simulation at every row, by every algorithm.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // SVDF as a row of models: in float its formula, in int8 the integers of the row alone, step by step, saved and loaded again.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed convolutions as layers of a model: float and int8 equal their definition at every row, whatever is fused
 // into them; files; tables; quantize_dynamic.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models over volumes through the stages: pooling against its definition, and what sees pixels alone against the same layers
 // over an image of as many rows.
 #include <doctest/doctest.h>

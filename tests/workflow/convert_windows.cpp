@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What reads values along many axes, and layers along another axis than the channels: beside plain loops, in float and in codes.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The demo's float network against the logits that PyTorch computes from the same state dict and images
 // (scripts/golden/digits_logits.py).
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fuse: the same function as the network that was trained, in fewer rows.
 #include <doctest/doctest.h>
 

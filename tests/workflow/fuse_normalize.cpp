@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // normalize: in front of a convolution it goes into weights, bias and border; elsewhere it is a table a channel.
 #include <doctest/doctest.h>
 

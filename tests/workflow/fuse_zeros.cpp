@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fuse: zeros around an image go into the padding of the convolution behind them, on any sides.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fused activations round once to 8 bits: what tables of 1024 entries gain, what they cost, and whose files they take.
 #include <doctest/doctest.h>
 

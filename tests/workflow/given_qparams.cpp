@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and zero points that somebody chose: convert takes them, and gives exactly the codes that were chosen with them.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every row of networks of odd extents between unreadable pages: see support/guarded_rows.hpp. The sweep of operators has every
 // layer so, over extents that vectors like.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks whose activations have 16 bits: every row equals the simulation, files come back, and so does the accuracy.
 #include <doctest/doctest.h>
 

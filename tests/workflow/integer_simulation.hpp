@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An int8 network computed by hand: the test says layer by layer what must happen, plain loops over the float weights
 // do it, from the formulas of the numerics contract. It knows neither the passes nor the kernels of the library.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers with integer weights between floats in int8 networks: what stands in front of them computes the integers that it computes
 // without them, and they the floats of a dynamic network; files, tables, mistakes.
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks of operators, row by row through every stage: the test says what an operator is, of real numbers and
 // of codes, and each row that ran is compared with that, over the values which it read.
 #pragma once

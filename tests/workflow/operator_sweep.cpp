@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sweep over functions of one value: alone, fused behind a convolution, and one of the user's.
 #include <ratio>
 

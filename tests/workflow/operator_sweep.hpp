@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sweep: every layer as a branch of its own over normal data, in float32 and in int8 under the default qconfig, and what
 // the int8 layer loses, in decibels. Branches of one kind of input make one network, because networks are what takes long to
 // compile: a layer that does nothing, and has no int8 form, reads them all, so that each is dequantized by itself.

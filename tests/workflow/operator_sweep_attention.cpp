@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention between projections of any name and what stands around it, each in int8 beside float32.
 #include "operator_sweep.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sweep over layers of images: convolutions, sums, pools, norms, and what moves or compares values.
 #include <ratio>
 

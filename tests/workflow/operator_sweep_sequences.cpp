@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sweep over layers of sequences and of volumes.
 #include <ratio>
 

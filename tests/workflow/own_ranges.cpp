@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranges that belong to their values: a concat does not coarsen what else reads its inputs.
 #include <doctest/doctest.h>
 

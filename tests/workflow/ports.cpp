@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models of several inputs and outputs through the whole way: calibration, int8, files, dynamic products, tables, streams; codes at ports.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Presets: what each promises in its name, and that it converts a network to one that says nearly the same.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // quantize_dynamic: linear layers and convolutions of all kinds equal their definition in plain loops, bit for bit; the rest stays float; files.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Small linear layers of a model: code is generated for their extents, and gives what the general one gives.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Models that run step by step: what the whole sequence gives at each step, in float, dynamic and int8.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // quantize_dynamic under a weight_only_policy: codes, scales and outputs equal their definition in plain loops, bit for bit; files.
 #include <doctest/doctest.h>
 

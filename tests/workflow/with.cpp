@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Options on top of a preset.
 #include <doctest/doctest.h>
 

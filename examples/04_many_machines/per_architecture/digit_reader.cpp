@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Compiled once for each architecture: the model's kernels are those of the flags at hand.
 #include "../digit_reader.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The board for the program: text out, the end, and a clock. By semihosting, which debuggers and qemu answer.
 #pragma once
 

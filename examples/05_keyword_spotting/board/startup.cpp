@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What runs before main() on a Cortex-M: the vector table, memory as C++ expects it, the floating-point unit.
 #include <cstddef>
 #include <cstdint>

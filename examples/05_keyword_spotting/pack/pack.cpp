@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From an int8 file to the bytes that go into flash, on the machine that builds.
 //
 //     keyword_pack data/keyword_net.int8.safetensors keyword_net.image

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From what scripts/train_keywords.py trained to the int8 file of this example, which is committed: floats of another machine may
 // round otherwise, and one file for all gives one checksum for all.
 //

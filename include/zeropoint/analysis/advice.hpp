@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the figures of a comparison suggest, in sentences: which row, what is the matter with it, what to try.
 #pragma once
 

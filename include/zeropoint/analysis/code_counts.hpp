@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How often each code of a row came, and which of them are cut off.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parameters of a quantized node beside the floats that they were made of.
 #pragma once
 

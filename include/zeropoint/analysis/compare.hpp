@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a float and a quantized network over a stream of inputs and compares them row by row, in memory that does not grow.
 #pragma once
 

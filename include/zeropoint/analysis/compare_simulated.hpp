@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Simulated networks, which are the fake-quantized ones, beside the integers that they stand for, and beside each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A quantized network beside its float one, as values: rows, weights, and how they are sorted and printed.
 #pragma once
 

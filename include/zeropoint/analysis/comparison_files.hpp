@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Comparisons for other programs: as JSON, and as the CSV of TFLite's QuantizationDebugger.
 #pragma once
 

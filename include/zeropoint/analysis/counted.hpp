@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Counters beside inference: used codes and saturation of every row of a quantized network, or nothing at all.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values as a row has them, floats or codes of a grid, to floats and back.
 #pragma once
 

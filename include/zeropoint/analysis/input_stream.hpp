@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The inputs of batches, one after another, which are what zp::calibrate takes; and memory for outputs: for whoever looks at a network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Everything there is to say about a quantized network beside its float one, as one value: for a terminal, and as the JSON that
 // `zeropoint report` makes a page of.
 #pragma once

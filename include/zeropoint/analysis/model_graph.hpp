@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model as a graph for people: the rows of its table in Graphviz's DOT language.
 #pragma once
 

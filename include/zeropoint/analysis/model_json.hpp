@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A stage as JSON: its nodes as they are in the table, and the tensors of its files. For exporters, and for programs that write
 // int8 files by other means. docs/files.md has the keys.
 #pragma once

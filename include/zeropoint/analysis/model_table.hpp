@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model as a table for people: what each node does, which algorithm computes it and why, and the bytes it takes.
 #pragma once
 

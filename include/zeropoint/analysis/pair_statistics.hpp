@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a stream of real values and of what quantizing made of them have in common: sums in double, histograms of a fixed size.
 #pragma once
 

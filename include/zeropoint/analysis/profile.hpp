@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the time of a network goes: each row measured, and beside it what its float rows take.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Single rows of a network, run on values that the caller brings; and which rows of the float network a quantized row stands for.
 #pragma once
 

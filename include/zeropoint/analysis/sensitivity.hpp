@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which rows of a quantized network cost its accuracy: each one quantized alone, and each one left in float alone.
 #pragma once
 

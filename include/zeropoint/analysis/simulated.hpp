@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A quantized network computed in floats, row by row, of which every rounding can be switched off while the program runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a network is, for static_assert and tests: fused, observing, quantized from end to end, with qparams that make sense.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What zeropoint::compiled has for the operators that models are made of most often, over floats and codes of 8 bits.
 #pragma once
 

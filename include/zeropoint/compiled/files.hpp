@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What zeropoint::compiled has for files: what reads and writes int8 networks, float networks, and networks with anything else.
 #pragma once
 

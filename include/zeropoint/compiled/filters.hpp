@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What zeropoint::compiled has for filters over codes of 8 bits: kernels, their epilogues, packing and unpacking.
 #pragma once
 

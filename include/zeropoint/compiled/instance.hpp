@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the lists of this folder are read: by programs as what zeropoint::compiled has, by its own sources as what to compile.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Memory for parameters and scratch, aligned for every vector width.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // CRC-32 as zip, PNG and Python's zlib.crc32 have it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Data types with their value ranges in the type: what a quantized value may be, known to the compiler.
 #pragma once
 

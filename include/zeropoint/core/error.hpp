@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What zeropoint throws. Every message says what was expected, what came and what to do.
 #pragma once
 

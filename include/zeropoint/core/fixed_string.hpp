@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A string that can be a template argument: the names of layers.
 #pragma once
 

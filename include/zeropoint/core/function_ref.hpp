@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A callable that is passed on without a template: one function serves all callers, where each would have an instance.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The two 16-bit float formats of trained weights: widened to float, exactly, and floats rounded to binary16.
 #pragma once
 

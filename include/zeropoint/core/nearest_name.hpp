@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The name that was probably meant: for messages about one that is not there.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A floating-point number as an error message says it.
 #pragma once
 

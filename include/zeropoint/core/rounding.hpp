@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rounding as the numerics contract defines it: exact, constexpr, independent of the rounding mode and of contraction.
 #pragma once
 

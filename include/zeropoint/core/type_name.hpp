@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a type is called, for people who read a file or a message.
 #pragma once
 

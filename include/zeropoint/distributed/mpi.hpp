@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zp::ranks: training and calibration by several processes, over MPI. Link with MPI's C interface.
 #pragma once
 

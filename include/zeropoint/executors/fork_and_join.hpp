@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What ThreadSanitizer cannot see of a library that it was not compiled for: parts begin after the call did, and end before it returns.
 #pragma once
 

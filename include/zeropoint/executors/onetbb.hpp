@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zp::executors::onetbb: parts of a network as tasks of oneTBB. Link with TBB::tbb.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zp::executors::openmp: parts of a network on the threads of OpenMP. Compile with -fopenmp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // zp::executors::thread_pool: parts of a network on threads of our own, for programs without OpenMP or oneTBB. Link with threads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a user says which algorithm computes a convolution or linear layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The axes of an image, by name, one of them or a set: what operators along axes take as a template argument.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Appends nodes to a graph: the one place where layers become a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The codes that a clamp leaves: of its own, or fused into another operator.
 #pragma once
 

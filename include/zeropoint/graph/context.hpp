@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a form sees: when it runs, and when its parameters are packed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A part of a node: what several workers compute of one, each some rows of the output or some of its channels, by the form of the whole.
 #pragma once
 

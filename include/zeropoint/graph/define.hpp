@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators as types: static members say what an operator is, and its record, its forms and its layer follow.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Height and width of a window, and depth of one over a volume, as options of layers have them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which functions compute a node: chosen by its operator and by what matters of it, its key. Equal keys are one form.
 #pragma once
 

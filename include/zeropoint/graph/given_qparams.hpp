@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and zero points that somebody chose: convert takes them in place of what observers say.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table a model is: nodes in execution order and the totals that planning found.
 #pragma once
 

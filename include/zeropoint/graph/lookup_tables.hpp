@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which tables of functions a node has: one in place of its operator's arithmetic, or one that is fused behind its sums.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A node says what (an operator), on what (values with types) and where (placement). The operator says everything else.
 #pragma once
 

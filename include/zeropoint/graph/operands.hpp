@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the body of an operator sees of its node, in one storage.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a custom operator is checked for: that it has what it must have, that what else it has is declared as it is read, and that no
 // member is one letter away from a name that is read. A member that nothing reads would do nothing, silently.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an operator is: facts that programs keep, and rules that passes ask. No pass, planner, reader or printer knows more of an
 // operator than this.
 #pragma once

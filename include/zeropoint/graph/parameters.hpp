@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an operator's parameters are for: names, extents and roles, from which files, conversions and plans follow.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ports of a graph: what goes in and what comes out, in the order of declaration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights as codes, on their way between quantization, files and packed kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a pass makes a graph of another: uses, renumbering and provenance, written once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What rows are called: by the name of their layer, else by their operator and their number in the model as it is written.
 #pragma once
 

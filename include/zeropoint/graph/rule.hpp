@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The rules that a model can break while it is put together. Each has its sentence in model/verdict.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a layer is, and layers one after another: what every composition of layers is made of.
 #pragma once
 

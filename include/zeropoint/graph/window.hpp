@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The window of a convolution or pooling node: its numbers as options, and with the extents around it the geometry of kernels.
 #pragma once
 

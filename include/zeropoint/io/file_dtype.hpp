@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The element types and shapes of tensors in a safetensors file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A strict reader of JSON whose shape is known beforehand, as that of a safetensors header.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // JSON text, value by value: for descriptions that other programs read.
 #pragma once
 

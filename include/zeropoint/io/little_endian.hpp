@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Numbers as files hold them: least significant byte first, whatever the host's order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Loading a state dict whose names are not quite the model's: a prefix, other names, tensors that nothing needs.
 #pragma once
 

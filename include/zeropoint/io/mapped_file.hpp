@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A file as bytes in memory that the system reads when they are used, and may forget again: for files of gigabytes.
 #pragma once
 

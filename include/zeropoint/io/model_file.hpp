@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // load and save: a model's type says what its file must hold.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks from files, float, int8 and dynamic alike: node by node, and of a node array by array, as its role says. No layout of
 // any architecture is in a file: weights are packed when it is loaded.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the tensors of a network are called in files, and which of them a network has: for its reader and its writer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Networks to files: integers in PyTorch's order, scales and zero points, tables, and floats for the rest.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packed images: a network's parameters as one architecture has them in memory, to be run where they lie, in flash for
 // instance. No heap, no exceptions, no streams: what is made of them is in packed_image_writer.hpp.
 #pragma once

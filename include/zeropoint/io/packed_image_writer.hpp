@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Makes packed images: on the machine where a network is loaded from its file, for the architecture that its type names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The header of a safetensors file: what it says of each tensor, read from JSON, checked, and written as JSON.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A safetensors file in memory: validated on opening, then read by name, dtype and shape.
 #pragma once
 

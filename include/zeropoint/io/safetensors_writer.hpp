@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes safetensors files: the same tensors give the same bytes on every host, in whatever order they were added.
 #pragma once
 

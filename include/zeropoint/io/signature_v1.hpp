@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A number that two networks share only if their nodes are the same: what ties an int8 file of format 1 to its type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The order of things, as the numbers of their places.
 #pragma once
 

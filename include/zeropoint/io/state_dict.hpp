@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tensors of a state dict by name, for layers that are made of spans.
 #pragma once
 

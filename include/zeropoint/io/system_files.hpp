@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What systems do differently with files: POSIX, Windows, and what knows the C library alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which tensors the file of a network has, without a network: what its writer adds, as a list.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Text in files and messages: UTF-8 checked, JSON strings written, names from files quoted, pieces joined.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Files as one block of bytes: read from their beginning, and replaced whole or not at all.
 #pragma once
 

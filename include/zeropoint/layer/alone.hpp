@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers on their own: a network over rows whose number is known when it runs, with a state that is the caller's.
 #pragma once
 

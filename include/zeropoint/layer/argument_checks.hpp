@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Errors of layers that are used on their own: arguments and parameters that are not those a layer was made for.
 #pragma once
 

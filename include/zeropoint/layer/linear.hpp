@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Linear layers on their own: float, with activations that are quantized as they come, or with integer weights alone.
 #pragma once
 

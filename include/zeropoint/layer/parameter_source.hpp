@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where layers on their own have their parameters from: tensors of the caller's, by name or in order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Embedding tables of 8 or 4 bits a weight for use on their own: rows by index, and sums and means of them.
 #pragma once
 

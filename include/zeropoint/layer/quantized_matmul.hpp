@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A product of two quantized activations of fixed size for use on its own.
 #pragma once
 

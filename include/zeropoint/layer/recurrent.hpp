@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Recurrent layers on their own: whole sequences or step by step, float or with integer weights.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A linear layer of int8 weights that quantizes its activations as they come, of extents that are known at run time.
 #pragma once
 

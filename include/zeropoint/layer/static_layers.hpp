@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fused int8 layers of fixed size for use on their own: a row of a model, run without the model.
 #pragma once
 

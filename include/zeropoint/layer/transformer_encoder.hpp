@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention and transformer encoders on their own: torch.nn.MultiheadAttention, TransformerEncoderLayer and TransformerEncoder
 // over as many rows as there are.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a relu always lets through needs no codes: it goes into the bias of the layer behind.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AdaRound: weights rounded up or down so that outputs come nearest, layer after layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A residual block that runs forward and backward over some inputs at a time, with the rounding of its activations in between.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where channels of a fused float network can be scaled without changing what it computes: behind a layer that can take factors, up to
 // the layers that read them.
 #pragma once

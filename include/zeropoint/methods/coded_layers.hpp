@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The layers with filters that a quantized network keeps as codes, one after another: what each gets there, and what it should give.
 #pragma once
 

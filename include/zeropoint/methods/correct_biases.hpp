@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Biases corrected by what quantization does to mean outputs, layer after layer by data, or by batch norms alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All inputs of calibration data, one after another, through a float network whose rows are looked at.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Cross-layer equalization: weights of neighbouring layers share their ranges, channel by channel, and the function stays.
 #pragma once
 

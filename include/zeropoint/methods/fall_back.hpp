@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which layers to leave in float so that accuracy is kept: tried at run time, given as lines of a qconfig.
 #pragma once
 

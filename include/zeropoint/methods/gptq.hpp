@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPTQ and sequential MSE: codes and scales of weights by the second moments of what they are multiplied with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPTQ: weights are rounded one input after another, and those not yet rounded make good what the error does to the outputs.
 #pragma once
 

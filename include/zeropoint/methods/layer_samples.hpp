@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a layer with filters gets and should give, at outputs that are picked from all of them; and how far it is from that.
 #pragma once
 

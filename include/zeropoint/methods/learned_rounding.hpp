@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // AdaRound's variables: for each weight whether it is rounded up or down, learned by gradients.
 #pragma once
 

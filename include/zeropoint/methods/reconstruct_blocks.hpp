@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Block reconstruction: the weights of a residual block rounded together, so that the block's output comes nearest.
 #pragma once
 

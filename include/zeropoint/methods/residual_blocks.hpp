@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Residual blocks in the table of a network: the rows between a value and the sum that it is added to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Factors on the channels of a site: out of the layer that makes them, into the layers that read them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranges of activations chosen by what they do to the network's outputs, one after another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The sums of products of a layer's inputs, in double: what errors of its weights cost its outputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // SmoothQuant: outliers of activations go into weights, which have a scale a channel.
 #pragma once
 

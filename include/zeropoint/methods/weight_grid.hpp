@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The codes that the weights of a layer can have, and what they mean.
 #pragma once
 

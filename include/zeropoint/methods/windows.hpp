@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The inputs that each output of a layer with filters is made of, as rows of a matrix, whatever family its filters are of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several inputs in one call: rows of all of them as one product, and what looks at an image once for each, node by node.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a network costs, as numbers that a program can assert when it is compiled.
 #pragma once
 

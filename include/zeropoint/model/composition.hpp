@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A whole model: what goes in, layers one after another, and what comes out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What runs parts of a node at once: the concept that a call's executor fulfils, and the one that runs them one after another.
 #pragma once
 

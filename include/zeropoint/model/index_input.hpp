@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Indices on their way into a model: which integers are taken, and what is checked of them.
 #pragma once
 

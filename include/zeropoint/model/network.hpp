@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model that can run: one block of parameters and a loop over a constexpr table of steps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where a network's parameters lie: in memory of its own, or in somebody else's, flash for instance.
 #pragma once
 

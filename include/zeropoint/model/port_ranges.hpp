@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranges of a call: what stands for which port, and what is checked of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The first stage: what the user wrote, lowered once to a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Many inputs over an executor: each is the work of one worker, from its begin to its end.
 #pragma once
 

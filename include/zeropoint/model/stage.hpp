@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every stage of a model has: its nodes with places, the functions that run and fill them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One readable sentence for a broken rule, with the layer's name and the shapes beside it in the template arguments.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // BERT (Devlin 2018) from token ids to vectors or classes, parameters named as in Hugging Face's BertModel and
 // BertForSequenceClassification.
 #pragma once

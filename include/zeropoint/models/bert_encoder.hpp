@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The encoder of BERT (Devlin 2018), parameters named as in Hugging Face's
 // BertEncoder: `layer.0.attention.self.query`, ...
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // DS-CNN for keyword spotting (Zhang 2017, "Hello Edge"): depthwise separable convolutions over a spectrogram.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GoogLeNet (Szegedy 2014) with batch norms, parameters named as in torchvision, without the auxiliary classifiers that
 // only training uses.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // GPT-2 (Radford 2019), parameters named as in Hugging Face's GPT2Model and GPT2LMHeadModel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Inception-v3 (Szegedy 2015), parameters named as in torchvision, without the auxiliary classifier that only training
 // uses.
 #pragma once

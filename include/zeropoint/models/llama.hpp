@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Llama (Touvron 2023), parameters named as in Hugging Face's LlamaModel and LlamaForCausalLM.
 #pragma once
 

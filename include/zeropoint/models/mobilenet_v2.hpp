@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MobileNetV2 (Sandler 2018), parameters named as in torchvision.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // MobileNetV3 (Howard 2019), parameters named as in torchvision: mobilenet_v3_large, mobilenet_v3_small.
 #pragma once
 

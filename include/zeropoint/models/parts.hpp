@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What several of the classic networks are made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ResNet (He 2015) and ResNeXt (Xie 2016), parameters named as in torchvision: resnet18 to resnet101, resnext50_32x4d,
 // resnext101_32x8d.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // ShuffleNetV2 (Ma 2018), parameters named as in torchvision:
 // shufflenet_v2_x0_5, _x1_0, _x1_5, _x2_0.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // U-Net (Ronneberger 2015) with batch norms, borders that keep the extents, and
 // bilinear upsampling or transposed convolutions.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // VGG (Simonyan 2014), parameters named as in torchvision: vgg11, vgg13, vgg16, vgg19 and their forms with batch norms.
 #pragma once
 

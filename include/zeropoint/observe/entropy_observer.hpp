@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The range that keeps the shape of the distribution: least Kullback-Leibler divergence.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A histogram whose bins are the same for everyone who looks at the same data: merging is exact, in any order.
 #pragma once
 

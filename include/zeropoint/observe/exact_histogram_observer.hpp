@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's histogram search over bins that merge exactly.
 #pragma once
 

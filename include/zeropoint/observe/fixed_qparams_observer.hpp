@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scale and zero point that do not depend on data: outputs whose range is known, such as a sigmoid's.
 #pragma once
 

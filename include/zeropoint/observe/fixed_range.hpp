@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What training does with a range: an observer that says it stays, and the switches that an observer's type sets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's HistogramObserver, with its bins, its search, and so its scales and zero points.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's search for the range with the least quantization error, over a histogram.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An observer whose range is where training begins: scale and zero point are then trained.
 #pragma once
 

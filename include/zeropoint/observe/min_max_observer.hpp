@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The smallest and the largest value seen, over the tensor or per channel.
 #pragma once
 

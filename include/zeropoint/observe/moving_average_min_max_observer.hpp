@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ranges that follow the data: exponential moving averages of each batch's minimum and maximum.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The range whose quantization has the least mean squared error.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an observer is: something that sees float values in batches, and then chooses scale and zero point for them.
 #pragma once
 

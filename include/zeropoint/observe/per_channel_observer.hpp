@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any per-tensor observer, once a channel; and which form of an observer a qscheme asks for.
 #pragma once
 

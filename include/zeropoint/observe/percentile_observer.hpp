@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The range that a given share of all values lies in.
 #pragma once
 

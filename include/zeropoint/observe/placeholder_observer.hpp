@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // No range at all: for values whose scale is chosen at run time, or that stay float.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What calibration reports tell of one tensor, whatever observer chooses its scale.
 #pragma once
 

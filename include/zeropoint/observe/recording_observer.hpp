@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Keeps the values themselves, up to a bound: to look at, or to choose a range from afterwards.
 #pragma once
 

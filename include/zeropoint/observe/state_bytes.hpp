@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an observer has learned, as bytes: for processes of one program that send it to one another. Not a file format.
 #pragma once
 

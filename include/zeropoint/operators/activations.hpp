@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Activations as layers: those of PyTorch and any that the user writes as a callable type.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // add: of two values. Of one shape most become a part of the layer that makes the later operand; others spread.
 #pragma once
 

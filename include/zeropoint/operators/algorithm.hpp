@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How the algorithm of a node with filters is chosen.
 #pragma once
 

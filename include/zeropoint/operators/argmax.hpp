@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The channel with the largest value: the index of a class, for each pixel.
 #pragma once
 

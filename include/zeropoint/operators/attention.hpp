@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Self-attention and transformer encoders as layers of a model, made of linear, matmul and softmax rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention between its projections as one node: what permutations, two products and a softmax are together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // batch_norm: a factor and an offset for each channel, which the fuse pass folds into the weights in front of it.
 #pragma once
 

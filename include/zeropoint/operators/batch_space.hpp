@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // TFLite's blocks as a batch: the pixels of an image in Height x Width smaller ones, and back. A dilated convolution is an
 // ordinary one between the two.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators of two activations: mul, sub, div, maximum, minimum and squared_difference.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // mul, sub, maximum and minimum over codes of 16 bits: what is prepared from the scales, and what is done with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What operators of two activations have in common: operands that spread, a float form, a kernel on codes.
 #pragma once
 

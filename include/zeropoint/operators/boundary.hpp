@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where values change their type: floats to codes and back, and codes of one range to those of another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention of a sequence to what came before, with the keys and values of it as a state: what decoders are made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A convolution along a sequence that looks back alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // relu, relu6 and clamp: bounds of values, which most operators take over from a clamp behind them.
 #pragma once
 

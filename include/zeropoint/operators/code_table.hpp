@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tables that take the codes of an input to codes of a node's output, which operators prepare.
 #pragma once
 

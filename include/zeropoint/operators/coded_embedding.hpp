@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Embeddings that give floats, and whose table is codes of 8 or 4 bits with a scale and an offset a row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Recurrent nodes over floats with matrices of integers: dynamic ones, whose inputs and states are quantized step by step, and
 // those of weights alone.
 #pragma once

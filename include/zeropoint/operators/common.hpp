@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The operators that models are made of most often: those of zeropoint.hpp and deploy.hpp. All others: <zeropoint/operators.hpp>.
 #pragma once
 

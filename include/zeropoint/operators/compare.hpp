@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Comparisons of two activations, and of one with a constant. What they give is 0 or 1.
 #pragma once
 

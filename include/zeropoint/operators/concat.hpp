@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // concat: values side by side along the channels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // constant: a value of the state dict, not of the call: class tokens, positions, layer scales, attention biases.
 #pragma once
 

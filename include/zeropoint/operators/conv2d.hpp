@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // conv2d: cross-correlation as PyTorch's, depthwise and grouped ones included, and the same along sequences.
 #pragma once
 

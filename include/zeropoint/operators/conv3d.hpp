@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // conv3d: a convolution over a volume.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // conv_transpose2d: PyTorch's ConvTranspose2d, and the same along sequences.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // conv_transpose3d: PyTorch's ConvTranspose3d.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Options of a transposed convolution, and what they come to for an input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values at their places: what views and identities do where they do anything.
 #pragma once
 

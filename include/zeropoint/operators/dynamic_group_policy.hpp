@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What linear layers become where weights have 4 bits, in groups with a scale each, and activations 8, quantized as they come.
 #pragma once
 

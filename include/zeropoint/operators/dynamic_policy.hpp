@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How activations and weights are quantized where activations are quantized as they come.
 #pragma once
 

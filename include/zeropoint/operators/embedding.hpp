@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of a table by index, PyTorch's Embedding: the first layer of a model that indices go into.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums and means of rows of a table by index, PyTorch's EmbeddingBag, as a layer of models that indices go into.
 #pragma once
 

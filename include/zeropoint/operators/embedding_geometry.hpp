@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an embedding of a model reads, as plain numbers, and where a table of codes with scales of its own lies in a block.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What operators with filters have in common: their parameters in files, their kernels by family, what these cost.
 #pragma once
 

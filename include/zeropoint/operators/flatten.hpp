@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An image to a vector.
 #pragma once
 

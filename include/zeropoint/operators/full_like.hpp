@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A constant of the extents of what goes in.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A callable type as an operator of one value: floats through the callable, codes through a table.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of a function that is fused into an operator with filters: how finely sums are rounded in front of it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chosen places along an axis, and images one behind the other along one.
 #pragma once
 

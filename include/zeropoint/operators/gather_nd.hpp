@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Chosen pixels of an image as a sequence, and a sequence spread over an image: TFLite's GATHER_ND and SCATTER_ND.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Group and instance normalization: over an image and groups of its channels, or each of them.
 #pragma once
 

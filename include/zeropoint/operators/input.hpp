@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What goes into a model: images of floats, or indices.
 #pragma once
 

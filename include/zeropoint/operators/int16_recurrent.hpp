@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM and GRU of a model of 16-bit activations: codes in, codes out, every step in integers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The block of a node with filters over codes of 8 bits: where its parts lie, filled and read again. Which kernels pack the weights
 // is an argument, so that a program has this code once.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of codes and int8 weights that leave their sums.
 #pragma once
 

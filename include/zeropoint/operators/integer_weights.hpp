@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What gives a float node integer weights under a policy: a dynamic one, or one of weights alone.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Resizing: PyTorch's interpolate and Upsample, TFLite's RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Vectors of length 1: each pixel's channels divided by the root of the sum of their squares.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layer normalization: over the channels of each pixel, or over a whole image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // linear: a product with a matrix, over a vector or over each of the vectors of a sequence.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A function of one value over codes: a table of 256 entries, or of nodes between which 16 bits are interpolated.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM, GRU and RNN as layers of a model, over sequences of 1 x steps x features: PyTorch's, with a state of zeros.
 #pragma once
 

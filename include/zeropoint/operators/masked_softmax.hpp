@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax over the columns that a mask keeps, and the mask of a model's indices.
 #pragma once
 

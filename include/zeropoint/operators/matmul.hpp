@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The product of two activations as a layer: attention's scores and their product with values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which form computes a node with filters: its storage signature, and what code is generated for.
 #pragma once
 

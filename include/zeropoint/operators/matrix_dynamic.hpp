@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Filters of int8 over floats, which are quantized in each call.
 #pragma once
 

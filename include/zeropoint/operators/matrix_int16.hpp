@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Filters over codes of 16 bits: the block of a node, packed and unpacked, and its run.
 #pragma once
 

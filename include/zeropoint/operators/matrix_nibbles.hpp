@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Linear layers of 4-bit weights in groups, over floats that are quantized in each call.
 #pragma once
 

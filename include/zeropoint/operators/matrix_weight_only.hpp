@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Linear layers over floats whose weights alone are integers, of 8 or 4 bits.
 #pragma once
 

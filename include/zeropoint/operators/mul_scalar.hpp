@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Multiplication with a constant: in int8 a change of the scale alone.
 #pragma once
 

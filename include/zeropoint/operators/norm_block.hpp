@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the normalizing layers keep and share: prepared gains and offsets, and clamps behind their float forms.
 #pragma once
 

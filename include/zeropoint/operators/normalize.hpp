@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The normalization of an image's channels that networks were trained behind, and its place in the first convolution.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What comes out of a model that says so: a value that is given to the caller, under a name.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values around an image: PyTorch's pad and its layers.
 #pragma once
 

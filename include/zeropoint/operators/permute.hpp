@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The same values along other axes, in another order along their own, or more than once: permute, transpose, flip, roll,
 // tile, expand.
 #pragma once

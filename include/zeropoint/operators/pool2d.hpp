@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // max_pool2d, avg_pool2d and adaptive_avg_pool2d, and the same along sequences.
 #pragma once
 

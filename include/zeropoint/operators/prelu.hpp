@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PReLU: the identity above zero, and below it a slope that was learned.
 #pragma once
 

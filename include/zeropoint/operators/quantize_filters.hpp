@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float weights to integer ones, with their scales, as the quantizer of a qconfig says.
 #pragma once
 

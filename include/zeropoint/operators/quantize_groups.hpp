@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float weights to integer ones with a scale for each group of an output's inputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float weights to codes of 4 bits, with a float16 scale for each group of an output's inputs, and perhaps an offset.
 #pragma once
 

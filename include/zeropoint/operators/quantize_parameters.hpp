@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The parameters of a node from floats to what its form packs: codes by the roles of its arrays, floats as they are.
 #pragma once
 

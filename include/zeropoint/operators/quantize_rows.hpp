@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float tables to codes of 8 or 4 bits with a scale and an offset a row, by the formulas of PyTorch's packed embeddings.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The table of an embedding in int8 and dynamic models, from floats to codes.
 #pragma once
 

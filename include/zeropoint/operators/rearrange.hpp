@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values read along any number of axes and put down in another order of these: rearrange, windows and patches of images.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the operators that move values and change none have in common: codes keep their scale and zero point.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What an LSTM, GRU or RNN node computes, as plain numbers: its cell, its extents, and the names of its parameters.
 #pragma once
 

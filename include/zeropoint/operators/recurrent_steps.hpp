@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The order of work of recurrent nodes, whatever computes their steps: layer by layer, direction by direction, and the products
 // of several steps with the input as one matrix product.
 #pragma once

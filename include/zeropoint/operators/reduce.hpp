@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The largest and the smallest values along axes of an activation, and products along them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How an int32 accumulator becomes an 8-bit code, as a policy of the qconfig.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A change of the grid in the middle of a network: to another dtype, or to a range observed there.
 #pragma once
 

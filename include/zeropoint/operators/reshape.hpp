@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PyTorch's reshape and view: the same values, read channel by channel, as an image of other extents.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Root mean square normalization: over the channels of each pixel, without a mean.
 #pragma once
 

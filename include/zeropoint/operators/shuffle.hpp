@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Values between channels and pixels: pixel_shuffle, its inverse, TFLite's forms of both, and channel_shuffle.
 #pragma once
 

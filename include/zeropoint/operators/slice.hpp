@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Parts of an image: slices along an axis, and the parts that split and chunk give.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax and its logarithm over the channels of each pixel.
 #pragma once
 

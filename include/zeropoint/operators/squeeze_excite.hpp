@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Squeeze-and-excitation: channels weighted by what the whole image says.
 #pragma once
 

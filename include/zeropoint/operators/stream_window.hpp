@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a streamed convolution reads of a value: the steps under its window, one of which is new in each call.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What does nothing at inference: dropout, and the stubs between which a model is quantized.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums and means along axes of an activation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // SVDF, of keyword spotting: filters over the features of a step, and over what they gave for the last steps.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each weight of the filters of linear layers and convolutions is multiplied with, summed over all outputs.
 #pragma once
 

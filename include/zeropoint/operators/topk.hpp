@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The channels of each pixel in order, all of them or the first few.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batch normalization that is not folded into a convolution: a factor and an offset for each channel, in int8 too.
 #pragma once
 

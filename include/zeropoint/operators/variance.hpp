@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Variances and standard deviations along axes of an activation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pooling of volumes: PyTorch's max_pool3d, avg_pool3d and adaptive_avg_pool3d.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What weights become where they alone are integers: 8 or 4 bits, with a scale an output or a group of inputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A choice between the outputs of two branches by that of a third.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How many windows fit an input: the extents of what convolutions and pools give.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several nodes that are one operator together become its node; what dynamic products can do to their floats goes into them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Identities go; what operators give moves into those beside them that take it.
 #pragma once
 

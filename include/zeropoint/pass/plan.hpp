@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Static memory planning: a place in one arena for every activation and every node's scratch, found at compile time.
 #pragma once
 

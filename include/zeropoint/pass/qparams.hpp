@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A scale and a zero point for every value: which nodes of a prepared network share theirs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The nodes of an int8 network: codes where the qconfig says so, and what stands between codes and floats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which values may have one scale, and the int8 files of the time when a concat gave its own to all that it reads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A model over a sequence, one step at a time: what its nodes become.
 #pragma once
 

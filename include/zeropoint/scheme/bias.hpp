@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Biases of quantized layers: 32-bit integers on the grid of the accumulator.
 #pragma once
 

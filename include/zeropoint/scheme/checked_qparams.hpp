@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and zero points that somebody chose by hand: whether codes of a dtype can have them.
 #pragma once
 

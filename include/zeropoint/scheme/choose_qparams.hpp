@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // From an observed range to scale and zero point, by the rule of the system whose numbers are wanted.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scale and zero point: what turns an integer code into a real number.
 #pragma once
 

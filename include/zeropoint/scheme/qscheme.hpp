@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantization schemes as types: which values share a scale (granularity), and whether zero is its center (symmetry).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Real numbers to integer codes and back, one value at a time: this code is the specification.
 #pragma once
 

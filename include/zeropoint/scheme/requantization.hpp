@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The factor from accumulator steps to output steps, as a float and as an integer with a shift.
 #pragma once
 

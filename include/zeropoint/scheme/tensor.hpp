@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Activations with what is needed to read them: dtype in the type, extents and qparams in the value.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float operations on the bits, where a compiler option could otherwise change a result.
 #pragma once
 

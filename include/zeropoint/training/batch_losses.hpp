@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The losses of a batch: of one output or of several, each with its targets, weight and number of rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums of a batch norm's inputs: its statistics estimated anew, with the weights that training ended with.
 #pragma once
 

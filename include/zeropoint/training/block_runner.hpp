@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Runs a block of samples along a tape and back: values, codes, then gradients of values and parameters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums of blocks in an order that depends on their numbers alone, whoever computes them.
 #pragma once
 

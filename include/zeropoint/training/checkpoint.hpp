@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Checkpoints: all that training goes on from, as a safetensors file.
 #pragma once
 

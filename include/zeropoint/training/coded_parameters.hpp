@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The floats that the parameters of an int8 node mean, and gradients on their way from those to the floats that are trained.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fake quantization of arrays: the values that codes have, as floats, and the straight-through gradient.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A network that is trained as the int8 one that it will be: float weights, and the codes that are made of them at each step.
 #pragma once
 

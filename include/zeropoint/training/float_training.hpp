@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A float network as training sees it.
 #pragma once
 

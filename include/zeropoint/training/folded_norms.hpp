@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batch norms that are folded into the filters in front of them, and trained all the same: values unfolded, folded at each step.
 #pragma once
 

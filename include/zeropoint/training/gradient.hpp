@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradient of an operator: what it is given, and how one is found for the kind of a node.
 #pragma once
 

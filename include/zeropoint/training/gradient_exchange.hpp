@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several processes that train one network: which parts of a batch each of them has, and what they tell one another.
 #pragma once
 

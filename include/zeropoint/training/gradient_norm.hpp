@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The norm of a network's gradient, and clipping by it.
 #pragma once
 

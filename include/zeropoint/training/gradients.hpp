@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // All gradients of the library's operators.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Scales and zero points that are trained: learned step sizes (LSQ, LSQ+) and clipping values (PACT).
 #pragma once
 

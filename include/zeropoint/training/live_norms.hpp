@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batch norms of a tape by the statistics of batches, and the running statistics that follow them.
 #pragma once
 

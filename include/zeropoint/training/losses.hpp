@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Losses over rows of floats, and their gradients.
 #pragma once
 

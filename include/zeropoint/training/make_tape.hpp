@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tapes of stages: of a float stage alone, and of the int8 network that is made of one.
 #pragma once
 

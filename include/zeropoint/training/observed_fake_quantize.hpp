@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fake quantization whose scale follows what an observer sees: PyTorch's FusedMovingAvgObsFakeQuantize.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Optimizers: SGD, Adam and AdamW, over the arrays of parameters and what they remember of each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random numbers that depend on where they are wanted, and on nothing else: not on threads, ranks, or what was drawn before.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // reestimate_batch_norms: the running statistics of batch norms, from data, with the weights that training has ended with.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Learning rates over time: factors that an optimizer's rates are multiplied by.
 #pragma once
 

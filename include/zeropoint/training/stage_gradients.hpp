@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradients of a float stage's nodes, and what a user reads where one is missing.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tape: the rows of a network as training runs them, a block of samples at a time, with all values kept for the way back.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // train: batches through a network and back, and a step of the optimizer after each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The arrays of a network that are trained, by name and place.
 #pragma once
 

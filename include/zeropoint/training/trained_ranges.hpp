@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The ranges of activations in training: which of them follow the batches, which are trained, and which stay.
 #pragma once
 

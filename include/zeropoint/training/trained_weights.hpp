@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights in training: the codes that are made of them at each step, what those mean, and which of their scales are trained.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The loop of training: batches through a network and back, and a step of the optimizer after each.
 #pragma once
 

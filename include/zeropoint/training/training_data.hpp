@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a network is trained with: inputs, and what belongs to each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What training raises when numbers leave the finite ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a network is trained, what is said meanwhile, and what there is to know afterwards.
 #pragma once
 

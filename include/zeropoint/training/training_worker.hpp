@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Who runs the blocks of a batch: the memory of a worker, and how blocks are shared among several.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Averages of parameters over training: what is evaluated and converted in place of the last ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // calibrate: runs a prepared network over data, and what there is to know about it afterwards.
 #pragma once
 

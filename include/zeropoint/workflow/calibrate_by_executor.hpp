@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // calibrate over an executor: several inputs run at once, and are observed one after another, so that what was seen is the same.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What calibration has seen, activation by activation, and what about it should worry you.
 #pragma once
 

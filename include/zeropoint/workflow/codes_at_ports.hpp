@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Options of a qconfig that let codes in and out of an int8 network, with no floats between: camera bytes in, codes out.
 #pragma once
 

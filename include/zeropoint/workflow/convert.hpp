@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // convert: the int8 network from what calibration has seen. The float weights stay behind.
 #pragma once
 

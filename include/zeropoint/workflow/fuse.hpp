@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // fuse: the float network with batch norms folded into weights and activations into the layers they follow.
 #pragma once
 

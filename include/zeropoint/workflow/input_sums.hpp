@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What calibration keeps for the correction of biases: the mean input of every weight.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // prepare: the fused float network with an observer for every activation.
 #pragma once
 

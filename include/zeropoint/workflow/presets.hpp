@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Ready-made qconfigs, named after the systems whose choices they repeat.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a model is quantized, as a type: dtype x qscheme x observer for activations and for weights, with exceptions by
 // layer name and by layer type.
 #pragma once

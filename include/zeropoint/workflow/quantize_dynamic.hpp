@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // quantize_dynamic: int8 weights beforehand, activations quantized as they come, or not at all. No calibration; activations
 // stay floats between layers.
 #pragma once

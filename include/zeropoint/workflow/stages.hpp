@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The stages of a model as types. Each owns its table as a static constexpr member: of the user's model only its name
 // enters a symbol. A program that only deploys needs this file and a loader.
 #pragma once

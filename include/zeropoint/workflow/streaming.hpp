@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // streaming: a model over a sequence, run one step at a time, with the numbers that the whole sequence gives.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks that no package has under one name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks over sequences: PyTorch's recurrent and attention layers, and networks of sound as their papers have them.
 
 torchaudio is built for CUDA, and its wheel does not load beside the CPU's torch: its networks are written here after their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """timm's networks, without weights."""
 
 from __future__ import annotations

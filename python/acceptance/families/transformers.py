@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Networks of Hugging Face's transformers, from small configurations: two layers of 64 channels, extents that differ."""
 
 from __future__ import annotations

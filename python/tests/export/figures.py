@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Prints the table of docs/export.md: how many codes ONNX Runtime has otherwise, of QDQ graphs of the tests' networks.
 
 Usage: figures.py [NETWORK ...]

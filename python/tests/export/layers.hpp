@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Layers that the networks of the tests do not have, each from the input to an output of its own.
 #pragma once
 

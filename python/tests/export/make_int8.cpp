@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Writes an int8 file of a network with made-up parameters, calibrated on made-up inputs: program FILE
 #include <cmath>
 #include <cstdint>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The check of a coded network: every code of every value, here and in the source's runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The tensors of an int8 file, from the codes of the source."""
 
 from __future__ import annotations

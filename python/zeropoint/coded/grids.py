@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Before a coded graph is lowered: a change of the grid stands where the source has one and no layer here would."""
 
 from __future__ import annotations

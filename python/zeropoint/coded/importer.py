@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The import of a model that is integers: a header with its qconfig, an int8 file, and a check of every code."""
 
 from __future__ import annotations

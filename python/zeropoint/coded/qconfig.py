@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The qconfig under which an int8 type has the source's codes and roundings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The rows and slots of an int8 network as C++ has them, and which values of the source they hold."""
 
 from __future__ import annotations

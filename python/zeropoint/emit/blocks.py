@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Modules that occur more than once as class templates: what differs between them becomes their parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rows that are together PyTorch's TransformerEncoderLayer, under its names, and layers of them: zp::encoder_layer, zp::encoder."""
 
 from __future__ import annotations

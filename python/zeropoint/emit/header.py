@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The header: head comment, templates of blocks, the network."""
 
 from __future__ import annotations

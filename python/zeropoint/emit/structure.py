@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Series-parallel structure: rows as layers one behind the other, branches nested in what joins them.
 
 Where the graph is not series-parallel, or a skip spans others as in a U-Net, rows are found by name: zp::from<"name">.

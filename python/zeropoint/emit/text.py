@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """C++ text of types, in lines of at most 120 columns."""
 
 from __future__ import annotations

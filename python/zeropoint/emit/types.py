@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Layers as C++ types: trees of template names, arguments and branches, grouped into the modules that they came from."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Exported graphs beside the C++ network: how many codes differ, row by row and in the outputs."""
 
 from __future__ import annotations

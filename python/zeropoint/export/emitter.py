@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """From rows to ONNX, one function an operator: what all of them share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """A float ONNX, and beside it the encodings of its tensors as AIMET and Qualcomm's tools read them."""
 
 from __future__ import annotations

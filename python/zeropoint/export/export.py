@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An int8 network to a file of another system, run beside the C++ network before it is written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Rows as ONNX's float operators: between quantize and dequantize nodes, or by themselves. What only moves is integer_movement's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The numbers of int8 arithmetic, as docs/numerics.md defines them, in places from the lowest code on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An ONNX graph that is being written: nodes, constants kept once, and values that may lie channels first or last."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The int8 network of a header alone, compiled: its description, its codes row by row. For any header, by hand too."""
 
 from __future__ import annotations

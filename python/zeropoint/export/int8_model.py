@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An int8 network in memory: the rows that C++ describes and the tensors of its file."""
 
 from __future__ import annotations

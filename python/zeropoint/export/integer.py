@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX of integer operators: the same codes at every row as the C++ network, in every run time that computes them as specified."""
 
 from __future__ import annotations

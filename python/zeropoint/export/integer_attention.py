@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Products of two values, softmax, norms."""
 
 from __future__ import annotations

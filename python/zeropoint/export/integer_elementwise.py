@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Boundaries, tables, clamps and operators of two values, in exact arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Convolutions and linear layers: sums of products in int32, and what makes codes of them under each policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What copies codes: views, permutations, slices, pads, concats, rows of tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """LSTM and GRU in integers: products of a whole sequence at once, then a Scan over its steps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Pools, resizing, sums along axes: exact sums of integers in double, divided and rounded once."""
 
 from __future__ import annotations

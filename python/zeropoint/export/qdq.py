@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX of float operators between QuantizeLinear and DequantizeLinear: for ONNX Runtime, TensorRT, QNN and OpenVINO."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """einsum of one or two operands: axes are moved, those of one operand alone are summed, and what is left is a product of matrices."""
 
 from __future__ import annotations

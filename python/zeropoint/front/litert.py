@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """TensorFlow Lite models in LiteRT's interpreter: with its reference kernels, and one operator at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Which modules of PyTorch are layers, and which have layers inside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX operators as those of the graph. Attributes of old opsets are brought to one form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX files into the graph: shapes inferred, nodes of constants folded, names of modules kept."""
 
 from __future__ import annotations

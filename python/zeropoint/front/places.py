@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Indexing by constants as reshapes, ranges and picks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """ONNX models with QuantizeLinear and DequantizeLinear: the float graph between them, and how each value is coded."""
 
 from __future__ import annotations

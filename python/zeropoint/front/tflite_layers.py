@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Operators of TensorFlow Lite with parameters, windows and axes as those of the graph."""
 
 from __future__ import annotations

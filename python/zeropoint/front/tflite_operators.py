@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Operators of TensorFlow Lite as those of the graph: images are N H W C there, so that axes are renamed around windows."""
 
 from __future__ import annotations

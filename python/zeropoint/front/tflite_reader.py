@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """TensorFlow Lite files into the graph, with how they have their values in integers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """aten operators of conditions, constants and places: comparisons, logic, choices, indexing by constants, argmax."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """aten operators as those of the graph."""
 
 from __future__ import annotations

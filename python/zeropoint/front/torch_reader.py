@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Programs of torch.export into the graph. Files are .pt2; pickled modules are never opened."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """The drawings of a page, as SVG that takes its colours from the page's style."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What the library of a network has beside zeropoint.abi's functions to be inspected."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """One HTML page of an inspection: no other file, no network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """From an imported network, or from the JSON of a program, to a page and to text."""
 
 from __future__ import annotations

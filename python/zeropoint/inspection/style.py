@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """How a page looks: one column on a phone, wider tables on a desk, light and dark as the reader has it. No file but the page is asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """An inspection for a terminal."""
 
 from __future__ import annotations

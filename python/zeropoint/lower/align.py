@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Two values under one layout: what operators of several values need."""
 
 from __future__ import annotations

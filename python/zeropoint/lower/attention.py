@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Attention: zp::attention between projections of any name, zp::self_attention with those of PyTorch's MultiheadAttention."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Comparisons, logic, choices and argmax: values of 0 and 1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What all lowerings share: values with their layouts, rows, the tensors of the file, problems."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Functions of one value, and operators of two."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Convolutions, linear layers, matrix products and pools."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """What only moves values, or only renames their axes."""
 
 from __future__ import annotations

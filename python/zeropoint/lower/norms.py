@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Normalizations and softmax."""
 
 from __future__ import annotations

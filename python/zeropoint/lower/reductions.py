@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Sums, means, extrema along axes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Embeddings and recurrent layers."""
 
 from __future__ import annotations

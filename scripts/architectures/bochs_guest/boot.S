@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /* Boot sector and second stage: reads the segments listed at `segs` with BIOS
    INT 13h, enters 64-bit mode and jumps to the kernel by Linux's 64-bit boot
    protocol (rsi = boot_params, here at 0x90000). */

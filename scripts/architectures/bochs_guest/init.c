@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /* Process 1 of the guest: runs /t/run with the arguments in /t/args and the
    environment in /t/env, sends what it writes and how it ended to the
    parallel port (a file on the host), then ends the emulator. */

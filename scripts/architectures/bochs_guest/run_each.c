@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 /* Runs several static programs, because booting takes longer than they do: run_each [VARIABLE=VALUE]... PROGRAM ...
    A variable is set for the next program alone. Behind what each writes stands a line "status N" on stdout and stderr. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 """Stands in for ConanCenter's xsimd where there is no network: packages headers that are on this machine.
 
 conan create scripts/packaging/xsimd --version 14.3.0 -c user.zeropoint:xsimd=<a folder with xsimd/xsimd.hpp>

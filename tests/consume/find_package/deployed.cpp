@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program that links zeropoint::compiled: a file that is none is refused by the reader in there.
 #include <zeropoint/deploy.hpp>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program that holds its own source: what zeropoint_embed() put into it is what lies on the disk.
 #include <cstdint>
 #include <cstdio>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A program for many machines, as a consumer of the installed package writes it.
 #include "many_machines.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A call that is compiled once an architecture.
 #pragma once
 

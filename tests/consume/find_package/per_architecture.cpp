@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Compiled once an architecture.
 #include <zeropoint/kernel/machine/machine.hpp>
 

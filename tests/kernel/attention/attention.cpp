@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention of one head: the bits of its definition on every architecture, near softmax in double.
 #include <algorithm>
 #include <cmath>

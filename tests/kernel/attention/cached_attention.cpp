@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention over a cache: its definition in double, over odd extents and beyond the context; sines and cosines of all quarters.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention with masks, in float and in integers: what is left out has no effect, near softmax in double; a shorter sentence's bits.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Every algorithm of conv2d against the reference, over random geometries and operands.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The choice of an algorithm: it can compute the geometry, and it is the one that was measured to be fast.
 #include "../support/convolution_problem.hpp"
 

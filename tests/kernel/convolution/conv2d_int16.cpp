@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions over codes of 16 bits: all algorithms, sums beyond int32, and the rescaling of every kind of tie.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernels of one algorithm, named as a template argument: packing, running and unpacking, without the others.
 #include <doctest/doctest.h>
 

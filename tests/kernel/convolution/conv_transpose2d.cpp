@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed convolutions against the definition, over random geometries and operands: all sums and codes are equal.
 #include <zeropoint/kernel/convolution/conv_transpose2d.hpp>
 #include <zeropoint/kernel/float/float_conv_transpose2d.hpp>

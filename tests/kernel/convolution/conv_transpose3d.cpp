@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed 3-D convolutions against the definition, over random geometries and operands: all sums and codes are equal.
 #include <zeropoint/kernel/convolution/conv_transpose3d.hpp>
 #include <zeropoint/kernel/reference/conv_transpose3d.hpp>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums of what each tap of a window meets, against loops over outputs.
 #include <cstddef>
 #include <vector>

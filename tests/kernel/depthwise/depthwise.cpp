@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Depthwise convolution, channel multipliers and narrow groups: every remainder, every grid of cells, extreme operands.
 #include "../support/convolution_kernels.hpp"
 

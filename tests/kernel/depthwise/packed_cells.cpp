@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packed depthwise weights: which kernel a panel takes and why, what is stored, and that unpacking gives it back.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products with 4-bit weights in groups: the bits of the definition, over odd extents and extreme codes, beside unreadable pages.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What follows a linear layer: the scalar function of each value, whatever the vectors.
 #include <cmath>
 #include <cstddef>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Activations on floats, on every architecture, and on doubles, against the C++ library's functions in double.
 #include <algorithm>
 #include <cmath>

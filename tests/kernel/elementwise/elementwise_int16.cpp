@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of 16 bits value by value: sums, products, changes of the grid, tables with lines between, pools and clamps.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The vector form of finish_rows against finish_one, in exact buffers.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Each epilogue: its definition against other arithmetic, its vector form and its use in tiles against its definition.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Masked softmax in float: softmax of the columns that are kept, exactly 0 elsewhere, equal shares where none is kept.
 #include <algorithm>
 #include <cmath>

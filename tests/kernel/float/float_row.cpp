@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float layers of one row over packed weights: exact sums exactly, the order of the others, and weights unpacked again.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float products in one order: equal to a plain loop, bit for bit, on every architecture.
 #include <cstddef>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax and sums of rows: near the formulas in double, the same bits on every architecture.
 #include <algorithm>
 #include <cmath>

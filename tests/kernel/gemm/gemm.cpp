@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The tiles and the loop nest: every depth, every remainder in rows and channels, extreme operands.
 #include "../support/convolution_kernels.hpp"
 

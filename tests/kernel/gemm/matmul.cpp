@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matrix products of two activations against the definition: odd extents, both orders of b, gaps between rows, heads.
 #include <zeropoint/kernel/float/float_matmul.hpp>
 #include <zeropoint/kernel/gemm/matmul.hpp>

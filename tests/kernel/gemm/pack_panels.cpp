@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packing: its exact inverse, and the choice of a kernel that cannot saturate.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The bounds of 16-bit sums, by trying all activations at their ends.
 #include <random>
 #include <vector>

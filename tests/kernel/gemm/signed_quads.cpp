@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Panels of signed quads: any weights and activations at their ends, in all geometries, and the primitives behind them.
 #include <array>
 

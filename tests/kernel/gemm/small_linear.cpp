@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of fixed extents against the reference: every kind of panel, odd extents, all epilogues, nothing beyond the ends.
 #include "../support/convolution_kernels.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients beside PyTorch's autograd in float64: scripts/golden/training_layers.py has the operands and what they are.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of convolutions and pools over volumes, of svdf and of topk, beside finite differences of definitions in double.
 #include <algorithm>
 #include <array>

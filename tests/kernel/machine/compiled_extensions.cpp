@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether the machine lacks something that the tests are compiled for. Machines that do: scripts/architectures/dispatch.py.
 #include <doctest/doctest.h>
 

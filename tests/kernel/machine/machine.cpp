@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Choosing among the architectures that a program was compiled for.
 #include <doctest/doctest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of quantized tables by index, and bags of them, against the definition: odd lengths, empty bags, padding.
 #include <zeropoint/kernel/movement/embedding.hpp>
 #include <zeropoint/kernel/reference/embedding.hpp>

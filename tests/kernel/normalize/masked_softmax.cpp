@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Masked softmax of codes: the reference's codes of the columns that are kept, the code of 0 elsewhere.
 #include <algorithm>
 #include <cmath>

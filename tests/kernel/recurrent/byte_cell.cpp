@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM and GRU steps over 8-bit codes: the integers of their definition, on every architecture, and near the real functions.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Pooling of volumes against the definitions, over random geometries and values: all codes are equal.
 #include <cstdint>
 #include <type_traits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle itself, against numbers worked out by hand and against another way to write a convolution.
 #include "../support/convolution_problem.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the tests of operators on two arrays of codes share: random problems, and the comparison with a definition.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernels that nearly every test here runs, compiled once an architecture: convolution_kernels_*.cpp define them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Random and extreme convolution problems for the kernel tests, in buffers of exact size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients compared with finite differences of a loss that is computed in double.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floats whose first or last byte touches an unreadable page.
 #pragma once
 

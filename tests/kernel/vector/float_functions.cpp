@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // exp, erf and gelu in float: near the real functions, and the same bits from vectors as from scalars.
 #include <algorithm>
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packed Winograd weights: their exact inverse, and where the input channels are split.
 #include "../support/convolution_kernels.hpp"
 

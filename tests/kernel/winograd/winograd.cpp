@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Winograd's convolutions against the reference: borders, blocks, groups, and operands at and beyond the limit.
 #include "../support/convolution_kernels.hpp"
 

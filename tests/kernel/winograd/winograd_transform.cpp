@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transforms on vectors against their matrices; that they convolve is proven where they are defined.
 #include "../support/convolution_problem.hpp"
 

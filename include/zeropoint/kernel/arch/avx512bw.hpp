@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on 512-bit x86 vectors of bytes and words.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on AVX-VNNI: AVX2 with exact dot products.
 #pragma once
 

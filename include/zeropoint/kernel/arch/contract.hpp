@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What every architecture supplies to the loops of the integer kernels: in words, and as what a compiler checks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on xsimd's emulated vectors: the generic ones, without a single instruction.
 #pragma once
 

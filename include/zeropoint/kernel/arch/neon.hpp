@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels that all of NEON has, of 32 and of 64 bits.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on 64-bit NEON with dot products of signed bytes, from Armv8.4 on.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on 64-bit NEON with products of matrices of bytes, from Armv8.6 on.
 #pragma once
 

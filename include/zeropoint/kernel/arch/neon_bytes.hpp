@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of signed bytes on NEON without dot products: what 32-bit and the first 64-bit processors have.
 #pragma once
 

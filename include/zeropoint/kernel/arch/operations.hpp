@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which primitives an architecture takes: the one place where architectures and kernels meet.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels in plain C++, for any machine and, with odd sizes, for testing the loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on RISC-V vectors of a length that the compiler knows.
 #pragma once
 

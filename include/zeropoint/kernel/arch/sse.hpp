@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on 128-bit x86 vectors, from the SSE2 of every x86-64 machine on.
 #pragma once
 

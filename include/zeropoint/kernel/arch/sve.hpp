@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on SVE with vectors of fixed length.
 #pragma once
 

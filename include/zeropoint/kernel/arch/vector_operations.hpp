@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels over xsimd batches of any width: what an architecture's file starts from.
 #pragma once
 

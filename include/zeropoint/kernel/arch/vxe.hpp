@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on the vector facility of IBM z14 and later, a big-endian machine.
 #pragma once
 

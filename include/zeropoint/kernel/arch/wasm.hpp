@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The primitives of the integer kernels on the 128-bit vectors of WebAssembly, and with its relaxed dot product.
 #pragma once
 

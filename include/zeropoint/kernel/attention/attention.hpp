@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention of one head in float: scores, softmax over the rows that there are, and the mean of values they weigh.
 #pragma once
 

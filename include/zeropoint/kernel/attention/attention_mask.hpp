@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which keys the queries of an attention see.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How attention in integers lays out its codes, and the two epilogues of its products.
 #pragma once
 

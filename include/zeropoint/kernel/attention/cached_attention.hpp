@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention of one place of a sequence to itself and those before it, whose keys and values are kept.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Attention whose two products are of int8 codes that it quantizes itself: all heads over as many rows as there are.
 #pragma once
 

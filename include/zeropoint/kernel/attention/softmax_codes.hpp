@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax whose exponentials are codes of 8 bits, and the sum of those: one sweep behind that for the largest score.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized 2-D convolution, and linear layers as its 1x1 case, by an algorithm that is known when the program runs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which algorithm computes a convolution: what can, what each takes in time and in bytes, and the choice.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a convolution is cut into parts that several threads compute, and what each of these does again.
 #pragma once
 

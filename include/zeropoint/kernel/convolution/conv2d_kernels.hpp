@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The kernels of one algorithm of a convolution, under one name: what a model instantiates.
 #pragma once
 

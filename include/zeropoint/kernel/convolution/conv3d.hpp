@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized and float 3-D convolution: for each output plane one 2-D convolution over the planes under its window.
 #pragma once
 

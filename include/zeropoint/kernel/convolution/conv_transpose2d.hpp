@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized transposed 2-D convolution: the tiles and epilogues of ordinary convolutions, once for each phase.
 #pragma once
 

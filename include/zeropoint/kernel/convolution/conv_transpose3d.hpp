@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized and float transposed 3-D convolution: for each output plane a transposed 2-D one over the planes under it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolution by its definition: plain loops for any geometry, to compare the others with. Depthwise ones have loops of their own,
 // which is how architectures without vectors compute them.
 #pragma once

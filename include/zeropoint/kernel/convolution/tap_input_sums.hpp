@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What each weight of a filter is multiplied with, summed over all outputs: from it follows what an error of the weight adds
 // to the mean output.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The input of a depthwise or narrow grouped convolution as cells: a ring of staged rows.
 #pragma once
 

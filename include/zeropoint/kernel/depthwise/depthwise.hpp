@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Depthwise and narrow grouped convolution: vectorized over output channels, whose lanes have inputs of their own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How depthwise and narrow grouped convolutions are cut into cells of four bytes a lane, and their packed weights.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolutions of quantized weights and float activations: an image is quantized as it comes, by one symmetric range, so
 // that zero padding is code 0 whatever the range.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Linear layers of quantized weights and float activations: rows are quantized as they come, multiplied as integers, and
 // leave as floats.
 #pragma once

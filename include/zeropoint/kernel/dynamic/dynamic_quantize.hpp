@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floats to codes by a range of their own, found as they come: the activations of dynamic quantization.
 #pragma once
 

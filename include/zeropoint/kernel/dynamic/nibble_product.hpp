@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of rows of floats, quantized as they come to int8, and 4-bit weights with a scale for each group of inputs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Panels of 4-bit weights, `nibble_quads`: with a float16 scale for each group of inputs, and perhaps a minimum.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What becomes of the floats of a linear layer before they are stored: an activation, the sum with other rows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floats to codes and back, over arrays.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Floats to symmetric int8 codes by their largest magnitude, along rows and down columns.
 #pragma once
 

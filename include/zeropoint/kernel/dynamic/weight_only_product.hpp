@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of float activations and integer weights of 8 or 4 bits, with a scale for each group of inputs.
 #pragma once
 

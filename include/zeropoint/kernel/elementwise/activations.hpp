@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Activations, each written once for what computes it: float, vectors of floats, and double for 256-entry tables.
 #pragma once
 

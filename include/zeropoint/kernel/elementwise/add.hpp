@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized addition and subtraction: one fixed-point requantization of both operands.
 #pragma once
 

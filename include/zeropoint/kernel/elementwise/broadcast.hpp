@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operands smaller than the result: how kernels on two arrays of equal length meet a value for each channel or pixel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Clamping of codes: quantized relu, relu6 and hardtanh, whose output keeps its input's scale and zero point.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Comparisons of two arrays, whose results are 0 and 1: of floats, and of codes on grids of their own, exactly.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized division: one IEEE division of both operands' integers, requantized once.
 #pragma once
 

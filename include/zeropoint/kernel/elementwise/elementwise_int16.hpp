@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Codes of 16 bits, value by value: sums, products, and the way from any integer type to any other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Maximum and minimum of two quantized arrays, each brought to the output's grid by a table where it is on another.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized multiplication: an exact integer product of both operands, requantized once.
 #pragma once
 

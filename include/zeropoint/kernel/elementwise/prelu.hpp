@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // PReLU: the identity above zero, and below it a factor for all channels or for each.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Quantized squared difference: the difference in fixed point, its square requantized once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The end of every integer kernel: a tile of int32 sums through an epilogue to its place in the output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What products do to their floats while these are in registers, by name: kernel/dynamic/post_activation.hpp has the arithmetic.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any function of one code as a table: of 256 entries for 8 bits, of more for the finer codes in front of a fused activation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Epilogues: how an int32 accumulator becomes an output code, one struct a formula.
 #pragma once
 

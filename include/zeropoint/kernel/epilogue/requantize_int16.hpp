@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The epilogue of sums over codes of 16 bits: exact integers, rounded once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What kernels on codes ask of scales, and the fixed-point form of two of them.
 #pragma once
 

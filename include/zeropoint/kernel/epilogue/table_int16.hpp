@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Any function of one 16-bit code as a table of nodes, and straight lines between them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums of products in double over long rows: what second moments and triangular matrices are made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators on two float arrays: the float twins of the binary operators on codes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float convolution and linear layers, for calibration and training: no packing ahead, any geometry.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float transposed 2-D convolution, for calibration and training: each phase as an ordinary one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Elementwise operators on floats, for calibration and training: the float twins of tables, clamps and sums of codes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax in float of which a mask leaves columns out.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float matrix products of two activations, whose sums have one order everywhere.
 #pragma once
 

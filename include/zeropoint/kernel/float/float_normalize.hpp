@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Normalization of floats: over rows, and over groups of channels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A float linear layer of one row: outputs are the lanes of vectors, and weights are packed in the order in which they are read.
 #pragma once
 

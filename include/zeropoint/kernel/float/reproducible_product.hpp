@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float matrix products whose sums run in one order: the same bits on every architecture, whatever rows come together.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What transformers do to a row of floats: softmax and its parts; the same bits on every architecture.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rotary positions (Su 2021): pairs of channels turned by an angle that grows with the place; the same bits on every architecture.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Bands of the input as tiles read them: padded, widened or made unsigned, one copy in place of an im2col buffer.
 #pragma once
 

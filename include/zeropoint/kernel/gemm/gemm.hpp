@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The one loop nest of the integer kernels: rows of activations times a panel of weights, by tiles, into an epilogue.
 #pragma once
 

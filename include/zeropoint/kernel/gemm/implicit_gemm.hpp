@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Convolution as a matrix product whose left side is read through windows of a padded copy of the input.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matrix products of two 8-bit activations: the second is packed as weights are, but when the program runs.
 #pragma once
 

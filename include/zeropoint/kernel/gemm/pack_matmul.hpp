@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packing the second operand of a matrix product when the program runs: panels of pairs, or of quads.
 #pragma once
 

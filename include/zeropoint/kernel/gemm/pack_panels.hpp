@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Packing weights into panels, each with the fastest kernel that is exact for it, and unpacking them.
 #pragma once
 

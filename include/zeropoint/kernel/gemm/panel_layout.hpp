@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // How a packed convolution is laid out: panels of output channels, and beside each the kernel that is exact for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of 16-bit codes times a panel whose sums may leave int32: in parts that cannot, added up in int64.
 #pragma once
 

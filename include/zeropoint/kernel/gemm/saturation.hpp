@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // When sums of products stay within 16 bits: what makes the byte kernels exact, decided from actual weights.
 #pragma once
 

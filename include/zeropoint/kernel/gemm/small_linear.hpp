@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Matrix products of small fixed extents: what linear layers of small networks run, straight-line code without a plan.
 #pragma once
 

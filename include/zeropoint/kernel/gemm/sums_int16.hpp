@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights of a convolution as they come, and when int32 holds their sums with codes of 16 bits.
 #pragma once
 

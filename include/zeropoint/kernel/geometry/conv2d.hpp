@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a convolution computes: its extents, its algorithms and the codes of its input, as plain numbers.
 #pragma once
 

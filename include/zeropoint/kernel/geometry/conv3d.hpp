@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A 3-D convolution as ordinary ones: the planes under a window become channels of one image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed convolutions as ordinary ones: their extents, and the phases into which a stride divides the output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A transposed 3-D convolution as 2-D ones: phases along depth, the planes under each being channels of one image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What a matrix product of two activations computes: extents and where rows lie, as plain numbers.
 #pragma once
 

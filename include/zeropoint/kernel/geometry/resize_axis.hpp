@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Where the outputs of a resized axis come from: the rules of nearest and of linear interpolation, one axis at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Which rows or columns of an input lie under one window: the geometry that pooling and float convolution share.
 #pragma once
 

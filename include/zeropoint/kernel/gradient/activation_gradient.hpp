@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of activations: the derivatives of the functions of elementwise/activations.hpp, and of the user's.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What kernels of gradients work on: the samples of a mini-batch, and numbers that are a vector or a float.
 #pragma once
 

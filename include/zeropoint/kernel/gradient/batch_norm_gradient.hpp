@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Batch normalization in training: statistics of a mini-batch, and the gradients of its input and parameters.
 #pragma once
 

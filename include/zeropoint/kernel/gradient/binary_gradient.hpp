@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of operators on two arrays, of which one may spread over the other; of where and prelu.
 #pragma once
 

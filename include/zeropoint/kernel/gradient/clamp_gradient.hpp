@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of relu, relu6, clamp, and what several readers of a value send back to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Float convolutions and linear layers over the samples of a mini-batch: weights are brought in order once for all of them.
 #pragma once
 

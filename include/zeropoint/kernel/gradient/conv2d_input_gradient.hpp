@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradient of a convolution's input, and of a linear layer's: the transposed convolution of the output's gradient.
 #pragma once
 

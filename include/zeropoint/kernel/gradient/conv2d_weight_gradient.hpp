@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradients of a convolution's weights and bias, and of a linear layer's.
 #pragma once
 

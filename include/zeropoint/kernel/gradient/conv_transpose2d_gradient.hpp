@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Transposed convolutions over the samples of a mini-batch, and the gradients of their inputs and weights.
 #pragma once
 

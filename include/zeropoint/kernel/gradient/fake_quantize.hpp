@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Fake quantization over arrays: floats to the nearest values that codes have, which of them were inside, and gradients.
 #pragma once
 

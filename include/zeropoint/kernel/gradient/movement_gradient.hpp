@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of what moves values: the inverse movement, in which values that were read several times add up.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of layer, root mean square, group and instance normalization, and of vectors divided by their length.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The updates of optimizers over arrays, an element at a time, in PyTorch's order of operations.
 #pragma once
 

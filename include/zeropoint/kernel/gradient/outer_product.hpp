@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums of outer products over pixels: what gradients of weights are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // LSTM, GRU and RNN layers over the sequences of a mini-batch, forward with what backward needs, and backpropagation
 // through time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of sums, means, extrema, variances and products along axes of one NHWC image.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of softmax, with a mask or without, and of its logarithm.
 #pragma once
 

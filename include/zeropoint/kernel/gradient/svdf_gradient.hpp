@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradient of an SVDF layer over a sequence that begins with a state of zeros.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gradient of sorting, and of the largest or smallest values, of each pixel's channels.
 #pragma once
 

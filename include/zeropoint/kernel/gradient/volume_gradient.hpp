@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of convolutions over NDHWC volumes, transposed ones too: those of images, tap by tap along depth.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of max, average and adaptive average pooling of one NDHWC volume.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Products of windows of a mini-batch with panels of weights: convolutions forward, and the gradients of their inputs.
 #pragma once
 

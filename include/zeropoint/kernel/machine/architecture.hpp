@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The architecture a kernel is compiled for, as a type. Everything whose code or layout depends on it takes it as a
 // template parameter: translation units with different -m flags then never share an instantiation by accident.
 #pragma once

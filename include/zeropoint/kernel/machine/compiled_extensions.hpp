@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the compiler's flags let a translation unit use, asked of this machine without using it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The machine that runs a program: which architectures it has, and the best of those that a program was compiled for.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Whether this machine has an architecture: xsimd asks the processor, and here stands what xsimd does not ask.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Tags of instruction sets that xsimd has none for: without them one type would mean two things.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // xsimd. On a target without vectors, which microcontrollers are, only what of it is left there: its tags and its functions of
 // single numbers. The rest would ask for an operating system (posix_memalign) and for seconds of the compiler.
 #pragma once

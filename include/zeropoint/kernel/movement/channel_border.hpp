@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // An image with a border whose values differ from channel to channel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Concatenation along channels: the channels of one input go to their place among those of the output.
 #pragma once
 

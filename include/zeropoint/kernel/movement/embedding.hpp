@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Rows of a quantized table by index, and sums of them: embedding and embedding_bag.
 #pragma once
 

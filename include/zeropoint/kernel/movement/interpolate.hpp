@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Resizing of NHWC images, codes or floats: nearest, which copies, and bilinear, rounded once. Input and output are on one
 // grid.
 #pragma once

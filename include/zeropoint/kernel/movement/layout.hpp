@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Changes of layout between PyTorch's tensors, channels first, and the library's, channels last.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Padding of NHWC images, codes or floats, on both sides of every axis.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Operators that move values and change none, on NHWC images of codes or floats: slice, permute, flip, expand, the
 // shuffles, stacking, gather, roll and PyTorch's reshape. Axes are 0 for height, 1 for width, 2 for channels.
 #pragma once

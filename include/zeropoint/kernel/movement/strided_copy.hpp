@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Copies of boxes of values: nests of loops over axes that have a stride in the source and one in the destination. Every
 // operator that only moves values is one such copy or a few.
 #pragma once

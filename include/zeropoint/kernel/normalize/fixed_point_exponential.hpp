@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // exp and log2 in fixed point, of integers alone: the same bits on every machine, whatever its libm.
 #pragma once
 

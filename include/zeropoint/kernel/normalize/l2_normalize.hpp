@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Vectors divided by their length: of codes, from exact sums of squares, and of floats.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax of codes of which a mask of codes leaves columns out.
 #pragma once
 

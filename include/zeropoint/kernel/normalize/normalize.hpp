@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Normalization of codes: over rows, over groups of channels, and by the statistics of training.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Softmax of codes: exponentials from a table, their exact sum, and one factor a row.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A step of an LSTM or GRU layer over 8-bit codes: products, arguments and gates of a block of units in one piece, in integers.
 #pragma once
 

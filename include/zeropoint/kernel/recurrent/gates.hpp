@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gates of recurrent cells in float: sums of two products through sigmoid and tanh to the next state.
 #pragma once
 

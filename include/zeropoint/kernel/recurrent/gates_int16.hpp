@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The gates of recurrent cells over activations of 16 bits, in integers: arguments, a state of 32 bits, codes of 16.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // One step of a streaming SVDF layer in integers: filters over the step's features, and over what they gave before.
 #pragma once
 

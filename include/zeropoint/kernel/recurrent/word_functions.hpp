@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // tanh and sigmoid of 16-bit integers, without tables of values: eight cubics in 16-bit arithmetic, the same integers everywhere.
 #pragma once
 

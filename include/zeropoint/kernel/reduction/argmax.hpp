@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The channel with the largest value, in every pixel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The largest and the smallest values of NHWC images along any of their axes, which stay as extents of 1.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Exact sums of codes and of their squares: what means and variances of codes are made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Reductions over float arrays: ranges and histograms for observers.
 #pragma once
 

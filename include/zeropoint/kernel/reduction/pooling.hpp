@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Max and average pooling of NHWC images, codes or floats, vectorized over channels.
 #pragma once
 

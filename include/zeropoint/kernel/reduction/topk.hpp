@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The largest or the smallest values of each pixel's channels, in order.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Max and average pooling of NDHWC volumes, codes or floats, with the means of pooling images.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of attention in integers: its definition as loops, sharing nothing with the kernel.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of comparisons of codes: two real numbers, compared as whole numbers.
 #pragma once
 

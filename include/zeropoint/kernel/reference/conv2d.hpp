@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of the 2-D convolutions: that of volumes of one plane.
 #pragma once
 

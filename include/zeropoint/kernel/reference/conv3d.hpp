@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of convolutions: the definition written as loops, sharing nothing with the code it judges.
 #pragma once
 

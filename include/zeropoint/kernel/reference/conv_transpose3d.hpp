@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of transposed convolutions: the definition written as loops, sharing nothing with the code it judges.
 #pragma once
 

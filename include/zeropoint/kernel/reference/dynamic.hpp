@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of dynamic quantization: its definition as loops, sharing nothing with the kernels but the rule for ranges.
 #pragma once
 

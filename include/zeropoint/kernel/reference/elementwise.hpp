@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of the operators on two arrays of codes and of prelu: their definitions one output at a time, sharing nothing
 // with the kernels but the rounding.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The specification of embedding and embedding_bag: one value at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of resizing: every output by its formula, sharing only the names of the rules with the kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The specification of matrix products of two activations: plain loops that every kernel is tested against.
 #pragma once
 

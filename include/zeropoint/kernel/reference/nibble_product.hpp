@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of products with 4-bit weights in groups: its definition as loops, sharing nothing with the kernels.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of the normalizations of codes: their definition as loops, one group at a time.
 #pragma once
 

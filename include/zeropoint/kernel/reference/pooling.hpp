@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of pooling: the integer definitions as loops, sharing nothing with the kernels. An image is a volume of one plane.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of the operators that move values: for every output, where it comes from, one index formula each, sharing
 // nothing with the kernels.
 #pragma once

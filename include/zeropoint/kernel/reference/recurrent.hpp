@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of LSTM and GRU layers over 8-bit codes: their definition as loops, one unit at a time.
 #pragma once
 

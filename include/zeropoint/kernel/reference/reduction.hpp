@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of what folds codes along axes, and of their lengths: definitions as loops, sharing nothing with the kernels but
 // the rounding.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The oracle of softmax: its definition as loops, one value at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Several vectors through one long function of floats side by side.
 #pragma once
 

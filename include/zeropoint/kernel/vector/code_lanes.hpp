@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 8-bit codes in and out of 32-bit lanes, through xsimd alone: what every elementwise kernel on codes is made of.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // exp, erf, tanh and the activations made of them in float, with the same bits on every architecture.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // What the floats of vectors do otherwise than IEEE 754 asks, which 32-bit NEON's do, and how kernels cope with it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A formula over arrays, written once: for the lanes of vectors, and for the values behind the last whole vector.
 #pragma once
 

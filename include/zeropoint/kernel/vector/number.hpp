@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A number that is a float or a vector of floats: what functions are written over once, for vectors and for what is left.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Sums in double whose order of additions is the same everywhere.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // A float product that compilers do not fuse with the sum behind it.
 #pragma once
 

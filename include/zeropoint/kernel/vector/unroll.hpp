@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Compile-time unrolling: loops over registers must not depend on what an optimizer feels like.
 #pragma once
 

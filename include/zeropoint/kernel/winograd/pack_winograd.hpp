@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Weights of Winograd's convolutions: filters in the order they are transformed, channels split where a sum could be large.
 #pragma once
 

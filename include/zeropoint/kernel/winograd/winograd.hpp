@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // 3x3 convolution of stride 1 by Winograd's transforms: exact, with a quarter or less than half of the products.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // The transforms of Winograd's convolutions F(4x4, 3x3) and F(2x2, 3x3) in integers, with the proof that they are exact.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of operators of two activations, of sums among them, and of where and prelu.
 #pragma once
 

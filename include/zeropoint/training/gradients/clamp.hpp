@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of relu, relu6 and clamp: the tape has stopped what lies at their bounds, as it does for bounds that are fused.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of convolutions and linear layers.
 #pragma once
 

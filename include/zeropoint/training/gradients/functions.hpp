@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of functions of one value: by the derivative where the library knows it, else by differences in double.
 #pragma once
 

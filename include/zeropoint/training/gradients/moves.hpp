@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of what moves values: they go back where the values came from.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of normalizations: layer, root mean square, group, instance and batch norms, and of softmax.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of max_pool2d, avg_pool2d and adaptive_avg_pool2d, and of the same along sequences.
 #pragma once
 

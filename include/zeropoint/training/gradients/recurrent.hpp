@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of LSTM, GRU and RNN layers: backpropagation through time, layer by layer and direction by direction.
 #pragma once
 

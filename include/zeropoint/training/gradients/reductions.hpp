@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of sums, means, extrema, products, variances and deviations along axes, of sorting and of the largest values.
 #pragma once
 

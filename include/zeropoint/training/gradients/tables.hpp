@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of embeddings and constants: of their tables.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of what moves no value: flatten, and what does nothing at inference; and of what does not depend smoothly on any.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: BSD-3-Clause
 // Gradients of convolutions over volumes, transposed ones too, and of pools of volumes.
 #pragma once
 

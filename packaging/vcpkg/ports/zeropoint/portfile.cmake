@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-3-Clause
 # The port of the checkout that this folder belongs to.
 get_filename_component(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../../.." ABSOLUTE)
 
