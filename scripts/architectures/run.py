@@ -37,6 +37,7 @@ MAIN = "tests/main.cpp"
 # the first.
 ROOMS = ("kernel", "rest")
 REST = ("core", "scheme", "io", "model")
+ALSO = ("tests/training/trained_is_converted.cpp",)  # a network trained and converted, to the same codes
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
 FEWER_PROBLEMS = 17  # no divisor of any loop's period: what is left is spread evenly
 
@@ -62,7 +63,9 @@ def write_tests(folder: pathlib.Path) -> list[str]:
     for name in ROOMS:
         source = folder / f"{name}.cpp"
         rooms = REST if name == "rest" else (name,)
-        source.write_text(unity([file for room in rooms for file in sorted((ROOT / "tests" / room).rglob("*.cpp"))]), encoding="utf-8")
+        files = [file for room in rooms for file in sorted((ROOT / "tests" / room).rglob("*.cpp"))]
+        files += [ROOT / file for file in ALSO if name == "rest"]
+        source.write_text(unity(files), encoding="utf-8")
         sources.append(str(source))
     return sources
 
