@@ -4,8 +4,8 @@
 
 #ifdef ZEROPOINT_MUST_FAIL
 using weights = zp::qscheme<zp::symmetric, zp::per_group<32>>;
+static_assert(weights::group_size != 32);
 #else
 using weights = zp::qscheme<zp::per_group<32>, zp::symmetric>;
-#endif
-
 static_assert(weights::group_size == 32);
+#endif

@@ -162,7 +162,7 @@ constexpr qparams choose_qparams(float min, float max) {
     static_assert(quantized_dtype<DType>,
                   "choose_qparams<DType, QScheme, Rule>: DType must be a quantized dtype such as zp::quint8 or "
                   "zp::qint8 (the order is dtype, qscheme, rule)");
-    static_assert(qscheme_type<QScheme>,
+    static_assert(!quantized_dtype<DType> || qscheme_type<QScheme>,
                   "choose_qparams<DType, QScheme, Rule>: QScheme must be a qscheme such as zp::per_tensor_affine (the "
                   "order is dtype, qscheme, rule)");
     static_assert(std::is_base_of_v<qparams_rule, Rule>,
@@ -171,8 +171,9 @@ constexpr qparams choose_qparams(float min, float max) {
     if (!is_finite(min) || !is_finite(max) || min > max)
         raise<value_error>("choose_qparams: expected finite min <= max, got min " + number_text(min) + ", max " +
                            number_text(max));
-    const qparams chosen =
-        Rule::template choose<DType, QScheme::is_symmetric>(std::min(min, 0.0f), std::max(max, 0.0f));
+    qparams chosen{1.0f, 0};
+    if constexpr (quantized_dtype<DType> && qscheme_type<QScheme>)  // of another order one sentence is enough
+        chosen = Rule::template choose<DType, QScheme::is_symmetric>(std::min(min, 0.0f), std::max(max, 0.0f));
     if (!is_finite(chosen.scale))
         raise<value_error>("choose_qparams: the range from " + number_text(min) + " to " + number_text(max) +
                            " is too wide for a finite float scale");

@@ -47,18 +47,19 @@ template <class Granularity, class Symmetry> struct qscheme : qscheme_tag {
     static_assert(granularity_type<Granularity>,
                   "qscheme<Granularity, Symmetry>: the first argument must be zp::per_tensor, zp::per_channel<Axis> or "
                   "zp::per_group<Size> (the order is granularity, symmetry)");
-    static_assert(symmetry_type<Symmetry>,
+    static_assert(!granularity_type<Granularity> || symmetry_type<Symmetry>,
                   "qscheme<Granularity, Symmetry>: the second argument must be zp::affine or zp::symmetric (the order "
                   "is granularity, symmetry)");
-    using granularity = Granularity;
+    /// A mistaken one is per tensor behind its sentence, so that there is no other.
+    using granularity = std::conditional_t<granularity_type<Granularity>, Granularity, per_tensor>;
     using symmetry = Symmetry;
     /// Whether zero points are 0, or the middle of unsigned codes.
     static constexpr bool is_symmetric = std::is_same_v<Symmetry, symmetric>;
-    static constexpr bool is_per_tensor = std::is_same_v<Granularity, per_tensor>;  // whether there is one scale
-    static constexpr bool is_per_channel = Granularity::axis >= 0;     // whether there is one an index of an axis
-    static constexpr bool is_per_group = Granularity::group_size > 0;  // whether there is one a group of values
-    static constexpr int axis = Granularity::axis;                     // -1 when not per channel
-    static constexpr int group_size = Granularity::group_size;         // 0 when not per group
+    static constexpr bool is_per_tensor = std::is_same_v<granularity, per_tensor>;  // whether there is one scale
+    static constexpr bool is_per_channel = granularity::axis >= 0;     // whether there is one an index of an axis
+    static constexpr bool is_per_group = granularity::group_size > 0;  // whether there is one a group of values
+    static constexpr int axis = granularity::axis;                     // -1 when not per channel
+    static constexpr int group_size = granularity::group_size;         // 0 when not per group
 };
 
 /// One scale and zero point: activations.
