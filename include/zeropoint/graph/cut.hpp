@@ -80,7 +80,7 @@ struct cut_nodes {
         all.nodes[0] = v.n;
         all.first_value[0] = image * v.y_shape().size();
         for (int k = 0; k != v.n.input_count; ++k) {
-            const auto i = static_cast<std::size_t>(1 + k);
+            const std::size_t i = 1 + static_cast<std::size_t>(k);
             all.nodes[i] = v.nodes[v.n.inputs[k]];
             all.nodes[0].inputs[k] = static_cast<short>(i);
             all.first_value[i] = image * v.x_shape(k).size();

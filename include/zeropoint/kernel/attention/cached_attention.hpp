@@ -57,7 +57,7 @@ void cached_attention(const cached_attention_extents& e, const float* q, const f
             if (turns == nullptr) std::copy_n(from, e.depth, to);
             else rotate_halves(from, e.depth, turns, to);
         }
-        scale_row<Arch>(queries, static_cast<std::size_t>(e.together() * e.depth), scale);
+        scale_row<Arch>(queries, static_cast<std::size_t>(e.together()) * static_cast<std::size_t>(e.depth), scale);
         ordered_product<Arch>({queries, e.depth}, e.together(), e.depth, {own_keys, pitch}, padded_rows(count), nullptr,
                               scores, pitch);
         const auto length = static_cast<std::size_t>(count);

@@ -47,7 +47,9 @@ struct nibble_layout {
     /// Of a row of codes of activations: zeros fill the last group.
     constexpr int padded_depth() const { return groups * group; }
     /// Where the scales of a group lie in it.
-    constexpr std::size_t scales() const { return static_cast<std::size_t>(nibble_channels * (group / 2)); }
+    constexpr std::size_t scales() const {
+        return static_cast<std::size_t>(nibble_channels) * static_cast<std::size_t>(group / 2);
+    }
     constexpr std::size_t minimums() const { return scales() + 2 * nibble_channels; }
     /// Where group `g` of a panel begins.
     constexpr std::size_t group_at(int panel, int g) const {
