@@ -28,7 +28,7 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
 template <class Network> std::vector<float> outputs_of(const Network& model) {
     std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
     const auto memory = std::make_unique<typename Network::workspace>();
-    if constexpr (requires { Network::input_count; } && Network::takes_indices) {
+    if constexpr (Network::takes_indices) {
         const std::vector<std::int32_t> x(static_cast<std::size_t>(Network::input_shape.size()), 3);
         model(x, y, *memory);
     } else {

@@ -15,6 +15,7 @@ SUFFIXES = ("*.c", "*.cc", "*.cpp", "*.cxx")
 # File or pattern: who compiles it, which must have its name in its text.
 ELSEWHERE = {
     "tests/compile_fail/*.cpp": "tests/compile_fail/CMakeLists.txt",
+    "fuzz/*.cpp": "scripts/fuzz.py",
     "bench/peers/call_onnx.c": "bench/peers/compare.py",
     "bench/peers/mask_cpuid.c": "bench/peers/instruction_set.py",
     "examples/web_digits/digits_web.cpp": "examples/web_digits/CMakeLists.txt",  # which scripts/architectures/web_page.py builds

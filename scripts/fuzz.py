@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds the fuzz targets with Clang's libFuzzer and its sanitizers, and runs each for a while.
 
-    scripts/fuzz.py --seconds 15                 what CI does
+    scripts/fuzz.py --seconds 10 --in-turn       what CI does: a third of the targets, the next ones in the next run
     scripts/fuzz.py --only int8_model --seconds 3600 --jobs 2
 
 Seeds are files of small networks that fuzz/seeds.cpp writes; what is found on the way is kept in build/fuzz/corpus, and the next
@@ -19,9 +19,12 @@ import shutil
 import subprocess
 import sys
 
+import changes
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SANITIZERS = "-fsanitize=fuzzer,address,undefined"
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
+TURNS = 3  # runs of --in-turn that take all targets
 LONGEST = 16384  # bytes of an input: seeds have 1 to 5 thousand
 
 
@@ -74,6 +77,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="of each target (default: %(default)s)")
     parser.add_argument("--only", default="", help="comma-separated targets")
+    parser.add_argument("--in-turn", action="store_true", help="a third of them")
+    changes.add_options(parser)
     parser.add_argument("--compiler", default="clang++-14" if shutil.which("clang++-14") else "clang++")
     parser.add_argument("--include-flags", help="response file with -I flags; default: the newest in build/")
     parser.add_argument("--march", default="-march=native", help="flags of the processor (default: %(default)s)")
@@ -83,6 +88,10 @@ def main() -> int:
     names = [name for name in targets() if not options.only or name in options.only.split(",")]
     if unknown := sorted(set(filter(None, options.only.split(","))) - set(targets())):
         parser.error(f"no target is named {', '.join(unknown)}; there are {', '.join(targets())}")
+    if options.in_turn:
+        found = changes.find(options)
+        names = names[found.turn % TURNS::TURNS]
+        print(f"{', '.join(names)}: {found.basis}")
     options.folder.mkdir(parents=True, exist_ok=True)
     flags = [*options.march.split(), *include_flags(options.include_flags)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
