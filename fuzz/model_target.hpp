@@ -2,11 +2,11 @@
 // Of any bytes: a model or a file_error, and a model that comes runs and is saved to the same numbers.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,7 +24,7 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
-/// A call with inputs that its ports take: zeros and small numbers, which are rows of every table here too.
+/// A call with inputs that its ports take: small numbers, which are rows of every table here too.
 template <class Network> std::vector<float> outputs_of(const Network& model) {
     std::vector<float> y(static_cast<std::size_t>(Network::output_shape.size()));
     const auto memory = std::make_unique<typename Network::workspace>();

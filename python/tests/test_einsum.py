@@ -27,7 +27,7 @@ class Attention(nn.Module):
         q, k = torch.einsum("bld,hde->bhle", x, self.q), torch.einsum("bld,hde->bhle", x, self.k)
         shares = torch.softmax(torch.einsum("bhie,bhje->bhij", q, k), -1)
         y = torch.einsum("hed,bhie->bid", self.o, torch.einsum("bhij,bhje->bhie", shares, k))
-        z = torch.einsum("...d,gd->...g", y, self.g)
+        z = torch.einsum("...A,BA->...B", y, self.g)
         first, second = torch.einsum("bid,bic->bd", y, z), torch.einsum("bid->bi", y)
         return torch.einsum("bd,bi->bid", first, second) + y
 
@@ -49,12 +49,14 @@ def test_onnx(tmp_path: Path) -> None:
     assert made.result.difference <= 1e-5
 
 
-@pytest.mark.parametrize("equation, text", [("bii->bi", "a diagonal"), ("bij,bjk,bkl->bil", "more than two operands")])
+@pytest.mark.parametrize("equation, text", [("bii->bi", "a diagonal"), ("bij,bjk,bkl->bil", "more than two operands"),
+                                            ("bij,bjk->bik", "repeats an axis of 1")])
 def test_refused(equation: str, text: str, tmp_path: Path) -> None:
     """In one sentence each."""
     class Module(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return torch.einsum(equation, *[torch.relu(x)] * (equation.count(",") + 1))
+            others = [torch.relu(x[:, :1] if "repeats" in text else x)] * equation.count(",")
+            return torch.einsum(equation, torch.relu(x), *others)
 
     with pytest.raises(zeropoint.ImportRefused, match=text):
         zeropoint.from_torch(Module(), torch.randn(1, 4, 4), tmp_path)

@@ -8,6 +8,8 @@ import io
 import logging
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 import torch
 from networks import NETWORKS, network
@@ -108,3 +110,16 @@ def test_layers_named_as_inputs(kind: type[Query], tmp_path: Path) -> None:
     made = zeropoint.from_torch(kind(), example, tmp_path, name="named")
     assert made.result.difference <= 1e-5
     assert "zp::named<" in made.header.read_text()
+
+
+def test_node_without_a_name(tmp_path: Path) -> None:
+    """Whose first output nobody reads: a layer with parameters needs a name all the same."""
+    from onnx import TensorProto, helper
+
+    weights = [onnx.numpy_helper.from_array(np.full((2, 4, n), 0.1 * n, np.float32), name) for name, n in (("w", 3), ("r", 4))]
+    node = helper.make_node("RNN", ["x", "w", "r"], ["", "y"], hidden_size=4, direction="bidirectional")
+    steps_first = helper.make_node("Transpose", ["sequence"], ["x"], perm=[1, 0, 2])
+    graph = helper.make_graph([steps_first, node], "g", [helper.make_tensor_value_info("sequence", TensorProto.FLOAT, [1, 5, 3])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 1, 4])], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), tmp_path / "net.onnx")
+    assert zeropoint.from_onnx(tmp_path / "net.onnx", tmp_path / "out").result.difference <= 1e-5

@@ -39,7 +39,8 @@ class Places(nn.Module):
 
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         n, c, h, w = x.shape
-        return [x.permute(0, 2, 3, 1), x.permute(0, 3, 1, 2), x.transpose(2, 3), x.reshape(n, c, h * w),
+        return [x.permute(0, 2, 3, 1), x.permute(0, 3, 1, 2), x.transpose(2, 3),
+                x.reshape(n, c, h * w),
                 x.reshape(n, 2, 3, h, w).transpose(1, 2).flatten(1, 2), x.flatten(1), x[:, 1:4], x[:, :, ::2], x[..., -2:],
                 x[:, :, 1], x.flip(1), x.flip((2, 3)), x.roll((1, 2), (2, 3)), torch.cat([x, x * 2], 2),
                 torch.stack([x[:, 0], x[:, 3]], 1), f.pad(x, (1, 2, 0, 3)), f.pad(x, (1, 1, 2, 0), mode="reflect"),
@@ -82,11 +83,13 @@ class Sequences(nn.Module):
 
     def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
         mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        mixed = x.reshape(1, 6, 7)  # no axis of which is made of axes of x
         return [self.rnn(x.transpose(0, 1))[0], self.gru(x)[0], self.plain(x)[0],
                 self.attention(x, x, x, need_weights=False)[0], self.linear(x), x @ x.transpose(1, 2), x @ self.bilinear,
                 self.attention(x, x, x, need_weights=False, attn_mask=mask, is_causal=True)[0],
                 f.scaled_dot_product_attention(x[:, None], x[:, None], x[:, None], is_causal=True),
-                f.log_softmax(x, -1), f.glu(x, -1), torch.cat([self.linear(x)[:, -1], x[:, 0]], -1)]
+                f.log_softmax(x, -1), f.glu(x, -1), f.avg_pool1d(mixed, 2), mixed.amax(1),
+                torch.cat([self.linear(x)[:, -1], x[:, 0]], -1)]
 
 
 @pytest.mark.parametrize("module, shape", [(Functions(), (3, 4, 5)), (Places(), (6, 4, 5)), (Windows(), (6, 9, 8)),

@@ -183,3 +183,14 @@ def test_strings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(zeropoint.ImportRefused, match=r"an input of string; layers compute with real numbers"):
         zeropoint.from_onnx(tmp_path / "text.onnx", tmp_path)
     assert not list(tmp_path.glob("*.hpp"))
+
+
+def test_circular_paddings_wider_than_values_are_refused(tmp_path: Path) -> None:
+    """ONNX repeats the values as often as it takes."""
+    pads = onnx.numpy_helper.from_array(np.array([0, 0, 0, 0, 0, 0, 0, 5]), "pads")
+    path = save(tmp_path / "pad.onnx", [helper.make_node("Pad", ["x", "pads"], ["y"], mode="wrap")], [1, 3, 4, 4], (pads,))
+    model = onnx.load(path)
+    model.opset_import[0].version = 19
+    onnx.save(model, path)
+    with pytest.raises(zeropoint.ImportRefused, match="a circular padding of more than there is to repeat"):
+        zeropoint.from_onnx(path, tmp_path / "out")

@@ -11,11 +11,11 @@ import numpy as np
 from zeropoint.errors import NotSupported
 from zeropoint.ir import Value, constant
 
-PLACES = "ABCDEFGHIJKLMNOP"  # what "..." stands for: an equation's own letters are small
+PLACES = "0123456789"  # what "..." stands for: an equation's own are letters
 
 
 def convert_einsum(call: Any, equation: str, operands: list[Value]) -> None:
-    """Adds the nodes. Raises NotSupported for more than two operands, diagonals, and repeated axes of a constant."""
+    """Adds the nodes. Raises NotSupported for more than two operands, diagonals, repeated axes, and a constant of several matrices."""
     if len(operands) > 2:
         raise NotSupported("an einsum of more than two operands: write it as several")
     terms, out = letters_of(equation, operands)
@@ -30,6 +30,8 @@ def convert_einsum(call: Any, equation: str, operands: list[Value]) -> None:
     if a.data is not None and b.data is None:
         (a, term_a), (b, term_b) = parts[::-1]
     sizes = dict(zip(term_a, a.shape)) | dict(zip(term_b, b.shape))
+    if any(sizes[c] != n for c, n in zip(term_a, a.shape)):
+        raise NotSupported("an einsum that repeats an axis of 1: expand it in front of it")
     shared = [c for c in term_a if c in term_b and c not in out]
     batch = [c for c in out if c in term_a and c in term_b]
     left, right = [c for c in term_a if c not in term_b], [c for c in term_b if c not in term_a]
