@@ -20,6 +20,7 @@
 #include <zeropoint/training/gradient_norm.hpp>
 #include <zeropoint/training/live_norms.hpp>
 #include <zeropoint/training/random_numbers.hpp>
+#include <zeropoint/training/trained_part.hpp>
 #include <zeropoint/training/training_data.hpp>
 #include <zeropoint/training/training_error.hpp>
 #include <zeropoint/training/training_options.hpp>
