@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -52,13 +53,18 @@ def test_a_changed_code_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "Not checked" in made.header.read_text()
     tensors = load_file(made.weights)
     header = json.loads(made.weights.read_bytes()[8:8 + int.from_bytes(made.weights.read_bytes()[:8], "little")])
+
+    def rewrite(changed: dict[str, np.ndarray]) -> None:
+        sums = {f"crc32.{name}": f"{zlib.crc32(array.tobytes()):08x}" for name, array in changed.items()}
+        save_file(changed, made.weights, {**header["__metadata__"], **sums})
+
     for name, row in (("mix0.weight", "mix0"), ("steps.bias", "steps")):
         changed = {**tensors, name: tensors[name].copy()}
         changed[name].reshape(-1)[0] += 60 if name.endswith("weight") else 3000
-        save_file(changed, made.weights, header["__metadata__"])
+        rewrite(changed)
         result = verify_file(made.header, MODELS / "sequence.tflite")
         assert not result.passed and [r.name for r in result.sources] == [row]
-    save_file({**tensors, "conv0.weight": tensors["conv0.weight"][:, :, :, ::-1].copy()}, made.weights, header["__metadata__"])
+    rewrite({**tensors, "conv0.weight": tensors["conv0.weight"][:, :, :, ::-1].copy()})
     assert main(["verify", str(made.header), str(MODELS / "sequence.tflite")]) == 1
     assert "begins at conv2d conv0 (CONV_2D)" in capsys.readouterr().out
 

@@ -7,18 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <sys/stat.h>
-#include <unistd.h>
-#endif
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/function_ref.hpp>
@@ -63,9 +56,8 @@ public:
         stream_ = nullptr;
         return stream == nullptr || std::fclose(stream) == 0;
     }
-#if defined(__unix__) || defined(__APPLE__)
-    bool set_mode(unsigned mode) { return ::fchmod(::fileno(stream_), static_cast<mode_t>(mode)) == 0; }
-#endif
+    /// True also where files have no modes.
+    bool set_mode(unsigned mode) { return system_files::set_mode(stream_, mode); }
 
 private:
     std::FILE* stream_;
@@ -132,30 +124,17 @@ struct file_to_replace {
 
     /// Follows symbolic links. Raises file_error where something stands there that is no file: a device, a pipe, a directory.
     [[gnu::cold]] static file_to_replace at(const std::string& path) {
-        file_to_replace found{path};
-#if defined(__unix__) || defined(__APPLE__)
-        struct stat status;
-        if (::lstat(path.c_str(), &status) != 0)
-            return found;  // nothing, or what cannot be written to: that will be told
-        if (S_ISLNK(status.st_mode)) {
-            const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
-            if (target == nullptr || ::stat(target.get(), &status) != 0)
-                raise<file_error>(joined({path, ": expected a symbolic link to a file, found one that leads nowhere: ",
-                                          std::strerror(errno)}));
-            found.path = target.get();
-        }
-        if (!S_ISREG(status.st_mode))
-            raise<file_error>(joined({path, ": expected a file to replace, or nothing, found ",
-                                      S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket",
-                                      ": write to another path"}));
-        found.exists = true;
-        found.mode = status.st_mode & 07777;
-#elif defined(_WIN32)
-        if (system_files::is_folder(path))
+        const file_status found = system_files::status_of(path);
+        if (found.kind == file_kind::nothing) return {path};
+        if (found.kind == file_kind::dangling_link)
+            raise<file_error>(joined(
+                {path, ": expected a symbolic link to a file, found one that leads nowhere: ", std::strerror(errno)}));
+        if (found.kind != file_kind::regular)
             raise<file_error>(
-                joined({path, ": expected a file to replace, or nothing, found a directory: write to another path"}));
-#endif
-        return found;
+                joined({path, ": expected a file to replace, or nothing, found ",
+                        found.kind == file_kind::directory ? "a directory" : "a device, a pipe or a socket",
+                        ": write to another path"}));
+        return {found.path, true, found.mode};
     }
     std::string folder() const {
         const std::size_t slash = path.rfind('/');
@@ -178,11 +157,7 @@ struct file_to_replace {
             if (errno == EEXIST) continue;
             raise<file_error>(joined({path, ": cannot create ", temporary, " beside it: ", std::strerror(errno)}));
         }
-#if defined(__unix__) || defined(__APPLE__)
         const bool is_private = !old.exists || stream.set_mode(old.mode);
-#else
-        const bool is_private = true;
-#endif
         const bool written = is_private && stream.write(bytes) == bytes.size() && stream.flush();
         const bool closed = stream.close() && written;
         if (closed && system_files::replace(temporary, old.path)) return system_files::flush_folder(folder);
