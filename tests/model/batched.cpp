@@ -48,7 +48,7 @@ struct sequence_net
                 zp::conv1d<"conv", conv{.out_channels = 12, .kernel = 3, .padding = 1}>, zp::linear<"last", 10>> {};
 struct volume_net
     : zp::model<zp::input<3, 4, 4, 4>, zp::conv3d<"a", zp::volume_conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
-                zp::relu> {};
+                zp::relu, zp::conv3d<"b", zp::volume_conv{.out_channels = 5}>> {};
 
 template <class Config, class Net> auto converted(const zp::float_model<Net>& model) {
     return zp::convert(zp::calibrate(zp::prepare<Config>(zp::fuse(model)), made_up::inputs<Net>(3, 5)));
@@ -121,5 +121,7 @@ TEST_CASE("batches of sequences and volumes") {
     const auto joined = check_batch<3>(converted<zp::default_qconfig>(model));
     CHECK(joined.count("last") == 1);
     CHECK(joined.count("lstm") == 0);
-    check_batch<3>(converted<zp::default_qconfig>(made_up::network<volume_net>(3)));
+    const auto volumes = made_up::network<volume_net>(3);
+    CHECK(layers_of(check_batch<3>(converted<zp::default_qconfig>(volumes)), {"a", "b"}) == names{"b"});
+    check_batch<3>(zp::fuse(volumes));
 }

@@ -66,6 +66,28 @@ static_assert(std::string_view(window2d::names[4]) == "padding_top" &&
               std::string_view(window3d::names[5]) == "padding_left" &&
               std::string_view(window3d::names[11]) == "padding_front");
 
+/// Whether each row of the output depends on that row of the inputs alone, so that values of several calls, one behind the other, may be one
+/// value of as many times the rows.
+constexpr bool has_rows_apart(const node_view& v) {
+    const operator_info& op = *v.n.op;
+    const shape& y = v.y_shape();
+    if (v.n.input_count == 0 || op.is_input || op.is_output || op.states != nullptr) return false;
+    if (op.is_connected) return y.height == 1 && !y.is_volume();
+    const cut_rule rule = rule_of_cut(op);
+    const bool is_windowed = rule == cut_rule::windowed || rule == cut_rule::volume_windowed;
+    if (!is_windowed && rule != cut_rule::pointwise) return false;
+    for (int axis = 0; axis != 3; ++axis) {
+        if (is_windowed) {
+            const window_along window = window_of_rows(v.n, rule, axis);
+            if (window.kernel != 1 || window.stride != 1 || window.padding != 0) return false;
+        }
+        const auto extent = pixel_extents[static_cast<std::size_t>(axis)];
+        for (int k = 0; k != v.n.input_count; ++k)
+            if (v.x_shape(k).*extent != y.*extent) return false;
+    }
+    return true;
+}
+
 }  // namespace detail
 
 /// Node `nodes[0]`, with some rows of the output, over `nodes[1 + k]`, its inputs with the rows that those need.

@@ -39,25 +39,6 @@ constexpr shape times(shape s, int n) {
     s.*pixel_extents[static_cast<std::size_t>(row_axis(s))] *= n;
     return s;
 }
-/// Whether N values of a node's inputs may be one value of N times as many rows, whose form computes each as it does alone.
-constexpr bool has_rows_apart(const node_view& v) {
-    const node& n = v.n;
-    if (n.input_count == 0 || n.op->is_input || n.op->is_output || n.op->states != nullptr) return false;
-    const shape& y = v.y_shape();
-    if (n.op->is_connected) return y.height == 1 && !y.is_volume();
-    if (n.op->filters == filter_kernels::conv2d) {
-        const kernel::conv2d_geometry g = n.op->geometry(v);
-        return g.taps() == 1 && g.stride_height == 1 && g.stride_width == 1 && g.in.height == g.out.height &&
-               g.in.width == g.out.width && !g.has_padding();
-    }
-    if (n.op->filters != filter_kernels::none || rule_of_cut(*n.op) != cut_rule::pointwise) return false;
-    for (int k = 0; k != n.input_count; ++k) {
-        const shape& x = v.x_shape(k);
-        if (x.depth != y.depth || x.height != y.height || x.width != y.width) return false;
-    }
-    return true;
-}
-
 /// The nodes of a stage with N times as many rows each, for the forms of those that are joined.
 template <class Stage, int N> struct joined_nodes {
     using architecture = typename Stage::architecture;
