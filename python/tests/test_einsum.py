@@ -16,7 +16,7 @@ import zeropoint
 
 
 class Attention(nn.Module):
-    """Weights of three axes, two axes that are summed at once, axes of one operand alone, "...", another order of the output."""
+    """Weights of three axes, two axes that are summed at once, axes of one operand alone, "...", another order of the output, operands of the same letters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,8 @@ class Attention(nn.Module):
         y = torch.einsum("hed,bhie->bid", self.o, torch.einsum("bhij,bhje->bhie", shares, k))
         z = torch.einsum("...A,BA->...B", y, self.g)
         first, second = torch.einsum("bid,bic->bd", y, z), torch.einsum("bid->bi", y)
-        return torch.einsum("bd,bi->bid", first, second) + y
+        alike = torch.einsum("d,d->", y[0, 0], y[0, 1])  # letters that are one object in Python
+        return torch.einsum("bd,bi->bid", first, second + alike) + y
 
 
 def test_module(tmp_path: Path) -> None:

@@ -125,12 +125,16 @@ class onnx_runner:
         self.path = path
 
     def session(self, model: str | bytes) -> Any:
-        """Of a file or its bytes."""
+        """Of a file or its bytes. Raises ZeropointError for what ONNX Runtime refuses."""
         runtime = need("onnxruntime", "verify")
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 3
-        return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        try:
+            return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # its errors have no base of their own
+            raise ZeropointError(f"{self.path}: onnxruntime {runtime.__version__} cannot load it, so that nothing can be compared: "
+                                 f"{str(error).splitlines()[0]}. Install a newer onnxruntime, or import with --no-verify") from error
 
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""

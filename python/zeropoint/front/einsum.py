@@ -21,8 +21,8 @@ def convert_einsum(call: Any, equation: str, operands: list[Value]) -> None:
     terms, out = letters_of(equation, operands)
     if any(len(set(term)) != len(term) for term in [*terms, out]):
         raise NotSupported("an einsum with a diagonal")
-    parts = [summed(call, x, term, set(out) | {c for t in terms if t is not term for c in t})
-             for x, term in zip(operands, terms)]
+    parts = [summed(call, x, term, set(out).union(*terms[:number], *terms[number + 1:]))
+             for number, (x, term) in enumerate(zip(operands, terms))]
     if len(parts) == 1:
         finish(call, *parts[0], out)
         return
