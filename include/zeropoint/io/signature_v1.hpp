@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <zeropoint/graph/graph.hpp>
 
@@ -16,15 +17,11 @@ namespace zp {
 inline namespace v0 {
 namespace detail {
 
-constexpr bool same_text(const char* a, const char* b) {
-    while (*a != 0 && *a == *b) ++a, ++b;
-    return *a == *b;
-}
 /// A node's own number of that name; null where its operator has none.
 constexpr const int* find_option(const node& n, const char* name) {
     const std::span<const char* const> names = n.op->option_names;
     for (std::size_t i = 0; i != names.size(); ++i)
-        if (same_text(names[i], name)) return &n.options[i];
+        if (std::string_view(names[i]) == name) return &n.options[i];
     return nullptr;
 }
 constexpr int option_or(const node& n, const char* name, int otherwise) {

@@ -9,7 +9,7 @@
 #include <zeropoint/graph/ports.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/model/source.hpp>
-#include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/qconfig_options.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -29,11 +29,10 @@ template <fixed_string Name = "output"> struct codes_out : qconfig_option {
 
 namespace detail {
 /// Which node an option means; -1: none.
-template <int N> constexpr int node_of_port(const graph<N>& g, bool is_input, const char* name) {
-    if (!is_input && marked_output_count(g) == 0) return same_text(name, "output") ? g.size - 1 : -1;
+template <int N> constexpr int node_of_port(const graph<N>& g, bool is_input, std::string_view name) {
+    if (!is_input && marked_output_count(g) == 0) return name == "output" ? g.size - 1 : -1;
     for (int i = 0; i != g.size; ++i)
-        if ((is_input ? g.nodes[i].op->is_input : g.nodes[i].op->is_output) && same_text(g.nodes[i].name, name))
-            return i;
+        if ((is_input ? g.nodes[i].op->is_input : g.nodes[i].op->is_output) && g.nodes[i].name == name) return i;
     return -1;
 }
 /// Calls f(is_input, name) for each port that options name.

@@ -16,6 +16,7 @@
 #include <zeropoint/operators/weight_only_policy.hpp>
 #include <zeropoint/pass/contract.hpp>
 #include <zeropoint/workflow/fuse.hpp>
+#include <zeropoint/workflow/qconfig_entries.hpp>
 
 namespace zp {
 inline namespace v0 {

@@ -15,7 +15,7 @@
 #include <zeropoint/pass/qparams.hpp>
 #include <zeropoint/pass/quantize.hpp>
 #include <zeropoint/workflow/codes_at_ports.hpp>
-#include <zeropoint/workflow/qconfig.hpp>
+#include <zeropoint/workflow/qconfig_entries.hpp>
 
 namespace zp {
 inline namespace v0 {
