@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "scripts"))
 os.environ.setdefault("ZEROPOINT_CXXFLAGS", "-O1 -Wall -Wextra -Wconversion -Wshadow -Werror")
 os.environ.setdefault("ZEROPOINT_COMPILED", "1")
 warnings.filterwarnings("ignore")
@@ -22,3 +23,5 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--graphs", type=int, default=20, help="random graphs to import, compile and compare")
     parser.addoption("--all-nodes", action="store_true",
                      help="also those node tests that are imported with their parameters as constants, or with a batch")
+    parser.addoption("--nodes-in-turn", type=int, default=1, metavar="PARTS",
+                     help="so many runs take all node tests: each the next part, by the number of commits")
