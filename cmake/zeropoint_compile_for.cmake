@@ -9,7 +9,7 @@
 # docs/dispatch.md shows a whole program, and the same without CMake.
 #
 # Names of architectures, best first; without ARCHITECTURES those marked with *:
-#   x86-64   avx512vnni_vbmi2, avx512vnni *, avx512bw, avxvnni *, avx2 *, sse4_2, ssse3 *, sse2 *
+#   x86-64   avx512_amx, avx512vnni_vbmi2, avx512vnni *, avx512bw, avxvnni *, avx2 *, sse4_2, ssse3 *, sse2 *
 #   AArch64  sve512_i8mm, sve256_i8mm, sve128_i8mm, i8mm *, sve512, sve256, sve128, dotprod *, neon64 *; on Linux
 #   others   default *: what the compiler's flags allow
 #
@@ -18,10 +18,12 @@
 # instructions that a machine has not.
 
 # Of each: what xsimd calls it, the flags of GCC and Clang, and a pattern of the symbols that name it.
-set(ZEROPOINT_ARCHITECTURES_X86_64 avx512vnni_vbmi2 avx512vnni avx512bw avxvnni avx2 sse4_2 ssse3 sse2)
+set(ZEROPOINT_ARCHITECTURES_X86_64 avx512_amx avx512vnni_vbmi2 avx512vnni avx512bw avxvnni avx2 sse4_2 ssse3 sse2)
 set(zeropoint_avx512 "-mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512vl -mavx512bw")
 set(ZEROPOINT_ARCHITECTURE_avx512vnni_vbmi2 "xsimd::avx512vnni<xsimd::avx512vbmi2>"
     "${zeropoint_avx512} -mavx512ifma -mavx512vbmi -mavx512vbmi2 -mavx512vnni" "*10avx512vnniI*11avx512vbmi2E*")
+set(ZEROPOINT_ARCHITECTURE_avx512_amx "zp::avx512_amx"
+    "${zeropoint_avx512} -mavx512ifma -mavx512vbmi -mavx512vbmi2 -mavx512vnni -mamx-tile -mamx-int8" "*10avx512_amx*")
 set(ZEROPOINT_ARCHITECTURE_avx512vnni "xsimd::avx512vnni<xsimd::avx512bw>" "${zeropoint_avx512} -mavx512vnni"
     "*10avx512vnniI*8avx512bwE*")
 set(ZEROPOINT_ARCHITECTURE_avx512bw "xsimd::avx512bw" "${zeropoint_avx512}" "*8avx512bw*")

@@ -66,6 +66,11 @@ AVX512 = (design("byte_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4, broadcasts=12
 AVX512_VNNI = (design("byte_quads", r"vpdpbusd .*zmm", 64, 12, 32, 4, broadcasts=12, weights=2, products=24, fetches=2,
                       loop=2),)
 
+# Two tiles of rows, two of weights, four products; three pointers move. Vectors multiply what is no whole tile: their
+# loop is VNNI's, and the bits of weights that are flipped come with the load.
+AMX = (design("tile_products", r"tdpbuud", 16384, 32, 32, 64, loads=4, products=4, addresses=3, loop=2),
+       design("offset_quads", r"vpdpbusd .*zmm", 64, 12, 32, 4, broadcasts=12, weights=2, products=24, fetches=2, loop=2))
+
 
 # 16 bytes of a row serve four quads by element. Weights are loaded two vectors at a time, where there is ldp.
 def by_element(pattern: str, lanes: int, weights: int) -> Design:
@@ -95,6 +100,7 @@ DESIGNS = {
     "avx512bw": AVX512,
     "avx512vnni<avx512bw>": AVX512_VNNI,
     "avx512vnni<avx512vbmi2>": AVX512_VNNI,
+    "amx": AMX,
     # Broadcasts by loads; 32 bytes of weights at once; products of a quad and of the next before sums are widened.
     "neon32": (design("byte_quads", r"v(mull|mlal)\.s8", 8, 2, 8, 16,
                       broadcasts=8, weights=4, products=32, sums=16, loop=4),),

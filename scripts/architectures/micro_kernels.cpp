@@ -16,14 +16,23 @@ template <class Format, bool Exists = true> constexpr tile_function<Format> whol
     if constexpr (Exists) return &multiply_tile<audited, Format, operations<audited>::tile_rows>;
     else return nullptr;
 }
+/// Two by two tiles in registers of their own, where it has such.
+using tiles_function = void (*)(const std::uint8_t*, const std::int32_t*, const std::ptrdiff_t (&)[2],
+                                const window_runs&, const std::int8_t*) noexcept;
+template <class Arch> constexpr tiles_function whole_tiles() {
+    if constexpr (has_whole_tiles<Arch>) return &operations<Arch>::template multiply_tile_runs<2, 2, true, window_runs>;
+    else return nullptr;
+}
 extern const tile_function<word_pairs> audited_words;
 extern const tile_function<widened_pairs> audited_widened;
-extern const tile_function<byte_quads> audited_quads;
+extern const tile_function<quads_of<audited>> audited_quads;
 extern const tile_function<signed_quads> audited_flipped;
+extern const tiles_function audited_tiles;
 const tile_function<word_pairs> audited_words = whole_tile<word_pairs>();
 const tile_function<widened_pairs> audited_widened = whole_tile<widened_pairs>();
-const tile_function<byte_quads> audited_quads = whole_tile<byte_quads, has_quads<audited>>();
+const tile_function<quads_of<audited>> audited_quads = whole_tile<quads_of<audited>, has_quads<audited>>();
 const tile_function<signed_quads> audited_flipped = whole_tile<signed_quads, quads_saturate<audited>>();
+const tiles_function audited_tiles = whole_tiles<audited>();
 
 }  // namespace kernel
 }  // namespace v0

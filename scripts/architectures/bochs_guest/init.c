@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* Process 1 of the guest: runs /t/run with the arguments in /t/args and the
+/* Process 1 of the guest: loads /tiles.ko if it is there, runs /t/run with the arguments in /t/args and the
    environment in /t/env, sends what it writes and how it ended to the
    parallel port (a file on the host), then ends the emulator. */
 #define _GNU_SOURCE
@@ -11,6 +11,7 @@
 #include <sys/io.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,8 @@ int main(void) {
   mount("proc", "/proc", "proc", 0, 0);
   mount("sysfs", "/sys", "sysfs", 0, 0);
   mount("devtmpfs", "/dev", "devtmpfs", 0, 0);
+  int module = open("/tiles.ko", O_RDONLY | O_CLOEXEC);
+  if (module >= 0 && syscall(SYS_finit_module, module, "", 0)) fail("tiles.ko");
   char **argv = vec("/t/args"), **envp = vec("/t/env");
   int po[2], pe[2], st = 0, left = 2;
   if (pipe2(po, O_CLOEXEC) || pipe2(pe, O_CLOEXEC)) fail("pipe");

@@ -75,12 +75,20 @@ TEST_CASE("machine_has: the tags of other processors, and what follows from what
     CHECK_FALSE(machine_has<sve_i8mm<256>>());
 #endif
     CHECK(machine_has<zp::wasm_relaxed>() == std::is_same_v<zp::default_architecture, zp::wasm_relaxed>);
+    if (machine_has<zp::avx512_amx>()) CHECK(machine_has<xsimd::avx512vnni<xsimd::avx512vbmi2>>());
     if (machine_has<neon64_i8mm>()) CHECK(machine_has<neon64_dotprod>());
     if (machine_has<sve_i8mm<256>>()) CHECK(machine_has<neon64_i8mm>());
     if (machine_has<sve_i8mm<128>>()) CHECK(machine_has<sve<128>>());
     // A machine's vectors have one length.
     CHECK(machine_has<sve<128>>() + machine_has<sve<256>>() + machine_has<sve<512>>() <= 1);
     CHECK(machine_has<rvv<128>>() + machine_has<rvv<256>>() + machine_has<rvv<512>>() <= 1);
+}
+
+TEST_CASE("machine_has: tiles, where the processor has them and the system gives them") {
+    CHECK(zp::detail::ask_for_tiles() == zp::detail::may_use_tiles());
+#if !defined(__x86_64__)
+    CHECK_FALSE(zp::detail::may_use_tiles());
+#endif
 }
 
 #if XSIMD_TARGET_ARM64 && (defined(__linux__) || defined(__APPLE__))
@@ -124,6 +132,6 @@ TEST_CASE("name_of: each architecture has a name of its own") {
     const auto names = [](auto... arch) { return std::set<std::string>{zp::name_of<decltype(arch)>()...}; };
     CHECK(names(xsimd::neon64(), zp::neon64_dotprod(), xsimd::i8mm<xsimd::neon64>(), sve<128>(), sve<256>(), sve<512>(),
                 sve_i8mm<128>(), sve_i8mm<256>(), sve_i8mm<512>(), rvv<128>(), rvv<256>(), rvv<512>(), xsimd::wasm(),
-                zp::wasm_relaxed(), zp::portable())
-              .size() == 15);
+                zp::wasm_relaxed(), zp::portable(), xsimd::avx512vnni<xsimd::avx512vbmi2>(), zp::avx512_amx())
+              .size() == 17);
 }

@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 // An architecture is a struct of constants, types and static functions, in a file of its own here. portable.hpp is one in
 // plain C++, which defines what each function means; vector_operations.hpp is one over xsimd batches of any width, from
@@ -38,6 +39,7 @@
 //   most_flipped_rows             optional: of how many rows a tile of signed quads is at most
 //   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
 //                                 the loop around them
+//   whole_tile_rows               optional: see whole tiles, below
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches
@@ -103,6 +105,22 @@
 // for the operands it wants to: overloads on the types of `rows` and `panel`, always inlined. gemm.hpp takes it for whole
 // blocks of a run, and broadcast and dot4 for what is left. A step of the panel is vectors * lanes * depth weights, also
 // where Vectors, the vectors that are multiplied, are fewer. The order of loads and products is the architecture's.
+
+// Whole tiles
+//
+// Machines that hold tiles in registers of their own, as AMX does, have values that are no C++ vectors, and a state that has to be
+// set up. Such an architecture supplies, beside exact quads for all that is no whole tile, what tile_products.hpp has
+// for two operands of unsigned bytes:
+//
+//   whole_tile_rows               rows of a tile; panels have whole_tile_width channels
+//   tile_slack                    bytes behind the last panel that may be read
+//   tile_session(rows, run_length, runs)  an object as long as which tiles are in use; usable() says whether they are
+//   multiply_whole_tiles(band, offsets, rows, runs, panel, bias, channels, sums)  the sums of the next tile or two, as
+//                                 multiply_tile's in gemm.hpp; gives how many rows. Weights are 128 higher, as unsigned bytes
+//   flip_signs(weights)           a vector of those as int8, for dot4
+//   sum_bytes(from, count, step, windows, sums)  sums[i] += `count` bytes from from + i * step on
+//
+// gemm.hpp asks for tiles first, where sums of rows are listed (window_runs::row_sums).
 
 namespace zp {
 inline namespace v0 {
@@ -175,6 +193,16 @@ concept stages_codes = requires(const std::uint8_t* codes, const std::uint8_t* c
     O::gather(codes, codes, std::uint32_t{1}, cells);
     O::store(numbers, sums);
 };
+template <class O>
+concept multiplies_whole_tiles = requires(const std::uint8_t* bytes, const std::int8_t* weights,
+                                          std::int32_t* numbers) {
+    { O::whole_tile_rows + O::whole_tile_width } -> std::same_as<int>;
+    { O::tile_slack } -> std::convertible_to<std::ptrdiff_t>;
+    { typename O::tile_session(1, 1, 1).usable() } -> std::same_as<bool>;
+    O::dot4(std::declval<typename O::int32&>(), O::broadcast(bytes),
+            O::flip_signs(O::template load<typename O::int8>(weights)));
+    O::sum_bytes(bytes, std::ptrdiff_t{1}, std::ptrdiff_t{1}, std::ptrdiff_t{1}, numbers);
+};
 template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, const typename O::uint8& v) {
     O::shuffle16(O::broadcast16(table), v);
     O::template shift_left<1>(v);
@@ -231,6 +259,15 @@ template <class O> constexpr bool keeps_contract() {
             panels_fit,
             "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
             "for which the check of pairs has room");
+        constexpr bool has_tiles = [] {
+            if constexpr (requires { O::whole_tile_rows; })
+                return multiplies_whole_tiles<O> && O::quads == quad_products::exact &&
+                       O::whole_tile_width == O::vectors * O::lanes;
+            else return true;
+        }();
+        static_assert(has_tiles,
+                      "operations of an architecture: whole_tile_rows also needs whole_tile_width, which is that of a "
+                      "panel, tile_slack, tile_session, flip_signs and sum_bytes, and exact quads");
         constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
         static_assert(
             has_epilogues,
@@ -246,7 +283,7 @@ template <class O> constexpr bool keeps_contract() {
                       "operations of an architecture: has_batches also needs the words of gates, which "
                       "vector_operations.hpp has for every width");
         return tile_fits && vectors_fit && multiplies_pairs<O> && keeps_registers<O> && stages_codes<O> && has_dot4 &&
-               has_signed_quads && panels_fit && has_epilogues && has_look_ups && has_gates;
+               has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups && has_gates;
     }
     return false;
 }

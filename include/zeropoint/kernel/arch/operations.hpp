@@ -25,6 +25,9 @@
 #if XSIMD_WITH_AVX512VNNI_AVX512BW || XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 #include <zeropoint/kernel/arch/avx512_vnni.hpp>
 #endif
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2 && defined(__AMX_TILE__) && defined(__AMX_INT8__)
+#include <zeropoint/kernel/arch/avx512_amx.hpp>
+#endif
 #if XSIMD_WITH_EMULATED
 #include <zeropoint/kernel/arch/emulated.hpp>
 #endif
@@ -87,6 +90,9 @@ avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&)
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512vbmi2>&);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2 && defined(__AMX_TILE__) && defined(__AMX_INT8__)
+avx512_amx_operations operations_row(const avx512_amx&);
 #endif
 #if XSIMD_WITH_NEON64
 neon64_operations operations_row(const xsimd::neon&);
@@ -154,6 +160,11 @@ inline constexpr bool has_octets = [] {
     else return false;
 }();
 
+/// Whether whole tiles are multiplied by instructions of their own. Panels of quads then hold weights 128 higher, which is their
+/// sign bit flipped.
+template <class Arch> inline constexpr bool has_whole_tiles = requires { operations<Arch>::whole_tile_rows; };
+template <class Arch> inline constexpr std::uint8_t quad_flip = has_whole_tiles<Arch> ? 128 : 0;
+
 /// Whether dot4 multiplies unsigned codes up to `highest`.
 template <class Arch> constexpr bool quads_hold(std::int32_t highest) {
     return has_quads<Arch> && (operations<Arch>::quads != quad_products::seven_bits || highest < 128);
@@ -187,6 +198,9 @@ static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512bw
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512vbmi2>>);
+#endif
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2 && defined(__AMX_TILE__) && defined(__AMX_INT8__)
+static_assert(all_take<avx512_amx_operations, avx512_amx>);
 #endif
 #if XSIMD_WITH_NEON64
 static_assert(all_take<neon64_operations, xsimd::neon, xsimd::neon64>);

@@ -35,11 +35,12 @@ namespace kernel {
 struct window_runs {
     int kernel_rows = 1, segments = 1, length = 4;
     std::ptrdiff_t row_advance = 0, segment_advance = 0;
-    int skipped_pairs = 0;             ///< pairs of weights behind each run that are padding
-    int window = 1;                    ///< windowed_quads: quads summed in 16 bits
-    int flipped_sums = 0;              ///< signed_quads: from a row's offset to the sum of its flipped magnitudes
-    std::ptrdiff_t flips = 0;          ///< signed_quads: from a magnitude to its flip
-    std::ptrdiff_t panel_pitch = 0;    ///< signed_quads: from the weights of a panel to those of the next
+    int skipped_pairs = 0;           ///< pairs of weights behind each run that are padding
+    int window = 1;                  ///< windowed_quads: quads summed in 16 bits
+    int row_sums = 0;                ///< from a row's offset to a sum of its: signed_quads: of the flipped magnitudes;
+                                     ///< offset_quads: of all bytes, 0 where tiles are not used
+    std::ptrdiff_t flips = 0;        ///< signed_quads: from a magnitude to its flip
+    std::ptrdiff_t panel_pitch = 0;  ///< signed_quads: from the weights of a panel to those of the next
     const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
     std::ptrdiff_t ahead_bytes = 0;
     std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
@@ -56,7 +57,11 @@ struct byte_quads {
                           Operations::dot4(sums, Operations::broadcast(std::declval<const activation*>()), panel);
                       })
             return panel;
-        else return Operations::template load<typename Operations::int8>(panel);
+        else return load_vector<Operations>(panel);
+    }
+    /// In a register.
+    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
+        return Operations::template load<typename Operations::int8>(panel);
     }
     template <class Operations, class Activations, class Weights>
     [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
@@ -65,6 +70,17 @@ struct byte_quads {
 };
 /// byte_quads whose pair sums are added up in int16 over a window of quads before they are widened.
 struct windowed_quads : byte_quads {};
+/// Of architectures that multiply whole tiles, of unsigned bytes: weights are 128 higher. Dot products flip the sign bit back.
+struct offset_quads : byte_quads {
+    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
+        return load_vector<Operations>(panel);
+    }
+    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
+        return Operations::flip_signs(byte_quads::load_vector<Operations>(panel));
+    }
+};
+/// How an architecture stores quads that need no check.
+template <class Arch> using quads_of = std::conditional_t<has_whole_tiles<Arch>, offset_quads, byte_quads>;
 /// Activations a in [-128, 127] as magnitudes and flips. Where a is negative, all bits of the weight are flipped:
 ///
 ///     |a| * (w ^ 0xff) = |a| * (-w - 1) = a * w - |a|
@@ -75,6 +91,9 @@ struct signed_quads {
     using weight = std::int8_t;
     static constexpr int depth = 4;
     template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) { return panel; }
+    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
+        return byte_quads::load_vector<Operations>(panel);
+    }
     template <class Operations, class Activations, class Weights>
     [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations magnitudes, Activations flips,
                                            Weights w) {
@@ -166,7 +185,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     constexpr bool narrow = Vectors < ops::vectors;
     constexpr bool load_once = Format::depth == 4 && (narrow || (!flipped && Rows < ops::tile_rows));
     const auto load_weights = [](const typename Format::weight* from) __attribute__((always_inline)) {
-        if constexpr (load_once) return ops::template load<typename ops::int8>(from);
+        if constexpr (load_once) return Format::template load_vector<ops>(from);
         else return Format::template load<ops>(from);
     };
     using weights = decltype(load_weights(panel));
@@ -190,7 +209,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
         for (int i = 0; i != Rows * Vectors; ++i) {
             int32& sum = sums_of_set[i / Vectors][i % Vectors];
             sum = ops::template load<int32>(bias + i % Vectors * ops::lanes);
-            if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.flipped_sums]);
+            if constexpr (flipped) ops::add(sum, offsets[i / Vectors + runs.row_sums]);
         }
     };
     unroll<sets>([&](auto set) __attribute__((always_inline)) {
@@ -385,6 +404,14 @@ template <class Arch, class Format>
 inline constexpr bool has_narrow_tiles =
     operations<Arch>::has_batches&& operations<Arch>::vectors % 2 == 0 && !std::is_same_v<Format, windowed_quads>;
 
+/// Rows of the tiles that an architecture multiplies by instructions of its own, one or two at a time; 0 where it does not.
+template <class Arch, class Format>
+inline constexpr int whole_tile_rows = [] {
+    if constexpr (has_whole_tiles<Arch> && std::is_same_v<Format, offset_quads>)
+        return operations<Arch>::whole_tile_rows;
+    else return 0;
+}();
+
 /// All rows of a band times one panel. Row r begins at band[offsets[r]]; its results go to y + r * y_pitch.
 template <class Arch, class Format, class Out, class Epilogue>
 void multiply_panel(const typename Format::activation* band, const std::int32_t* offsets, int rows,
@@ -392,12 +419,15 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
                     int first_channel, int channels, const Epilogue& epilogue, Out* y,
                     std::ptrdiff_t y_pitch) noexcept {
     constexpr int tiles = 4;  // that are finished together: a call of the epilogue has its own cost
-    alignas(64) std::int32_t sums[tiles * operations<Arch>::tile_rows * panel_width<Arch>];
+    constexpr int whole_rows = whole_tile_rows<Arch, Format>;
+    constexpr int most_rows = std::max(operations<Arch>::tile_rows, 2 * whole_rows);
+    alignas(64) std::int32_t sums[tiles * most_rows * panel_width<Arch>];
     constexpr bool in_tiles =
         !std::is_same_v<Format, windowed_quads> &&
         fetches_in_tiles<operations<Arch>, Format, operations<Arch>::tile_rows, operations<Arch>::vectors>();
-    const std::ptrdiff_t ahead_bytes = in_tiles ? 0 : runs.ahead_bytes;
-    const std::ptrdiff_t ahead_step = ahead_bytes / (rows / operations<Arch>::tile_rows + 1) + 64;
+    const bool in_whole_tiles = whole_rows != 0 && runs.row_sums != 0;  // they fetch nothing themselves
+    const std::ptrdiff_t ahead_bytes = in_tiles && !in_whole_tiles ? 0 : runs.ahead_bytes;
+    const std::ptrdiff_t ahead_step = ahead_bytes / (rows / most_rows + 1) + 64;
     std::ptrdiff_t ahead = 0, ahead_end = 0;
     for (int row = 0; row != rows;) {
         const int first = row;
@@ -405,7 +435,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             std::int32_t* to = sums + (row - first) * panel_width<Arch>;
             if constexpr (has_narrow_tiles<Arch, Format>) {
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
-                if (channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
+                if (!in_whole_tiles && channels <= panel_width<Arch> / 2 && rows - row >= twice && tile + 1 != tiles) {
                     multiply_tile<Arch, Format, twice, operations<Arch>::vectors / 2>(band, offsets + row, runs, panel,
                                                                                       bias, to);
                     row += twice;
@@ -415,6 +445,13 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             }
             ahead_end = std::min(ahead_end + ahead_step, ahead_bytes);
             for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
+            if constexpr (whole_rows != 0) {
+                if (in_whole_tiles && rows - row >= whole_rows) {
+                    row += operations<Arch>::multiply_whole_tiles(band, offsets + row, rows - row, runs, panel, bias,
+                                                                  channels, to);
+                    continue;
+                }
+            }
             const int count = next_tile_rows<Arch>(rows - row);
             tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
             row += count;

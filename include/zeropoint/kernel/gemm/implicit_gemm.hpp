@@ -63,10 +63,13 @@ private:
           offsets_begin(bytes_of_bands(g)),
           scratch_bytes(offsets_begin + align_up(sums(g) * sizeof(std::int32_t))) {}
 
-    /// Numbers from offsets_begin on: one for each output pixel, and for signed_quads another and one for each run.
+    /// Numbers from offsets_begin on: one for each output pixel, and where sums of rows are listed another and one for each run.
     constexpr std::size_t sums(const conv2d_geometry& g) const {
-        const std::ptrdiff_t lists = quads_saturate<Arch> ? 2 * band_rows + bytes.rows(g, band_rows) : band_rows;
-        return static_cast<std::size_t>(std::max<std::ptrdiff_t>(lists, rows_in_place) * g.out.width);
+        const auto with_sums = [&](const band_layout& layout, int rows) { return 2 * rows + layout.rows(g, rows); };
+        constexpr bool of_copies = quads_saturate<Arch> || has_whole_tiles<Arch>;
+        const std::ptrdiff_t lists = of_copies ? with_sums(bytes, band_rows) : band_rows;
+        const std::ptrdiff_t in_place = has_whole_tiles<Arch> ? with_sums(input, rows_in_place) : rows_in_place;
+        return static_cast<std::size_t>(std::max(lists, in_place) * g.out.width);
     }
 };
 
@@ -99,24 +102,31 @@ template <class Arch> constexpr bool reads_in_place(const conv2d_geometry& g, ac
 /// The same for pairs of words, which are 16-bit codes as they are.
 constexpr bool reads_words_in_place(const conv2d_geometry& g) { return !g.has_padding() && runs_of(g).length % 2 == 0; }
 
-/// Lists how much of the magnitudes under each output pixel is flipped, in the order of list_windows. `run_sums` has room
-/// for a number for each staged row and output column.
-template <class Arch>
-[[gnu::noinline]] void list_flipped_sums(const conv2d_geometry& g, const band_layout& layout, const window_runs& runs,
-                                         const std::uint8_t* magnitudes, int output_rows, std::int32_t* run_sums,
-                                         std::int32_t* sums) noexcept {
+/// Lists the sums of the bytes under each output pixel, of centered codes those of the magnitudes that are flipped, in the order
+/// of list_windows. `run_sums` has room for a number for each row of the band and output column.
+template <class Arch, panel_activations Activations>
+[[gnu::noinline]] void list_row_sums(const conv2d_geometry& g, const band_layout& layout, const window_runs& runs,
+                                     const std::uint8_t* band, int output_rows, std::int32_t* run_sums,
+                                     std::int32_t* sums) noexcept {
     const int width = g.out.width;
     const std::ptrdiff_t rows = layout.rows(g, output_rows), step = layout.column_stride * layout.pixel_pitch;
     const bool pixels_only = g.taps() == 1 && width * step == layout.row_pitch;  // then rows continue one another
-    if (g.kernel_height == 1) run_sums = sums;
+    const bool are_copies = Activations == panel_activations::centered_codes;    // of rows that windows begin in
+    const bool are_all = g.kernel_height == 1 && (are_copies || layout.row_stride == 1);
+    if (are_all) run_sums = sums;
     std::fill_n(run_sums, rows * width, 0);
     for (std::ptrdiff_t row = 0; row < rows; row += pixels_only ? rows : 1) {
-        const std::uint8_t* from = magnitudes + row * layout.row_pitch;
-        for (int segment = 0; segment != runs.segments; ++segment, from += runs.segment_advance)
-            operations<Arch>::sum_flipped(from, runs.flips, runs.length, step, pixels_only ? rows * width : width,
-                                          run_sums + row * width);
+        const std::uint8_t* from = band + row * layout.row_pitch;
+        for (int segment = 0; segment != runs.segments; ++segment, from += runs.segment_advance) {
+            if constexpr (Activations == panel_activations::centered_codes)
+                operations<Arch>::sum_flipped(from, runs.flips, runs.length, step, pixels_only ? rows * width : width,
+                                              run_sums + row * width);
+            else
+                operations<Arch>::sum_bytes(from, runs.length, step, pixels_only ? rows * width : width,
+                                            run_sums + row * width);
+        }
     }
-    if (g.kernel_height == 1) return;
+    if (are_all) return;
     for (int row = 0; row != output_rows; ++row, sums += width) {
         const std::int32_t* from = run_sums + std::ptrdiff_t{row} * layout.row_stride * width;
         std::copy_n(from, width, sums);
@@ -207,7 +217,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         });
     } else if constexpr (centered) {
         runs.flips = flips;
-        runs.flipped_sums = rows;
+        runs.row_sums = rows;
         std::int32_t *sums = offsets + rows, *run_sums = sums + rows;
         runs.panel_pitch = static_cast<std::ptrdiff_t>(panels.layout.panel_bytes);
         int group = -1;  // that the flipped sums are listed for
@@ -216,7 +226,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         panels.layout.for_each_panel(g, [&](auto panel) {
             if (panel.index < next || !is_signed(panel.index)) return;
             const std::uint8_t* from = band + panel.group * g.group_in();
-            if (panel.group != group) list_flipped_sums<Arch>(g, layout, runs, from, count, run_sums, sums);
+            if (panel.group != group) list_row_sums<Arch, Activations>(g, layout, runs, from, count, run_sums, sums);
             group = panel.group;
             const int channels = (group + 1) * g.group_out() - panel.first_channel;  // from the panel on
             if (rows == 1 && channels > panel_width<Arch> && panel.index != last_panel && is_signed(panel.index + 1)) {
@@ -228,6 +238,19 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             } else {
                 multiply(signed_quads{}, band, panel);
             }
+        });
+    } else if constexpr (has_whole_tiles<Arch>) {
+        const typename operations<Arch>::tile_session session(rows, runs.length, runs.kernel_rows * runs.segments);
+        std::int32_t *sums = offsets + rows, *run_sums = sums + rows;
+        runs.row_sums = session.usable() ? rows : 0;
+        int group = -1;  // that the sums are listed for
+        panels.layout.for_each_panel(g, [&](auto panel) {
+            if (panels.kernel(panel.index) != panel_kernel::byte_quads) return;
+            const std::uint8_t* from = band + panel.group * g.group_in();
+            if (session.usable() && panel.group != group)
+                list_row_sums<Arch, Activations>(g, layout, runs, from, count, run_sums, sums);
+            group = panel.group;
+            multiply(offset_quads{}, band, panel);
         });
     } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) {

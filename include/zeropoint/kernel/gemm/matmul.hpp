@@ -58,10 +58,13 @@ template <class Arch> constexpr bool multiplies_any_bytes() {
     else return ops::quads == quad_products::exact || ops::quads == quad_products::exact_signed;
 }
 template <class Arch> using matmul_format = std::conditional_t<multiplies_any_bytes<Arch>(), byte_quads, word_pairs>;
+/// The same, for tiles where an architecture has them.
+template <class Arch>
+using whole_matmul_format = std::conditional_t<multiplies_any_bytes<Arch>(), quads_of<Arch>, word_pairs>;
 
 /// What follows from a geometry alone: the layouts of staged rows and of panels, and the parts of scratch.
 template <class Arch> struct matmul_plan {
-    using format = matmul_format<Arch>;
+    using format = whole_matmul_format<Arch>;
     using value = typename format::activation;
     static constexpr int width = panel_width<Arch>;
     static constexpr std::ptrdiff_t size = sizeof(value);
@@ -83,9 +86,10 @@ template <class Arch> struct matmul_plan {
         bias_begin = align_up(static_cast<std::size_t>((band_rows * row_pitch + band_slack) * size));
         terms_begin = bias_begin + align_up(static_cast<std::size_t>(panels) * lanes * sizeof(std::int32_t));
         offsets_begin = terms_begin + align_up(rows * sizeof(std::int32_t));
-        panels_begin = offsets_begin + align_up(rows * sizeof(std::int32_t));
+        panels_begin = offsets_begin + align_up((has_whole_tiles<Arch> ? 2 : 1) * rows * sizeof(std::int32_t));
         rows_begin = panels_begin + static_cast<std::size_t>(panels) * panel_bytes;
         scratch_bytes = rows_begin + (g.transposed ? panel_bytes : 0);
+        if constexpr (has_whole_tiles<Arch>) scratch_bytes += operations<Arch>::tile_slack;
     }
 };
 
@@ -126,7 +130,7 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
     using format = typename plan_type::format;
     using value = typename plan_type::value;
     using weight = typename format::weight;
-    constexpr bool quads = std::is_same_v<format, byte_quads>;
+    constexpr bool quads = !std::is_same_v<format, word_pairs>;
     constexpr bool signed_a = operations<Arch>::quads == quad_products::exact_signed;
     constexpr int width = panel_width<Arch>;
     [[maybe_unused]] const flipped_codes left(a_zero_point, signed_a, A{}), right(b_zero_point, true, B{});
@@ -163,6 +167,7 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
             using summed = std::conditional_t<signed_a, std::int8_t, std::uint8_t>;
             const std::int32_t sum = flip_row<summed>(from, g.depth, left.flip, plan.length, to);
             terms[row] = add_product_wrapping(0, -right.zero_point, sum - g.depth * left.zero_point);
+            if constexpr (has_whole_tiles<Arch>) offsets[plan.band_rows + row] = sum;
         } else {
             operations<Arch>::widen(from, g.depth, a_zero_point, to);
             if (plan.length != g.depth) to[g.depth] = 0;
@@ -172,6 +177,12 @@ void matmul(const matmul_geometry& g, const A* a, std::int32_t a_zero_point, con
     for (int row = 0; row != plan.band_rows; ++row) offsets[row] = static_cast<std::int32_t>(row * plan.row_pitch);
     window_runs runs;
     runs.length = plan.length;
+    [[maybe_unused]] const auto session = [&] {
+        if constexpr (has_whole_tiles<Arch>)
+            return typename operations<Arch>::tile_session(plan.band_rows, runs.length, 1);
+        else return 0;
+    }();
+    if constexpr (has_whole_tiles<Arch>) runs.row_sums = session.usable() ? plan.band_rows : 0;
     for (int batch = 0; batch != g.batches; ++batch, a += g.a.batch_pitch, b += g.b.batch_pitch, y += g.y.batch_pitch) {
         if (batch == 0 || g.b.batch_pitch != 0)
             for (int index = 0; index != plan.panels; ++index) pack(index);

@@ -73,6 +73,7 @@ template <class Arch, class B>
                     bytes = bytes | ((code & mask) << shift);
                 });
                 if constexpr (!has_octets<Arch>) {
+                    if constexpr (quad_flip<Arch> != 0) bytes = bytes ^ int32(INT32_C(-0x7f7f7f80));  // 0x80808080
                     ops::store(reinterpret_cast<std::int32_t*>(panel + place_of_quad<Arch>(quad, quads, column)),
                                bytes);
                 } else {
@@ -91,7 +92,8 @@ template <class Arch, class B>
             const bool exists = column < count && k < depth;
             const auto bits =
                 static_cast<std::uint8_t>(exists ? static_cast<std::uint8_t>(from[k * row_pitch + column]) ^ flip : 0);
-            panel[place_of_quad<Arch>(k / 4, quads, column) + k % 4] = bits;
+            panel[place_of_quad<Arch>(k / 4, quads, column) + k % 4] =
+                static_cast<std::uint8_t>(bits ^ quad_flip<Arch>);
             sums[column] += static_cast<std::int8_t>(bits);
         }
     }
@@ -115,6 +117,9 @@ template <class Arch, class B>
                 std::memcpy(panel + place_of_quad<Arch>(quad, quads, row),
                             rows + std::ptrdiff_t{row} * length + 4 * quad, 4);
     } else {
+        if constexpr (quad_flip<Arch> != 0)
+            for (std::ptrdiff_t i = 0; i != std::ptrdiff_t{width} * length; ++i)
+                rows[i] = static_cast<std::uint8_t>(rows[i] ^ quad_flip<Arch>);
         transpose_matrix<std::int32_t, transposing>(reinterpret_cast<const std::int32_t*>(rows), std::size_t{width},
                                                     static_cast<std::size_t>(quads),
                                                     reinterpret_cast<std::int32_t*>(panel));

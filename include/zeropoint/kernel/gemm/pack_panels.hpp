@@ -89,6 +89,10 @@ private:
         fill(panel, 4, bytes);
         if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
             if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs();
+        if constexpr (has_whole_tiles<Arch>) {
+            for (int i = 0; i != layout().runs.depth() * layout_type::width; ++i)
+                bytes[i] = static_cast<std::int8_t>(bytes[i] ^ quad_flip<Arch>);
+        }
         if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
         if (pairs_fit(bytes, runs.depth() * layout_type::width, limits_)) {
@@ -155,7 +159,9 @@ void unpack_panels(const conv2d_geometry& g, const std::int32_t* zero_points, ac
             const std::int32_t zero_point = zero_points == nullptr ? 0 : zero_points[channel];
             std::int32_t sum = 0;
             const auto take = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
-                const std::int32_t weight = kernel == panel_kernel::word_pairs ? words[from] : bytes[from];
+                std::int32_t weight = kernel == panel_kernel::word_pairs ? words[from] : bytes[from];
+                if (has_whole_tiles<Arch> && kernel == panel_kernel::byte_quads)
+                    weight = static_cast<std::int8_t>(weight ^ quad_flip<Arch>);
                 values[to] = static_cast<Weight>(weight + zero_point);
                 sum += weight;
             };

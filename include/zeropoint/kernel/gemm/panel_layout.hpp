@@ -23,6 +23,7 @@
 //
 //   byte_quads      [depth / 4][channel][4] int8      activations uint8, bias with the zero point folded in;
 //                   [depth / 8][channel][8] where the architecture multiplies octets, the last quad of an odd run as above
+//                   Where it multiplies whole tiles, all are 128 higher, padding and channels past the last as well.
 //   windowed_quads  the same; as many quads as the panel's window says can be added up in int16
 //   signed_quads    as byte_quads, any weights; activations int8 = x - center, as magnitudes and flips
 //   widened_pairs   [depth / 2][channel][2] int8      activations int16 = x - x_zero_point
@@ -111,6 +112,7 @@ template <class Arch> struct panel_layout {
         panel_bytes = align_up(lanes * static_cast<std::size_t>(runs.depth()) *
                                (affine ? sizeof(std::int16_t) : sizeof(std::int8_t)));
         bytes = panels_begin + count * panel_bytes;
+        if constexpr (has_whole_tiles<Arch>) bytes += operations<Arch>::tile_slack;
     }
 
     /// One panel: output channels [first_channel, first_channel + channels) of a group.

@@ -125,7 +125,7 @@ public:
                 multiply_panels<word_pairs, panels_at_once, width>(staged, packed, pass * panels_at_once, own, y);
             multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
         } else {
-            if constexpr (has_quads<Arch>) multiply_each<byte_quads>(x, codes, packed, own, y, scratch);
+            if constexpr (has_quads<Arch>) multiply_each<quads_of<Arch>>(x, codes, packed, own, y, scratch);
             multiply_each<any_weights>(x, codes, packed, own, y, scratch);
         }
         if constexpr (keeps_sums<std::conditional_t<Words, word_pairs, byte_quads>, Epilogue> && sizeof(Out) == 1 &&

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/machine/tile_permission.hpp>
 
 #if XSIMD_TARGET_ARM64 && XSIMD_HAVE_LINUX_GETAUXVAL
 #include <sys/auxv.h>
@@ -65,6 +66,12 @@ template <std::size_t Bits> struct machine_feature<xsimd::emulated<Bits>> {
     static bool is_there() noexcept { return true; }
 };
 #endif
+/// Asks the operating system for the tile registers as well: where it refuses them, the machine has them not.
+template <> struct machine_feature<avx512_amx> {
+    static bool is_there() noexcept {
+        return machine_feature<xsimd::avx512vnni<xsimd::avx512vbmi2>>::is_there() && may_use_tiles();
+    }
+};
 template <> struct machine_feature<neon64_dotprod> {
     static bool is_there() noexcept { return arm_machine_has(arm_extension::dotprod, is_compiled_for<neon64_dotprod>); }
 };

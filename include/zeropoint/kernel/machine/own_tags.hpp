@@ -36,6 +36,16 @@ struct wasm_relaxed : xsimd::wasm {
     static constexpr const char* name() noexcept { return "relaxed+wasm"; }
 };
 
+/// AVX-512 with VNNI and VBMI2, and tile registers that multiply bytes (AMX-INT8). Its batches are those of xsimd's
+/// avx512vnni<avx512vbmi2>.
+struct avx512_amx : xsimd::avx512vnni<xsimd::avx512vbmi2> {
+    /// For people.
+    static constexpr const char* name() noexcept { return "amx+avx512vnni+avx512vbmi2"; }
+};
+
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2 && defined(__AMX_TILE__) && defined(__AMX_INT8__)
+template <> struct refined_architecture<xsimd::avx512vnni<xsimd::avx512vbmi2>> { using type = avx512_amx; };
+#endif
 #if XSIMD_WITH_NEON64 && defined(__ARM_FEATURE_DOTPROD)
 template <> struct refined_architecture<xsimd::neon64> { using type = neon64_dotprod; };
 #endif
@@ -51,6 +61,10 @@ template <> struct refined_architecture<xsimd::wasm> { using type = wasm_relaxed
 
 /// Their batches are those of the architectures that they derive from.
 namespace xsimd::types {
+#if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
+XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::avx512_amx, avx512vnni<avx512vbmi2>);
+template <class T> struct get_bool_simd_register<T, ::zp::avx512_amx> { using type = simd_avx512_bool_register<T>; };
+#endif
 #if XSIMD_WITH_NEON64
 XSIMD_DECLARE_SIMD_REGISTER_ALIAS(::zp::neon64_dotprod, neon64);
 template <class T>
