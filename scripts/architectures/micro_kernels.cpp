@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The tile kernels of the architecture that this file is compiled for, for audit.py to read their instructions.
+// The tile kernels of the architecture that this file is compiled for, and what stands beside them, for audit.py to read their
+// instructions.
+#include <zeropoint/kernel/depthwise/cell_ring.hpp>
+#include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
+#include <zeropoint/kernel/winograd/winograd_transform.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -33,6 +37,24 @@ const tile_function<widened_pairs> audited_widened = whole_tile<widened_pairs>()
 const tile_function<quads_of<audited>> audited_quads = whole_tile<quads_of<audited>, has_quads<audited>>();
 const tile_function<signed_quads> audited_flipped = whole_tile<signed_quads, quads_saturate<audited>>();
 const tiles_function audited_tiles = whole_tiles<audited>();
+
+template void interleave_cells<audited, 4>(const std::uint8_t* const (&)[4], std::ptrdiff_t, int, int, std::uint8_t,
+                                           std::byte*, std::ptrdiff_t) noexcept;
+template void interleave_cells<audited, 2>(const std::uint8_t* const (&)[2], std::ptrdiff_t, int, int, std::uint8_t,
+                                           std::byte*, std::ptrdiff_t) noexcept;
+template void transform_input_rows<audited, winograd_4x4>(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*,
+                                                          std::ptrdiff_t) noexcept;
+template void transform_output_tile<audited, winograd_4x4>(const std::int32_t*, std::ptrdiff_t, const std::int32_t*,
+                                                           std::int32_t*, std::ptrdiff_t) noexcept;
+template void lookup_table<audited, std::uint8_t, std::uint8_t>(const std::uint8_t*, std::size_t, const std::uint8_t*,
+                                                                std::uint8_t*) noexcept;
+template <class Arch, bool = operations<Arch>::has_batches> struct audited_epilogue {};
+template <class Arch> struct audited_epilogue<Arch, true> {
+    static void finish(const nearest_even& epilogue, const std::int32_t* sums, int rows, std::uint8_t* y) {
+        finish_whole_rows<Arch>(epilogue, sums, rows, 0, panel_width<Arch>, y, panel_width<Arch>);
+    }
+};
+template struct audited_epilogue<audited>;
 
 }  // namespace kernel
 }  // namespace v0

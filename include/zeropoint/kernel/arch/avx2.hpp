@@ -186,6 +186,10 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
         first = int32(_mm256_srai_epi32(_mm256_unpacklo_epi16(a, a), 16));
         second = int32(_mm256_srai_epi32(_mm256_unpackhi_epi16(a, a), 16));
     }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        first = int16(_mm256_unpacklo_epi16(a, b));
+        second = int16(_mm256_unpackhi_epi16(a, b));
+    }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         const __m256i low = _mm256_mullo_epi16(a, b), high = _mm256_mulhi_epi16(a, b);
         first = int32(_mm256_unpacklo_epi16(low, high));

@@ -2,6 +2,7 @@
 // The primitives of the integer kernels on 512-bit x86 vectors of bytes and words.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -80,6 +81,33 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         low = int32(_mm512_mask_blend_epi32(0xaaaa, even, _mm512_slli_epi64(odd, 32)));
     }
 
+    [[gnu::always_inline]] static void store_words(std::int16_t* to, const int32& low, const int32& high) {
+        const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+        _mm512_storeu_si512(to, _mm512_permutexvar_epi64(order, _mm512_packs_epi32(low, high)));
+    }
+    /// Four rows of 32 codes: bytes of two rows as words, words of both pairs in turns. Two rows: bytes as words, in turns.
+    [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[4], std::ptrdiff_t at,
+                                                  std::uint8_t flip, std::byte* to) {
+        const __m512i mask = _mm512_set1_epi8(static_cast<char>(flip));
+        const auto pair = [&](int i) __attribute__((always_inline)) {
+            constexpr int flipped_or = 0x56;  // (a | b) ^ c
+            const __m512i low = load_widened(rows[i] + at), high = load_widened(rows[i + 1] + at);
+            return _mm512_ternarylogic_epi32(low, _mm512_slli_epi16(high, 8), mask, flipped_or);
+        };
+        store_in_turns(pair(0), pair(2), to);
+    }
+    [[gnu::always_inline]] static void interleave(const std::uint8_t* const (&rows)[2], std::ptrdiff_t at,
+                                                  std::uint8_t flip, std::byte* to) {
+        const __m512i mask = _mm512_set1_epi16(flip);
+        const __m512i a = load_widened(rows[0] + at), b = load_widened(rows[1] + at);
+        store_in_turns(_mm512_xor_si512(a, mask), _mm512_xor_si512(b, mask), to);
+    }
+    /// to[2 * i] = a[i], to[2 * i + 1] = b[i] for the codes of 32 lanes.
+    [[gnu::always_inline]] static void interleave_words(const std::int16_t* a, const std::int16_t* b,
+                                                        std::int16_t* to) {
+        store_in_turns(_mm512_loadu_si512(a), _mm512_loadu_si512(b), to);
+    }
+
     static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
                             std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
         const __mmask64 rest = (__mmask64{1} << (count % 64)) - 1;
@@ -117,6 +145,10 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
         first = int32(_mm512_srai_epi32(_mm512_unpacklo_epi16(a, a), 16));
         second = int32(_mm512_srai_epi32(_mm512_unpackhi_epi16(a, a), 16));
+    }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        first = int16(_mm512_unpacklo_epi16(a, b));
+        second = int16(_mm512_unpackhi_epi16(a, b));
     }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         const __m512i low = _mm512_mullo_epi16(a, b), high = _mm512_mulhi_epi16(a, b);
@@ -169,6 +201,18 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     }
 
 private:
+    /// Words of both, in turns.
+    [[gnu::always_inline]] static void store_in_turns(__m512i a, __m512i b, void* to) {
+        static constexpr auto order = [] {  // of vpermt2w: bit 5 takes the second operand
+            std::array<std::int16_t, 64> words{};
+            for (std::size_t i = 0; i != 64; ++i) words[i] = static_cast<std::int16_t>(i / 2 + i % 2 * 32);
+            return words;
+        }();
+        const __m512i first = _mm512_loadu_si512(order.data()), second = _mm512_loadu_si512(order.data() + 32);
+        auto* out = static_cast<std::byte*>(to);
+        _mm512_storeu_si512(out, _mm512_permutex2var_epi16(a, first, b));
+        _mm512_storeu_si512(out + 64, _mm512_permutex2var_epi16(a, second, b));
+    }
     [[gnu::always_inline]] static __m512i load_numbers(const std::int32_t* from) { return _mm512_loadu_si512(from); }
     [[gnu::always_inline]] static __mmask16 first_lanes(int count) {
         return count >= 16 ? __mmask16{0xffff} : count <= 0 ? __mmask16{0} : static_cast<__mmask16>((1 << count) - 1);

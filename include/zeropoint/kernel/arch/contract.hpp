@@ -62,11 +62,13 @@
 //   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
 //   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
 //
-// Words of gates (recurrent/word_functions.hpp, byte_cell.hpp), where has_batches; vector_operations.hpp has all of them in 32-bit
-// arithmetic, of which widen_words, multiply_words and pack_words are replaced together, and so are the wide sums
+// Words of gates (recurrent/word_functions.hpp, byte_cell.hpp) and of codes (elementwise/elementwise_int16.hpp), where has_batches;
+// vector_operations.hpp has all of them in 32-bit arithmetic, of which widen_words, pair_words, multiply_words and pack_words are
+// replaced together, and so are the wide sums
 //   word_part                     how the words of a vector lie in two of int32: words 2 * p * word_part and on, as many as that, in
 //                                 the first, the next as many in the second, for each p
 //   widen_words(a, first, second)        the words of a vector so
+//   pair_words(a, b, first, second)      the words of two, as pairs in place of the first's numbers: what dot2 takes
 //   multiply_words(a, b, first, second)  and the products of two
 //   pack_words(first, second)     the inverse of the first, saturating
 //   multiply_q15(a, b)            (a * b + 2^14) >> 15 of words, not both -2^15
@@ -209,10 +211,12 @@ template <class O> concept looks_up_bytes = requires(const std::uint8_t* table, 
     O::select_by_sign(v, v, v);
 };
 template <class O>
-concept computes_gates = requires(typename O::int32& sums, const typename O::int16& words, std::int8_t* codes,
-                                  std::int32_t* numbers, const std::int16_t* table, typename O::wide_sums& wide) {
+concept computes_words = requires(typename O::int32& sums, typename O::int16& pairs, const typename O::int16& words,
+                                  std::int8_t* codes, std::int32_t* numbers, const std::int16_t* table,
+                                  typename O::wide_sums& wide) {
     { O::word_part + O::multiplier_numbers } -> std::same_as<int>;
     O::widen_words(words, sums, sums);
+    O::pair_words(words, words, pairs, pairs);
     O::multiply_words(words, words, sums, sums);
     O::store_codes(codes, O::with_sign(O::multiply_q15(words, O::pack_words(sums, sums)), words));
     O::look_up_words(O::load_word_table(table), O::word_places(words));
@@ -278,12 +282,12 @@ template <class O> constexpr bool keeps_contract() {
             has_look_ups,
             "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
             "select_by_sign");
-        constexpr bool has_gates = !O::has_batches || computes_gates<O>;
-        static_assert(has_gates,
-                      "operations of an architecture: has_batches also needs the words of gates, which "
+        constexpr bool has_words = !O::has_batches || computes_words<O>;
+        static_assert(has_words,
+                      "operations of an architecture: has_batches also needs words, which "
                       "vector_operations.hpp has for every width");
         return tile_fits && vectors_fit && multiplies_pairs<O> && keeps_registers<O> && stages_codes<O> && has_dot4 &&
-               has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups && has_gates;
+               has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups && has_words;
     }
     return false;
 }

@@ -143,6 +143,11 @@ template <class Derived, class Arch> struct neon_base : vector_operations<Derive
         first = int32(vmovl_s16(vget_low_s16(a)));
         second = int32(vmovl_s16(vget_high_s16(a)));
     }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        const int16x8x2_t pairs = vzipq_s16(a, b);
+        first = int16(pairs.val[0]);
+        second = int16(pairs.val[1]);
+    }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         first = int32(vmull_s16(vget_low_s16(a), vget_low_s16(b)));
         second = int32(vmull_s16(vget_high_s16(a), vget_high_s16(b)));

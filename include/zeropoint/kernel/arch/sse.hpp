@@ -104,6 +104,10 @@ template <class Derived, class Arch> struct sse_operations : vector_operations<D
         first = int32(_mm_srai_epi32(_mm_unpacklo_epi16(a, a), 16));
         second = int32(_mm_srai_epi32(_mm_unpackhi_epi16(a, a), 16));
     }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        first = int16(_mm_unpacklo_epi16(a, b));
+        second = int16(_mm_unpackhi_epi16(a, b));
+    }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         const __m128i low = _mm_mullo_epi16(a, b), high = _mm_mulhi_epi16(a, b);
         first = int32(_mm_unpacklo_epi16(low, high));

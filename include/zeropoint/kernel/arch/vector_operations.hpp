@@ -247,12 +247,20 @@ template <class Derived, class Arch> struct vector_operations {
         return xsimd::select(condition >= uint8(128), if_set, if_not);
     }
 
-    // Words of gates: the products of both words of a lane, in the order in which these lie.
+    // Words: the products of both words of a lane, in the order in which these lie.
     static constexpr int word_part = 1;
     [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
         const int32 both = xsimd::bitwise_cast<std::int32_t>(a), low = (both << 16) >> 16, high = both >> 16;
         first = is_little ? low : high;
         second = is_little ? high : low;
+    }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        using uint32 = batch<std::uint32_t>;
+        const uint32 x = xsimd::bitwise_cast<std::uint32_t>(a), y = xsimd::bitwise_cast<std::uint32_t>(b), low(0xffff);
+        const uint32 of_low = is_little ? (y << 16) | (x & low) : (x << 16) | (y & low),
+                     of_high = is_little ? (y & ~low) | (x >> 16) : (x & ~low) | (y >> 16);
+        first = xsimd::bitwise_cast<std::int16_t>(is_little ? of_low : of_high);
+        second = xsimd::bitwise_cast<std::int16_t>(is_little ? of_high : of_low);
     }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         int32 x[2], y[2];

@@ -80,6 +80,10 @@ template <class Derived> struct wasm_base : vector_operations<Derived, xsimd::wa
         first = int32(wasm_i32x4_extend_low_i16x8(a));
         second = int32(wasm_i32x4_extend_high_i16x8(a));
     }
+    [[gnu::always_inline]] static void pair_words(const int16& a, const int16& b, int16& first, int16& second) {
+        first = int16(wasm_i16x8_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11));
+        second = int16(wasm_i16x8_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15));
+    }
     [[gnu::always_inline]] static void multiply_words(const int16& a, const int16& b, int32& first, int32& second) {
         first = int32(wasm_i32x4_extmul_low_i16x8(a, b));
         second = int32(wasm_i32x4_extmul_high_i16x8(a, b));

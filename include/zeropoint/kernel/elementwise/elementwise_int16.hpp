@@ -45,33 +45,35 @@ void add_int16(const std::int16_t* a, const std::int16_t* b, std::size_t count, 
     std::size_t i = 0;
     if constexpr (operations<Arch>::has_batches) {
         using ops = operations<Arch>;
+        using int16 = typename ops::int16;
         using int32 = typename ops::int32;
-        constexpr std::size_t lanes = ops::lanes;
+        constexpr std::size_t words = 2 * ops::lanes;
         if (p.shift > 16) {
-            const auto high_of = [](std::int32_t m) { return static_cast<std::int16_t>(m >> 15); };
-            const auto low_of = [](std::int32_t m) { return static_cast<std::int16_t>(m & 32767); };
-            alignas(64) std::int16_t pairs[2 * lanes], high_factors[2 * lanes], low_factors[2 * lanes];
-            alignas(64) std::int32_t codes[lanes];
-            for (std::size_t k = 0; k != lanes; ++k) {
-                high_factors[2 * k] = high_of(p.a_multiplier), high_factors[2 * k + 1] = high_of(p.b_multiplier);
-                low_factors[2 * k] = low_of(p.a_multiplier), low_factors[2 * k + 1] = low_of(p.b_multiplier);
-            }
-            const auto high_multiplier = ops::template load<typename ops::int16>(high_factors),
-                       low_multiplier = ops::template load<typename ops::int16>(low_factors);
+            const auto factors = [](std::int32_t of_a, std::int32_t of_b) __attribute__((always_inline)) {
+                int16 first, second;  // of the same pairs
+                ops::pair_words(int16(static_cast<std::int16_t>(of_a)), int16(static_cast<std::int16_t>(of_b)), first,
+                                second);
+                return first;
+            };
+            const int16 high_multiplier = factors(p.a_multiplier >> 15, p.b_multiplier >> 15),
+                        low_multiplier = factors(p.a_multiplier & 32767, p.b_multiplier & 32767);
             const int right = p.shift - 15;  // from 2 to 30
-            const int32 one(1), dropped(32767), below_half((1 << (right - 1)) - 1), low(p.quant_min), high(p.quant_max);
-            for (; i + lanes <= count; i += lanes) {
-                for (std::size_t k = 0; k != lanes; ++k) pairs[2 * k] = a[i + k], pairs[2 * k + 1] = b[i + k];
-                const auto both = ops::template load<typename ops::int16>(pairs);
+            const int32 one(1), dropped(32767), below_half((1 << (right - 1)) - 1);
+            const int16 low(static_cast<std::int16_t>(p.quant_min)), high(static_cast<std::int16_t>(p.quant_max));
+            const auto rounded = [&](const int16& pairs) __attribute__((always_inline)) {
                 int32 sum(0), rest(0);
-                ops::dot2(sum, both, high_multiplier);
-                ops::dot2(rest, both, low_multiplier);
+                ops::dot2(sum, pairs, high_multiplier);
+                ops::dot2(rest, pairs, low_multiplier);
                 sum += rest >> 15;
                 // Bit 0, far below the half that decides, says as well that there was more.
                 const int32 more = ((rest & dropped) + dropped) >> 15;
-                const int32 rounded = ((sum | more) + below_half + ((sum >> right) & one)) >> right;
-                ops::store(codes, xsimd::min(xsimd::max(rounded, low), high));
-                for (std::size_t k = 0; k != lanes; ++k) y[i + k] = static_cast<std::int16_t>(codes[k]);
+                return ((sum | more) + below_half + ((sum >> right) & one)) >> right;
+            };
+            for (; i + words <= count; i += words) {
+                int16 first, second;
+                ops::pair_words(ops::template load<int16>(a + i), ops::template load<int16>(b + i), first, second);
+                const int16 sums = ops::pack_words(rounded(first), rounded(second));
+                ops::store(y + i, xsimd::min(xsimd::max(sums, low), high));
             }
         }
     }
