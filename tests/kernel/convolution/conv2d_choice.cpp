@@ -58,6 +58,21 @@ TEST_CASE("conv2d_choice: on AVX2") {
 }
 #endif
 
+#if XSIMD_WITH_AVX512VNNI_AVX512BW
+TEST_CASE("conv2d_choice: with VNNI") {
+    using arch = xsimd::avx512vnni<xsimd::avx512bw>;
+    const auto microseconds = [](const conv2d_geometry& g) {
+        return cost_of_conv2d<arch>(g, conv2d_algorithm::winograd_4x4, false).nanoseconds / 1000;
+    };
+    // Measured: 187, 173 and 235.
+    CHECK(std::abs(microseconds(window_3x3(56, 64, 64)) - 187) < 9);
+    CHECK(std::abs(microseconds(window_3x3(28, 128, 128)) - 173) < 9);
+    CHECK(std::abs(microseconds(window_3x3(14, 256, 256)) - 235) < 9);
+    CHECK(choose_conv2d_algorithm<arch>(window_3x3(14, 256, 256)) == conv2d_algorithm::winograd_4x4);
+    CHECK(choose_conv2d_algorithm<arch>(window_3x3(7, 512, 512)) == conv2d_algorithm::implicit_gemm);
+}
+#endif
+
 TEST_CASE("conv2d_choice: the chosen algorithm supports its geometry, and its cost is that of its name") {
     random_engine random(61);
     for (int i = 0; i != 300; ++i) {

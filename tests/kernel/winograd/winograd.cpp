@@ -180,6 +180,17 @@ TEST_CASE("winograd: affine weights split earlier, and into more parts") {
     }
 }
 
+TEST_CASE("winograd: blocks of the size that was measured") {
+    using namespace zp::kernel;
+    static_assert(winograd_most_tiles<zp::portable> == 18 && winograd_part_channels<zp::portable> == 256);
+#if XSIMD_WITH_AVX2
+    static_assert(winograd_most_tiles<xsimd::avx2> == 18 && winograd_part_channels<xsimd::avx2> == 256);
+#endif
+#if XSIMD_WITH_AVX512BW
+    static_assert(winograd_most_tiles<xsimd::avx512bw> == 12 && winograd_part_channels<xsimd::avx512bw> == 256);
+#endif
+}
+
 TEST_CASE("winograd: sizes") {
     using arch = zp::default_architecture;
     using namespace zp::kernel;

@@ -31,6 +31,8 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     static constexpr bool has_byte_lookup = true;
     static constexpr bool fetches_in_tiles = true;
     static constexpr double byte_products = 240, word_products = 230;
+    /// Of 3x3 at 56x56x64, 28x28x128 and 14x14x256 with VNNI on a Zen 5: products are twice as fast as with AVX2, caches are not.
+    static constexpr winograd_costs winograd{7.8, 39, 6, 130};
 
     template <class T> [[gnu::always_inline]] static int16 load_widened(const T* from) {
         const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));

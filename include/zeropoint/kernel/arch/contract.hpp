@@ -21,6 +21,7 @@
 //   has_byte_lookup               whether there is shuffle16, for tables of 256 bytes
 //   byte_products, word_products  how many a nanosecond whole tiles reach, of weights in bytes and of int16 operands:
 //                                 measured once, for conv2d_choice.hpp to compare algorithms by
+//   winograd                      optional: what Winograd's transforms take, where that was measured, see below
 //
 // The matrix product (gemm.hpp, small_linear.hpp)
 //   broadcast(from)               the next depth pair (quad) of one activation row, for all lanes; of any type that dot2
@@ -135,6 +136,13 @@ enum class quad_products {
     exact,             ///< of uint8 activations
     seven_bits,        ///< of uint8 activations below 128; wider codes take pairs
     exact_signed       ///< of int8 activations: unsigned codes above 127 are staged 128 lower
+};
+
+/// What Winograd's transforms take, in products of words that could be made meanwhile, for conv2d_choice.hpp: for each channel of a
+/// tile and position of its input, for each pixel and channel of its output, for each position of a filter, and for each
+/// multiplication of a row by a panel that has to be begun. As measured with AVX2.
+struct winograd_costs {
+    double input = 6, output = 30, filter = 2, call = 100;
 };
 
 /// The most rows of a tile, and the most pairs of weights side by side in a panel that is checked for saturation: arrays

@@ -50,24 +50,25 @@ inline constexpr double nanoseconds_per_byte_from_memory = 0.03;
 /// The same from a third-level cache: weights of one small layer, called again and again.
 inline constexpr double nanoseconds_per_byte_from_cache = 0.022;
 
-/// The time that Winograd's transforms would take, in products that could be made meanwhile: for each channel of a
-/// tile and position of its input, for each pixel and channel of its output, for each position of a filter, and for
-/// each multiplication of a row by a panel that has to be begun.
-inline constexpr double winograd_input_products = 6, winograd_output_products = 30, winograd_filter_products = 2,
-                        winograd_call_products = 100;
+/// What Winograd's transforms take on an architecture.
+template <class Arch>
+inline constexpr winograd_costs winograd_costs_of = [] {
+    if constexpr (requires { operations<Arch>::winograd; }) return operations<Arch>::winograd;
+    else return winograd_costs{};
+}();
 
 template <class Arch> constexpr conv2d_cost winograd_cost(const conv2d_geometry& g, const winograd_method& method) {
     const winograd_plan<Arch> plan(g, method);
     const winograd_layout<Arch> layout(g, method);
     const double rate = operations<Arch>::word_products;
+    constexpr winograd_costs costs = winograd_costs_of<Arch>;
     const double tiles = double{1} * plan.tile_rows * plan.tile_columns, positions = method.positions(),
                  channels = double{1} * layout.panels * layout.width, pixels = method.outputs * method.outputs;
-    const double products = tiles * positions * (channels * layout.depth + winograd_call_products * layout.panels);
-    const double transforms =
-        tiles * (winograd_input_products * positions * static_cast<double>(plan.band.pixel_pitch) +
-                 winograd_output_products * pixels * channels);
+    const double products = tiles * positions * (channels * layout.depth + costs.call * layout.panels);
+    const double transforms = tiles * (costs.input * positions * static_cast<double>(plan.band.pixel_pitch) +
+                                       costs.output * pixels * channels);
     const int blocks = (plan.tile_rows * plan.tile_columns + plan.block_tiles - 1) / plan.block_tiles;
-    const double filters = blocks * winograd_filter_products * positions * channels * layout.depth;
+    const double filters = blocks * costs.filter * positions * channels * layout.depth;
     return {(products + transforms + filters) / rate, layout.bytes};
 }
 

@@ -44,10 +44,24 @@ inline constexpr std::ptrdiff_t winograd_operand_bytes = 352 * 1024;
 /// The same of several images: filters are transformed once a block, which takes as long as multiplying 4 to 7 tiles by them, and longer than
 /// reading operands from the third-level cache does.
 inline constexpr std::ptrdiff_t winograd_operand_bytes_of_images = 4 * winograd_operand_bytes;
-/// Tiles that are multiplied with a panel and transformed back together: their products stay in the first-level cache.
-inline constexpr int winograd_most_tiles = 18;
-/// Input channels of a panel that are transformed together, so that their weights stay in the second-level cache.
-inline constexpr int winograd_part_channels = 256;
+/// Bytes that the products of tiles stay within which are multiplied with a panel and transformed back together: about a
+/// first-level cache. With panels of 32 channels (Zen 5, AVX-512) 12 tiles were faster than 9 and than 18.
+inline constexpr int winograd_product_bytes = 54 * 1024;
+/// Bytes that the weights of a panel stay within which are transformed together: half of a second-level cache. With panels of 32
+/// channels 256 input channels were as fast as 128 or faster.
+inline constexpr int winograd_weight_bytes = 576 * 1024;
+/// So many tiles, and input channels; narrow panels have no more than was best with AVX2's of 16 channels.
+template <class Arch>
+inline constexpr int winograd_most_tiles = std::clamp(winograd_product_bytes /
+                                                          (winograd_4x4::method.positions() * panel_width<Arch> *
+                                                           static_cast<int>(sizeof(std::int32_t))),
+                                                      4, 18);
+template <class Arch>
+inline constexpr int winograd_part_channels = std::clamp(winograd_weight_bytes /
+                                                             (winograd_4x4::method.positions() * panel_width<Arch> *
+                                                              static_cast<int>(sizeof(std::int16_t))) /
+                                                             4 * 4,
+                                                         64, 256);
 /// Tiles of a row that are transformed back and finished together.
 inline constexpr int winograd_row_tiles = 8;
 
@@ -86,7 +100,7 @@ private:
           tiles(g.images * tile_rows * tile_columns),
           block_tiles(0),
           run_tiles(0),
-          part_channels(std::min((g.group_in() + 3) / 4 * 4, winograd_part_channels)),
+          part_channels(std::min((g.group_in() + 3) / 4 * 4, winograd_part_channels<Arch>)),
           tiled(g) {
         tiled.out = {tile_rows * method.outputs, tile_columns * method.outputs, g.out.channels};
         band.columns = tiled.out.width + 2;
@@ -104,7 +118,8 @@ private:
             std::max<std::ptrdiff_t>(operand_bytes / tile_bytes, operations<Arch>::tile_rows);
         const auto most_tiles = static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles));
         block_tiles = of_most ? most_tiles : even_part(tiles, most_tiles);
-        run_tiles = of_most ? std::min(block_tiles, winograd_most_tiles) : even_part(block_tiles, winograd_most_tiles);
+        run_tiles = of_most ? std::min(block_tiles, winograd_most_tiles<Arch>)
+                            : even_part(block_tiles, winograd_most_tiles<Arch>);
 
         operand_pitch = odd_line_pitch(block_tiles * band.pixel_pitch, sizeof(std::int16_t));
         weight_pitch = odd_line_pitch(std::ptrdiff_t{part_channels} * width, sizeof(std::int16_t));
