@@ -97,3 +97,28 @@ TEST_CASE("gemm: tiles of the rest are balanced") {
     CHECK(next_tile_rows<arch>(3) == 3);
     CHECK(next_tile_rows<arch>(1) == 1);
 }
+
+TEST_CASE("gemm: whole tiles as codes, rows before and behind them, multipliers below 1 and not") {
+    random_engine random(7);
+    using arch = zp::default_architecture;
+    constexpr int width = zp::kernel::panel_width<arch>, tile = zp::kernel::operations<arch>::tile_rows;
+    const int problems = fewer_problems == 1 ? 60 : 12;
+    for (int i = 0; i != problems; ++i) {
+        const int depths[] = {4, 12, 17, 64, 64, 96, 256, 512, 516};
+        const conv2d_geometry g = matrix(uniform(random, 1, 5 * tile), width * uniform(random, 1, 3) + (i % 2) * 3,
+                                         depths[uniform(random, 0, 8)]);
+        const problem<std::uint8_t, std::int8_t> p(random, g, pick_codes<std::uint8_t>(random), operands::random,
+                                                   operands::random, false);
+        std::vector<float> multiplier;
+        for (int c = 0; c != g.out.channels; ++c)
+            multiplier.push_back(static_cast<float>(uniform(random, 1, 1000)) * 3e-6f);
+        if (i % 5 == 0) multiplier[static_cast<std::size_t>(uniform(random, 0, width - 1))] = 1.5f;
+        const zp::kernel::nearest_even whole{multiplier.data(), {uniform(random, 0, 255), 0, 255, nullptr}},
+            part{multiplier.data(), {uniform(random, 0, 255), 10, 250, nullptr}};
+        for (const auto& epilogue : {whole, part}) {
+            INFO(describe(g), ", codes ", epilogue.codes.min, " to ", epilogue.codes.max);
+            CHECK((run<arch, std::uint8_t>(p, conv2d_algorithm::implicit_gemm, epilogue) ==
+                   expected<std::uint8_t>(p, epilogue)));
+        }
+    }
+}

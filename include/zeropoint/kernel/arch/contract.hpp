@@ -41,6 +41,8 @@
 //   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
 //                                 the loop around them
 //   whole_tile_rows               optional: see whole tiles, below
+//   finishes_in_registers         optional: whether whole tiles of bytes become codes before their sums leave the registers; of two
+//                                 vectors, and an even number of rows
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches

@@ -16,6 +16,7 @@ struct emulated_operations : vector_operations<emulated_operations<Bits>, xsimd:
     static constexpr const char* name = "emulated";
     static constexpr int tile_rows = 4, vectors = 2;
     static constexpr double byte_products = 2, word_products = 2;
+    static constexpr bool finishes_in_registers = true;
 
     using base = vector_operations<emulated_operations, xsimd::emulated<Bits>>;
     using typename base::int16;

@@ -297,7 +297,11 @@ template <class Arch, class Out, class Epilogue>
 template <class Arch, class Out> class any_epilogue {
 public:
     template <class Epilogue>
-    any_epilogue(const Epilogue& epilogue) noexcept : epilogue_(&epilogue), finish_(&finish<Epilogue>) {}
+    any_epilogue(const Epilogue& epilogue) noexcept : epilogue_(&epilogue), finish_(&finish<Epilogue>) {
+        if constexpr (std::is_same_v<Epilogue, nearest_even>) nearest_ = &epilogue;
+    }
+    /// The epilogue, where it is the one that most layers have, else null.
+    const nearest_even* nearest() const noexcept { return nearest_; }
 
     void operator()(const std::int32_t* sums, int rows, int first_channel, int channels, Out* y,
                     std::ptrdiff_t y_pitch) const noexcept {
@@ -310,8 +314,23 @@ private:
                        Out* y, std::ptrdiff_t y_pitch) noexcept;
 
     const void* epilogue_;
+    const nearest_even* nearest_ = nullptr;
     void (*finish_)(const void*, const std::int32_t*, int, int, int, Out*, std::ptrdiff_t) noexcept;
 };
+/// The epilogue, where whole rows of a panel become all codes of a byte by multipliers below 1, and by no table; else null.
+template <class Arch, class Epilogue>
+const nearest_even* shrinking_epilogue(const Epilogue& epilogue, int first_channel, int channels) noexcept {
+    using ops = operations<Arch>;
+    const nearest_even* nearest = nullptr;
+    if constexpr (std::is_same_v<Epilogue, nearest_even>) nearest = &epilogue;
+    else if constexpr (requires { epilogue.nearest(); }) nearest = epilogue.nearest();
+    if (nearest == nullptr || channels != panel_width<Arch> || table_of(*nearest) != nullptr ||
+        nearest->codes.max - nearest->codes.min != 255)
+        return nullptr;
+    for (int v = 0; v != ops::vectors; ++v)
+        if (!nearest->template shrinks<ops>(first_channel + v * ops::lanes, ops::lanes)) return nullptr;
+    return nearest;
+}
 // Outside of its class, where it is not inline: only such a function can be compiled elsewhere.
 template <class Arch, class Out>
 template <class Epilogue>

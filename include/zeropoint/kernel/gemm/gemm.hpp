@@ -162,22 +162,14 @@ template <class Operations, class Format, int Rows, int Vectors> constexpr bool 
     else return false;
 }
 
-/// One tile: sums[row][channel] = bias[channel] + the products of `Rows` rows with one panel, modulo 2^32. If only the first
-/// half of a panel's vectors is multiplied, the sums of the others are 0. More vectors are those of the next panel.
-template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
-[[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
-                                     const window_runs& runs, const typename Format::weight* panel,
-                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
+/// The sums of one tile, bias[channel] + the products of `Rows` rows with one panel, modulo 2^32: finish(row, sums[Vectors]) for one
+/// row after the other, whose sums are in registers.
+template <class Arch, class Format, int Rows, int Vectors, class Finish>
+[[gnu::always_inline]] inline void sum_tile(const typename Format::activation* band, const std::int32_t* offsets,
+                                            const window_runs& runs, const typename Format::weight* panel,
+                                            const std::int32_t* bias, const Finish& finish) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    constexpr int most = rows_at_once<ops, Format, Vectors>(Rows);
-    if constexpr (Rows > most) {
-        constexpr int parts = (Rows + most - 1) / most, first = (Rows + parts - 1) / parts;
-        multiply_tile<Arch, Format, first, Vectors>(band, offsets, runs, panel, bias, sums);
-        multiply_tile<Arch, Format, Rows - first, Vectors>(band, offsets + first, runs, panel, bias,
-                                                           sums + first * ops::vectors * ops::lanes);
-        return;
-    }
     constexpr int step = ops::lanes * Format::depth;
     constexpr bool flipped = std::is_same_v<Format, signed_quads>;
     // A narrow tile has twice as many rows: if each loaded the weights, loads would take longer than products. A tile of
@@ -317,12 +309,70 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
 #pragma GCC unroll 64
                 for (int set = 1; set != sets; ++set) ops::add(total[row][v], tile[set][row][v]);
             }
-            ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[row][v]);
         }
-#pragma GCC unroll 64
-        for (int v = Vectors; narrow && v != ops::vectors; ++v)
-            ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
+        finish(row, total[row]);
     }
+}
+
+/// One tile: sums[row][channel]. If only the first half of a panel's vectors is multiplied, the sums of the others are 0. More
+/// vectors are those of the next panel.
+template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
+[[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
+                                     const window_runs& runs, const typename Format::weight* panel,
+                                     const std::int32_t* bias, std::int32_t* sums) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int most = rows_at_once<ops, Format, Vectors>(Rows);
+    if constexpr (Rows > most) {
+        constexpr int parts = (Rows + most - 1) / most, first = (Rows + parts - 1) / parts;
+        multiply_tile<Arch, Format, first, Vectors>(band, offsets, runs, panel, bias, sums);
+        multiply_tile<Arch, Format, Rows - first, Vectors>(band, offsets + first, runs, panel, bias,
+                                                           sums + first * ops::vectors * ops::lanes);
+    } else {
+        const auto store = [&](int row, const int32(&total)[Vectors]) __attribute__((always_inline)) {
+#pragma GCC unroll 64
+            for (int v = 0; v != Vectors; ++v) ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[v]);
+#pragma GCC unroll 64
+            for (int v = Vectors; Vectors < ops::vectors && v != ops::vectors; ++v)
+                ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
+        };
+        sum_tile<Arch, Format, Rows, Vectors>(band, offsets, runs, panel, bias, store);
+    }
+}
+
+/// Whether whole tiles become codes while their sums are in registers: on architectures with registers for it, of bytes. Storing
+/// 12 x 32 sums and reading them again takes a sixth of the time of 64 products each.
+template <class Arch, class Format, class Out> constexpr bool finishes_in_registers() {
+    if constexpr (requires { operations<Arch>::finishes_in_registers; })
+        return operations<Arch>::finishes_in_registers && std::is_same_v<Format, byte_quads> && sizeof(Out) == 1;
+    else return false;
+}
+/// Depth up to which that is done: beyond, what it saves is less than a hundredth.
+inline constexpr int most_finished_depth = 512;
+
+/// A tile of whole rows as codes, by an epilogue that shrinks() them to all codes of a byte.
+template <class Arch, class Format, class Out>
+[[gnu::noinline]] void multiply_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
+                                         const window_runs& runs, const typename Format::weight* panel,
+                                         const std::int32_t* bias, const nearest_even& epilogue, int first_channel,
+                                         Out* y, std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int lanes = ops::lanes, rows = ops::tile_rows;
+    static_assert(ops::vectors == 2 && rows % 2 == 0,
+                  "multiply_to_codes: two rows of two vectors become codes together");
+    const auto left = epilogue.template shrinking_vector<ops>(first_channel, lanes),
+               right = epilogue.template shrinking_vector<ops>(first_channel + lanes, lanes);
+    const code_clamp<ops, Out> clamp(epilogue.codes);
+    int32 four[4];
+    const auto finish = [&](int row, const int32(&total)[2]) __attribute__((always_inline)) {
+        const int place = row % 2 * 2;
+        four[place] = left(total[0]);
+        four[place + 1] = right(total[1]);
+        if (place == 0) return;
+        ops::store_halves(y + (row - 1) * y_pitch, y + row * y_pitch, clamp.template operator()<true>(four));
+    };
+    sum_tile<Arch, Format, rows, 2>(band, offsets, runs, panel, bias, finish);
 }
 
 /// The same with int16 sums of a window in registers and int32 sums in memory, there being too few registers for both.
@@ -429,7 +479,18 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     const std::ptrdiff_t ahead_bytes = in_tiles && !in_whole_tiles ? 0 : runs.ahead_bytes;
     const std::ptrdiff_t ahead_step = ahead_bytes / (rows / most_rows + 1) + 64;
     std::ptrdiff_t ahead = 0, ahead_end = 0;
-    for (int row = 0; row != rows;) {
+    int row = 0;
+    if constexpr (finishes_in_registers<Arch, Format, Out>()) {
+        const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
+        const int depth = runs.kernel_rows * runs.segments * runs.length;
+        if (nearest != nullptr && depth <= most_finished_depth) {
+            for (; row != rows && next_tile_rows<Arch>(rows - row) == operations<Arch>::tile_rows;
+                 row += operations<Arch>::tile_rows)
+                multiply_to_codes<Arch, Format>(band, offsets + row, runs, panel, bias, *nearest, first_channel,
+                                                y + row * y_pitch, y_pitch);
+        }
+    }
+    while (row != rows) {
         const int first = row;
         for (int tile = 0; tile != tiles && row != rows; ++tile) {
             std::int32_t* to = sums + (row - first) * panel_width<Arch>;
