@@ -10,6 +10,7 @@
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/kernel/elementwise/add.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
+#include <zeropoint/kernel/elementwise/elementwise_int16.hpp>
 #include <zeropoint/kernel/elementwise/mul.hpp>
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/movement/concat.hpp>
@@ -32,6 +33,11 @@ std::vector<std::uint8_t> codes() { return bench::make_activations(count, bench:
 std::vector<float> floats() {
     std::vector<float> values;
     for (const std::uint8_t code : codes()) values.push_back(static_cast<float>(code) * 0.037f - 4.0f);
+    return values;
+}
+std::vector<std::int16_t> words() {
+    std::vector<std::int16_t> values;
+    for (const std::uint8_t code : codes()) values.push_back(static_cast<std::int16_t>(257 * code - 32768));
     return values;
 }
 
@@ -78,6 +84,12 @@ void add_arithmetic() {
         const auto parameters = kernel::make_add_parameters(0.05f, 120, 0.03f, 7, 0.06f, 90, 0, 255);
         return [parameters, a = codes(), b = codes(), y = codes()]() mutable {
             kernel::add<architecture>(a.data(), b.data(), a.size(), parameters, y.data());
+        };
+    });
+    add("add/16_bits", 6 * count, [] {
+        const auto parameters = kernel::make_add_int16_parameters(0.05f, 0.03f, 0.06f, -32768, 32767);
+        return [parameters, a = words(), b = words(), y = words()]() mutable {
+            kernel::add_int16<architecture>(a.data(), b.data(), a.size(), parameters, y.data());
         };
     });
     add("mul", 3 * count, [] {
