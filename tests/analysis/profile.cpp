@@ -10,7 +10,9 @@
 
 #include <zeropoint/analysis/profile.hpp>
 #include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/causal_conv1d.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 
 #include "inspected_network.hpp"
 
@@ -134,4 +136,63 @@ TEST_CASE("profile: merged sums and functions count with their layer, and no flo
 
     const zp::network_profile dynamic = zp::profile(zp::quantize_dynamic(fused), fused, x, {.seconds = 0.01});
     for (const zp::profiled_row& row : dynamic.rows) CHECK(row.float_nanoseconds >= 0);
+}
+
+TEST_CASE("profile: rows that floats compute faster are warned of") {
+    zp::network_profile all;
+    all.rows.push_back({1, "slower", "gru", 0, 160, 110});
+    all.rows.push_back({2, "a_little", "linear", 0, 120, 111});  // within what times are sure to
+    all.rows.push_back({3, "floats", "custom", 0, 160, 110, true});
+    all.rows.push_back({4, "alone", "quantize", 0, 160});
+    all.nanoseconds = 500;
+    CHECK(all.warnings().empty() == false);
+    REQUIRE(all.warnings().size() == 1);
+    CHECK(all.warnings()[0] ==
+          "slower takes 160 ns, in float32 110: zp::keep_float<\"slower\"> may be faster, what it costs to leave and "
+          "enter "
+          "codes counted");
+    all.float_nanoseconds = 400;
+    REQUIRE(all.warnings().size() == 2);
+    CHECK(all.warnings()[1] ==
+          "the whole network takes 500 ns, in float32 400: on this machine it is faster as it was");
+    CHECK(zp::to_string(all).find("warning: slower takes") != std::string::npos);
+    CHECK(zp::to_json(all).find("\"warnings\": [\"slower takes 160 ns") != std::string::npos);
+    all.rows.erase(all.rows.begin());
+    all.nanoseconds = 300;
+    CHECK(all.warnings().empty());
+}
+
+TEST_CASE("profile: steps of a stream beside those of the float network") {
+    using namespace profile_test;
+    struct sequence
+        : zp::model<zp::input<1, 12, 5>, zp::causal_conv1d<"a", zp::conv{.out_channels = 8, .kernel = 3}>, zp::tanh,
+                    zp::avg_pool1d<2>,
+                    zp::residual<zp::causal_conv1d<"b", zp::conv{.out_channels = 8, .kernel = 2, .dilation = 2}>>,
+                    zp::linear<"fc", 4>> {};
+    const auto fused = zp::fuse(made_up::network<sequence>(1));
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(fused), made_up::inputs<sequence>(2)));
+    const zp::streaming<std::remove_cvref_t<decltype(int8)>> stream(int8);
+    const zp::streaming<std::remove_cvref_t<decltype(fused)>> float_stream(fused);
+    const std::vector<float> x = made_up::values(2 * 5, 3);
+    zp::network_profile all = zp::profile(stream.step_network(), float_stream.step_network(), x, {.seconds = 0});
+    CHECK(all.float_nanoseconds >= 0);
+    using step_stage = std::remove_cvref_t<decltype(stream.step_network())>::stage;
+    using float_stage = std::remove_cvref_t<decltype(float_stream.step_network())>::stage;
+    const auto owner_of = [&](const std::string& float_row) {  // of the rows of the int8 steps
+        std::vector<double> times(float_stage::table.size);
+        for (int i = 0; i != float_stage::table.size; ++i)
+            times[static_cast<std::size_t>(i)] = zp::display_name(float_stage::table.nodes[i], i) == float_row;
+        std::string owners;
+        for (zp::profiled_row& row : all.rows) row.float_nanoseconds = -1;
+        zp::detail::add_float_times<step_stage, float_stage>(all, times);
+        for (const zp::profiled_row& row : all.rows)
+            if (row.float_nanoseconds > 0) owners += row.name + " ";
+        return owners;
+    };
+    // What keeps positions stands beside what does so, a function that was fused beside its layer.
+    for (const char* row : {"window_2", "a", "avg_pool2d_4", "window_6", "b", "fc"})
+        CHECK(owner_of(row) == std::string(row) + " ");
+    CHECK(owner_of("tanh_3") == "a ");
+    CHECK(owner_of("add_7") == "b ");
+    CHECK(owner_of("input").empty());
 }

@@ -12,6 +12,7 @@
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/operators/attention.hpp>
+#include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/operators/layer_norm.hpp>
 #include <zeropoint/operators/masked_softmax.hpp>
@@ -73,6 +74,16 @@ struct wake_word
 };
 // [/stream-model]
 
+// [strides-model]
+struct codec  // 8 samples of sound to 4 numbers, and back
+    : zp::model<zp::input<1, 1600, 1>, zp::zero_pad2d<zp::sides(2, 0, 0, 0)>,
+                zp::conv1d<"down1", zp::conv{.out_channels = 16, .kernel = 4, .stride = 2}>, zp::relu,
+                zp::zero_pad2d<zp::sides(4, 0, 0, 0)>,
+                zp::conv1d<"down2", zp::conv{.out_channels = 4, .kernel = 8, .stride = 4}>, zp::tanh,
+                zp::conv_transpose1d<"up1", zp::conv_transpose{.out_channels = 16, .kernel = 8, .stride = 4}>, zp::relu,
+                zp::conv_transpose1d<"up2", zp::conv_transpose{.out_channels = 1, .kernel = 4, .stride = 2}>> {};
+// [/strides-model]
+
 TEST_CASE("docs: streaming") {
     const auto trained = made_up::network<wake_word>();
     const auto recordings = made_up::inputs<wake_word>(2);
@@ -85,6 +96,25 @@ TEST_CASE("docs: streaming") {
     // [/stream-run]
     int8(recordings[0], y);
     CHECK(scores == std::vector<float>(y.end() - 2, y.end()));
+}
+
+TEST_CASE("docs: streaming with strides") {
+    const auto trained = made_up::network<codec>();
+    const auto recordings = made_up::inputs<codec>(2);
+    const auto int8 = zp::convert(zp::calibrate(zp::prepare<zp::default_qconfig>(trained), recordings));
+    std::vector<float> y(static_cast<std::size_t>(int8.output_shape.size())), heard(1600);
+    // [strides-run]
+    zp::streaming<zp::quantized<codec, zp::default_qconfig>> stream(int8);
+    static_assert(stream.input_shape.width == 8 && stream.output_shape.width == 8);  // known when it is compiled
+    for (std::size_t at = 0; at != 1600; at += 8)
+        stream(std::span(recordings[0]).subspan(at, 8), std::span(heard).subspan(at, 8));
+    std::array<std::byte, stream.state_bytes> kept;
+    std::ranges::copy(stream.state(), kept.begin());
+    stream.reset();        // another sequence may come between
+    stream.restore(kept);  // and this one goes on
+    // [/strides-run]
+    int8(recordings[0], y);
+    CHECK(std::equal(heard.begin(), heard.end(), y.begin()));
 }
 
 TEST_CASE("docs: an encoder") {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <zeropoint/executors/thread_pool.hpp>
+#include <zeropoint/operators/conv_transpose2d.hpp>
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/operators/lstm.hpp>
 #include <zeropoint/layer/recurrent.hpp>
@@ -161,13 +162,16 @@ TEST_CASE("allocations: a step of a recurrent layer makes none, nor does an enco
 }
 
 TEST_CASE("allocations: a step of a stream makes none") {
-    struct sequence : zp::model<zp::input<1, 9, 6>, zp::zero_pad2d<zp::sides(2, 0, 0, 0)>,
-                                zp::conv1d<"a", conv{.out_channels = 8, .kernel = 3}>, zp::relu> {};
+    struct sequence
+        : zp::model<zp::input<1, 9, 6>, zp::zero_pad2d<zp::sides(2, 0, 0, 0)>,
+                    zp::conv1d<"a", conv{.out_channels = 8, .kernel = 3}>, zp::relu,
+                    zp::max_pool1d<zp::pool{.kernel = 3, .stride = 2, .padding = 1}>,
+                    zp::conv_transpose1d<"b", zp::conv_transpose{.out_channels = 4, .kernel = 3, .stride = 2}>> {};
     const auto trained = made_up::network<sequence>(1);
     const auto int8 = zp::convert(zp::calibrate(zp::prepare<all_int8>(trained), made_up::inputs<sequence>(2, 1)));
     zp::streaming<zp::float_model<sequence>> floats(trained);
     zp::streaming<zp::quantized<sequence, all_int8>> codes(int8);
-    std::array<float, 6> x{};
+    std::array<float, 12> x{};
     std::array<float, 8> y{};
     static_assert(noexcept(codes(x, y)));
     const long before = zp_test::allocations;

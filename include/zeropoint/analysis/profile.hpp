@@ -25,6 +25,15 @@ struct profile_options {
     double seconds = 0.5;  ///< of the clock, for all networks together; of each at least two inferences are measured
 };
 
+namespace detail {
+/// "123".
+inline std::string nanoseconds_text(double nanoseconds) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.0f", nanoseconds);
+    return text;
+}
+}  // namespace detail
+
 /// One row of a network, timed. Nanoseconds are the least of all inferences, less what reading the clock takes.
 struct profiled_row {
     int row = 0;             ///< its place in the network
@@ -33,7 +42,13 @@ struct profiled_row {
     std::int64_t macs = 0;   ///< multiply-accumulates of one inference
     double nanoseconds = 0;  ///< of one inference
     double float_nanoseconds =
-        -1;  ///< of the rows of the float network that it stands for; below 0 where it stands for none
+        -1;                 ///< of the rows of the float network that it stands for; below 0 where it stands for none
+    bool is_float = false;  ///< it computes float32 by float32, so that its float rows do the same
+
+    /// Whether floats were faster: by a tenth and by more than 10 ns, below which least times are not that sure.
+    bool is_slower_than_float() const {
+        return !is_float && float_nanoseconds >= 0 && nanoseconds > 1.1 * float_nanoseconds + 10;
+    }
 };
 /// What zp::profile has measured.
 struct network_profile {
@@ -47,6 +62,23 @@ struct network_profile {
         double sum = 0;
         for (const profiled_row& row : rows) sum += row.nanoseconds;
         return sum;
+    }
+    /// Sentences about rows that take longer than the float rows they stand for, on this machine and for this input; and about
+    /// the whole.
+    std::vector<std::string> warnings() const {
+        std::vector<std::string> all;
+        const auto times = [](double own, double floats) {
+            return detail::nanoseconds_text(own) + " ns, in float32 " + detail::nanoseconds_text(floats);
+        };
+        for (const profiled_row& row : rows)
+            if (row.is_slower_than_float())
+                all.push_back(row.name + " takes " + times(row.nanoseconds, row.float_nanoseconds) +
+                              ": zp::keep_float<\"" + row.name +
+                              "\"> may be faster, what it costs to leave and enter codes counted");
+        if (float_nanoseconds >= 0 && nanoseconds > 1.02 * float_nanoseconds)
+            all.push_back("the whole network takes " + times(nanoseconds, float_nanoseconds) +
+                          ": on this machine it is faster as it was");
+        return all;
     }
 };
 
@@ -120,25 +152,59 @@ template <class Stage, class Timer> network_profile profile_of(const Timer& time
         all.rows.push_back({i, display_name(n, i), operation_text(Stage::table.view(i)),
                             macs_of_nodes<Stage>[static_cast<std::size_t>(i)],
                             timer.best[static_cast<std::size_t>(i)]});
+        all.rows.back().is_float = n.is_float() && !changes_grid(n) && n.weights.storage == scalar_type::float32;
     }
     return all;
 }
-/// Gives every float row to the row of the other network that stands for it; what that has contracted belongs to the next.
+/// Whether a stage runs steps of another one, whose rows its own are made of.
+template <class Stage> concept runs_steps = requires { typename Stage::streamed; };
+/// A row of a stage, or of the one whose steps it runs; null for one that keeps positions of a stream.
+template <class Stage> const node* row_of_sequence(int row) {
+    const node& n = Stage::table.nodes[row];
+    if constexpr (runs_steps<Stage>) return n.from.self < 0 ? nullptr : &Stage::streamed::table.nodes[n.from.self];
+    else return &n;
+}
+/// Gives every float row to the row of the other network that stands for it; what that has contracted belongs to the next, and what
+/// keeps positions to what does so in front of that.
 template <class Stage, class FloatStage> void add_float_times(network_profile& all, const std::vector<double>& floats) {
-    std::vector<profiled_row*> owners(floats.size());
+    const auto float_rows_of_sequence = [] {
+        if constexpr (runs_steps<FloatStage>) return FloatStage::streamed::table.size;
+        else return FloatStage::table.size;
+    };
+    std::vector<profiled_row*> owners(static_cast<std::size_t>(float_rows_of_sequence()));
     for (profiled_row& row : all.rows) {
-        const node& n = Stage::table.nodes[row.row];
-        if (changes_grid(n) || n.op->is_output) continue;
-        const float_rows made(n.from);
+        const node* n = row_of_sequence<Stage>(row.row);
+        if (n == nullptr || changes_grid(*n) || n->op->is_output) continue;
+        const float_rows made(n->from);
         for (int r = 0; r != made.count; ++r) owners[static_cast<std::size_t>(made.rows[r])] = &row;
     }
     profiled_row* next = nullptr;
     for (std::size_t i = floats.size(); i-- != 0;) {
         const node& n = FloatStage::table.nodes[i];
         if (n.op->is_input || n.op->is_output) continue;
-        next = owners[i] != nullptr ? owners[i] : next;
-        if (next != nullptr) next->float_nanoseconds = std::max(next->float_nanoseconds, 0.0) + floats[i];
+        profiled_row* owner = nullptr;
+        if (row_of_sequence<FloatStage>(static_cast<int>(i)) == nullptr) {
+            const bool is_first = next == nullptr || next == all.rows.data();
+            owner = is_first || row_of_sequence<Stage>(next[-1].row) != nullptr ? next : next - 1;
+        } else {
+            const std::size_t row = runs_steps<FloatStage> ? static_cast<std::size_t>(n.from.self) : i;
+            next = owners[row] != nullptr ? owners[row] : next;
+            owner = next;
+        }
+        if (owner != nullptr) owner->float_nanoseconds = std::max(owner->float_nanoseconds, 0.0) + floats[i];
     }
+}
+/// Both networks in turns.
+template <class Stage, class FloatStage, class Input>
+network_profile profile_beside(const network<Stage>& model, const network<FloatStage>& floats, const Input& x,
+                               const profile_options& options) {
+    row_timer<Stage, Input> timer(model, x);
+    row_timer<FloatStage, Input> float_timer(floats, x);
+    const std::uint64_t inferences = measure_in_turns(options, timer, float_timer);
+    network_profile all = profile_of<Stage>(timer, inferences);
+    all.float_nanoseconds = float_timer.whole;
+    add_float_times<Stage, FloatStage>(all, float_timer.best);
+    return all;
 }
 
 /// "12.3".
@@ -171,17 +237,20 @@ template <class Stage, class Net, class Arch, class Input>
                                                                               const fused<Net, Arch>& floats,
                                                                               const Input& x,
                                                                               const profile_options& options = {}) {
-        detail::row_timer<Stage, Input> timer(model, x);
-        detail::row_timer<fused_stage<Net, Arch>, Input> float_timer(floats, x);
-        const std::uint64_t inferences = detail::measure_in_turns(options, timer, float_timer);
-        network_profile all = detail::profile_of<Stage>(timer, inferences);
-        all.float_nanoseconds = float_timer.whole;
-        detail::add_float_times<Stage, fused_stage<Net, Arch>>(all, float_timer.best);
-        return all;
+        return detail::profile_beside(model, floats, x, options);
+    }
+/// And of steps of streams, where int8 is not always faster: `zp::profile(int8_stream.step_network(), float_stream.step_network(), x)`,
+/// the second one of the fused network. States are what a sequence begins with in zeros.
+template <detail::runs_steps Stage, detail::runs_steps FloatStage, class Input>
+    requires std::is_same_v<typename FloatStage::streamed,
+                            fused_stage<typename Stage::net, typename FloatStage::architecture>>
+        network_profile profile(const network<Stage>& step, const network<FloatStage>& float_step, const Input& x,
+                                const profile_options& options = {}) {
+        return detail::profile_beside(step, float_step, x, options);
     }
 
 /// A table of text, one line a row, totals below: microseconds, the share of all rows, billions of multiply-accumulates a second; and of two
-/// networks the float rows' microseconds, and how many times as fast the row is.
+/// networks the float rows' microseconds, how many times as fast the row is, and the warnings.
 template <std::same_as<network_profile> Profile> std::string to_string(const Profile& all) {
     const bool has_floats = all.float_nanoseconds >= 0;
     const double sum = all.nanoseconds_of_rows();
@@ -202,11 +271,13 @@ template <std::same_as<network_profile> Profile> std::string to_string(const Pro
     }
     add(whole, "", "");
     constexpr bool to_the_right[] = {true, false, false, true, true, true, true, true};
-    return detail::aligned_columns(lines, std::span(to_the_right).first(lines[0].size()));
+    std::string text = detail::aligned_columns(lines, std::span(to_the_right).first(lines[0].size()));
+    for (const std::string& warning : all.warnings()) text += "warning: " + warning + "\n";
+    return text;
 }
 
-/// Everything as JSON: "nanoseconds", "float_nanoseconds" (null without a float network), "inferences", and "rows" with the members of
-/// profiled_row.
+/// Everything as JSON: "nanoseconds", "float_nanoseconds" (null without a float network), "inferences", "rows" with the members of
+/// profiled_row, and "warnings".
 template <std::same_as<network_profile> Profile> std::string to_json(const Profile& all) {
     json_writer json;
     const auto add_times = [&](double own, double floats) {
@@ -230,6 +301,10 @@ template <std::same_as<network_profile> Profile> std::string to_json(const Profi
         add_times(row.nanoseconds, row.float_nanoseconds);
         json.close_object();
     }
+    json.close_array();
+    json.key("warnings");
+    json.open_array();
+    for (const std::string& warning : all.warnings()) json.value(warning);
     json.close_array();
     json.close_object();
     return json.text() + "\n";

@@ -50,9 +50,12 @@ enum class input_rule : std::uint8_t {
 enum class stream_rule : std::uint8_t {
     whole,          ///< not at all: it needs the whole sequence
     pointwise,      ///< a step of the output depends on that step of the inputs alone
-    windowed,       ///< on the steps that its window2d covers
-    stateful,       ///< on a state that is kept from step to step
-    zeros_in_front  ///< it puts steps of zeros in front of the sequence
+    windowed,        ///< on the steps that its window2d covers, of which those before the sequence are zeros
+    pooled,          ///< the same, where the operator leaves out what is before the sequence
+    transposed,      ///< its window2d is that of a transposed convolution, which gives several steps for one
+    stateful,        ///< on a state that is kept from step to step
+    zeros_in_front,  ///< it puts steps of zeros in front of the sequence, and perhaps behind
+    cut_behind       ///< it gives the first steps as they are
 };
 
 /// How the output of an operator is cut into rows that are computed apart: see graph/cut.hpp. A row lies along the outermost

@@ -40,6 +40,15 @@ struct window3d {
                                             "dilation_depth"};
 };
 
+/// Options of what keeps the last positions of a stream for a window over them: see operators/stream_window.hpp. Its input has those of
+/// one step, its output what is read of `history` positions before and of these.
+struct stream_window_options {
+    int dilation = 1;  // positions from one value of the output to the next, of which the first is the oldest
+    int history = 0;   // positions that are kept
+    int lowest = 0;    // before the sequence the first of these are what a maximum does not see. Others are zeros
+    static constexpr const char* names[] = {"dilation", "history", "lowest"};
+};
+
 namespace detail {
 /// A window2d or window3d over a plane.
 template <class Window>

@@ -122,11 +122,17 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         Broken != rule::cannot_stream,
         "zp::streaming cannot run this layer step by step (see error_in_layer<rule, Layer, input shape, "
         "output shape>): it "
-        "takes conv1d of stride 1 behind a zp::zero_pad2d on the left alone, of (kernel - 1) * dilation, "
-        "recurrent layers that go forward and give all steps, linear, embedding, functions of one value, add, concat, "
-        "operators of "
-        "two values, "
-        "softmax and norms over the channels; a dynamic conv1d has one range for all steps, keep it float");
+        "takes conv1d, conv_transpose1d, max_pool1d, avg_pool1d without padding of its own (put a zp::zero_pad2d in "
+        "front), recurrent layers that go forward and give all steps, linear, embedding, functions of one value, add, "
+        "concat, operators of two values, softmax and norms over the channels; what pools or reduces the whole "
+        "sequence "
+        "has no steps; a dynamic conv1d has one range for all steps, keep it float");
+    static_assert(
+        Broken != rule::stream_looks_ahead,
+        "zp::streaming cannot run this layer step by step (see error_in_layer<rule, Layer, input shape, "
+        "output shape>): its window reads steps that are yet to come: give it zeros in front, by its padding or a "
+        "zp::zero_pad2d on the left, at least (kernel - 1) * dilation + 1 - stride of them; a conv_transpose1d takes "
+        "padding 0");
     static_assert(
         Broken != rule::indices_read,
         "this layer takes floats, and is given the indices that go into the model (see error_in_layer<rule, "

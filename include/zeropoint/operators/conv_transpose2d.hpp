@@ -17,6 +17,7 @@ namespace operators {
 constexpr operator_info make_conv_transpose2d(const char* name) {
     operator_info info = make_filters(op::conv_transpose2d, filter_kernels::conv_transpose2d, window2d::names);
     info.name = name;
+    info.stream = stream_rule::transposed;
     info.has_int16 = true;
     info.parameters = &parameters_of_window2d<filter_kernels::conv_transpose2d>;
     return info;

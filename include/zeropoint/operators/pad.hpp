@@ -48,10 +48,8 @@ template <sides Sides, pad_mode Mode, int Thousandths> struct pad {
     static constexpr bool puts_zeros =
         Mode == pad_mode::constant && Thousandths == 0 && Sides.front == 0 && Sides.back == 0;
     static constexpr const kernel::pad_sides* zeros = puts_zeros ? &around : nullptr;  // a convolution takes them over
-    /// Steps of zeros before a sequence: where nothing else is put around.
-    static constexpr bool only_in_front =
-        puts_zeros && Sides.left != 0 && Sides.right == 0 && Sides.top == 0 && Sides.bottom == 0;
-    static constexpr stream_rule stream = only_in_front ? stream_rule::zeros_in_front : stream_rule::whole;
+    static constexpr bool along_steps = puts_zeros && Sides.top == 0 && Sides.bottom == 0;
+    static constexpr stream_rule stream = along_steps ? stream_rule::zeros_in_front : stream_rule::whole;
     static constexpr float value = static_cast<float>(Thousandths / 1000.0);
 
     static constexpr bool accepts(shape x) {

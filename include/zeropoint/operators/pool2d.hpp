@@ -39,6 +39,7 @@ struct pooling {
 };
 struct max_pool2d : pooling {
     static constexpr cut_rule cut = cut_rule::windowed;
+    static constexpr stream_rule stream = stream_rule::pooled;
     static constexpr bool picks_values = true;
     static constexpr std::span<const char* const> option_names = window2d::names;
 
@@ -48,6 +49,7 @@ struct max_pool2d : pooling {
 };
 struct avg_pool2d : pooling {
     static constexpr cut_rule cut = cut_rule::windowed;
+    static constexpr stream_rule stream = stream_rule::pooled;
     /// Where padding counts, it counts below the last row too, of which a part knows nothing.
     static constexpr bool computes_alike(const node_view&, const node_view& whole) {
         const auto window = options_of<window2d>(whole.n);

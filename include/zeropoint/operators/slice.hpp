@@ -32,6 +32,10 @@ template <axis Along, int Begin, int End, int Step> struct slice : rearrangement
     static constexpr const char* kind = "slice";
     static constexpr bool takes_volumes = Along != axis::height;
     static constexpr int options[] = {static_cast<int>(Along), Begin, End, Step};
+    /// Along channels each step by itself; along the sequence its first steps.
+    static constexpr stream_rule stream = Along == axis::channels                           ? stream_rule::pointwise
+                                          : Along == axis::width && Begin == 0 && Step == 1 ? stream_rule::cut_behind
+                                                                                            : stream_rule::whole;
 
     static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }
     static constexpr int place(int index, int extent) {
@@ -52,6 +56,7 @@ template <int Index, int Count, axis Along> struct chunk : rearrangement<chunk<I
     static constexpr const char* kind = "chunk";
     static constexpr bool takes_volumes = Along != axis::height;
     static constexpr int options[] = {Index, Count, static_cast<int>(Along)};
+    static constexpr stream_rule stream = Along == axis::channels ? stream_rule::pointwise : stream_rule::whole;
 
     static constexpr bool accepts(shape x) { return extent_along(output_shape(x), Along) > 0; }
     static constexpr int size(const shape& x) { return (extent_along(x, Along) + Count - 1) / Count; }

@@ -3,72 +3,71 @@
 #pragma once
 
 #include <zeropoint/graph/rewriter.hpp>
-#include <zeropoint/graph/window.hpp>
+#include <zeropoint/pass/stream_rates.hpp>
 
 namespace zp {
 inline namespace v0 {
 
-/// The operator that keeps the last steps of a value, as many as the convolution behind it reads. Its option is their distance.
+/// The operator that keeps the last positions of a value, as many as the window behind it reads. Its options are stream_window_options.
 struct window_operator {
     const operator_info* op;
     const operator_rules* rules;
 };
 
-/// At most twice the nodes: one that keeps the last steps, in front of every convolution. It leaves the steps under the taps side
-/// by side, so that dilation is a matter of this node alone.
+/// At most twice the nodes: one that keeps the last positions, in front of every window. Where a step has one window it leaves the
+/// values under its taps side by side, so that dilation is a matter of this node alone; else all from the first window to the last.
 template <int M, int N> constexpr graph<M> stream_nodes(const graph<N>& g, const window_operator& window_of_steps) {
     rewriter<M, N> to(g);
-    int in_front[N] = {};  // how many steps of zeros lie before a node's values
-    const int length = g.nodes[0].out.extents.width;
-    const auto one_step = [](const shape& extents) { return shape{1, 1, extents.channels}; };
+    const stream_rates<N> rates(g);
+    const auto put_in_front = [&](node& n, int width, const stream_window_options& options) {
+        node steps;
+        steps.op = window_of_steps.op;
+        steps.rules = window_of_steps.rules;
+        steps.out = to.result.nodes[n.inputs[0]].out;
+        steps.out.extents.width = width;
+        set_options(steps, options);
+        steps.flags.keeps_state = true;
+        steps.config = to.result.nodes[n.inputs[0]].config;
+        steps.number = n.number;
+        steps.input_count = 1;
+        steps.inputs[0] = n.inputs[0];
+        n.inputs[0] = static_cast<short>(to.append(steps));
+    };
     for (int i = 0; i != g.size; ++i) {
         node n = to.take(i);
         n.from.self = static_cast<short>(i);
         const stream_rule streams = n.op->stream;
-        const int producer = n.input_count == 0 ? -1 : g.nodes[i].inputs[0];
-        if (streams == stream_rule::zeros_in_front) {
+        const int producer = n.input_count == 0 ? -1 : g.nodes[i].inputs[0], positions = rates.positions(i);
+        const rule broken = rates.broken(i);
+        const bool is_dropped = streams == stream_rule::zeros_in_front || streams == stream_rule::cut_behind;
+        if (is_dropped && broken == rule::none) {
             to.moved[i] = to.moved[producer];
-            in_front[i] = in_front[producer] + n.op->zeros->before[1];
             continue;
         }
-        if (n.op->is_boundary) in_front[i] = in_front[producer];
-        const bool is_windowed = streams == stream_rule::windowed;
-        bool possible =
-            n.out.extents.height == 1 && !n.out.extents.is_volume() && n.out.extents.width == length + in_front[i];
-        for (int k = is_windowed ? 1 : 0; k != n.input_count; ++k)
-            possible = possible && in_front[g.nodes[i].inputs[k]] == in_front[i];
-        n.out.extents = one_step(n.out.extents);
-        if (is_windowed) {  // with padding of its own, or behind steps of zeros
+        n.out.extents = {1, positions, n.out.extents.channels};
+        n.flags.keeps_state = streams == stream_rule::stateful;
+        if (broken != rule::none) {
+            to.fail(broken, n.input_count == 0 ? g.nodes[i].out.extents : g.view(i).x_shape(), g.nodes[i].out.extents);
+        } else if (streams == stream_rule::windowed || streams == stream_rule::pooled) {
             auto window = options_of<window2d>(n);
-            const int span = (window.kernel_width - 1) * window.dilation_width + 1;
-            possible = possible && window.one_dimensional != 0 && !n.is_dynamic() && window.stride_width == 1 &&
-                       in_front[producer] + window.padding_left == span - 1;
-            if (span != 1) {
-                node steps;
-                steps.op = window_of_steps.op;
-                steps.rules = window_of_steps.rules;
-                steps.out = to.result.nodes[n.inputs[0]].out;
-                steps.out.extents.width = window.kernel_width;
-                steps.options[0] = window.dilation_width;
-                steps.flags.keeps_state = true;
-                steps.config = to.result.nodes[n.inputs[0]].config;
-                steps.number = n.number;
-                steps.input_count = 1;
-                steps.inputs[0] = n.inputs[0];
-                n.inputs[0] = static_cast<short>(to.append(steps));
+            const int history = rates.zeros_in_front(producer) + window.padding_left;
+            if (history != 0) {
+                const bool is_one = positions == 1;
+                const int span = (positions - 1) * window.stride_width + span_of(window);
+                put_in_front(n, is_one ? window.kernel_width : span,
+                             {is_one ? window.dilation_width : 1, history,
+                              streams == stream_rule::pooled ? window.padding_left : 0});
+                if (is_one) window.dilation_width = window.stride_width = 1;
             }
             window.padding_left = 0;
-            window.dilation_width = 1;
             set_options(n, window);
-        } else {
-            possible = possible && (streams == stream_rule::pointwise || streams == stream_rule::stateful);
-            n.flags.keeps_state = streams == stream_rule::stateful;
+        } else if (streams == stream_rule::transposed) {
+            auto window = options_of<window2d>(n);
+            const int history = positions_behind(window);
+            if (history != 0) put_in_front(n, history + rates.positions(producer), {1, history, 0});
+            window.padding_left = history * window.stride_width;  // what those positions alone give is cut off
+            set_options(n, window);
         }
-        const shape& whole = g.nodes[i].out.extents;
-        possible = possible || (is_parameter(n) && whole == shape{1, 1, whole.channels});  // the same in each step
-        if (!possible)
-            to.fail(rule::cannot_stream, g.nodes[i].input_count == 0 ? g.nodes[i].out.extents : g.view(i).x_shape(),
-                    g.nodes[i].out.extents);
         to.moved[i] = to.append(n);
     }
     return to.result;

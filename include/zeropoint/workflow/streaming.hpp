@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -45,6 +46,8 @@ struct signed_as<Stage> {
 
 /// One step of a float, dynamically quantized or int8 stage.
 template <class Stage> struct streaming_nodes : detail::signed_as<Stage> {
+    /// The stage that runs whole sequences. A row's provenance is the row there; what keeps positions has none.
+    using streamed = Stage;
     using net = typename Stage::net;
     using architecture = typename Stage::architecture;
     using policies = typename Stage::policies;
@@ -60,20 +63,90 @@ template <class Stage> struct streaming_nodes : detail::signed_as<Stage> {
 };
 
 namespace detail {
-/// What a sequence leaves in the memory of a step's network, begun anew.
-template <class Network> void begin_sequence(const Network& network, std::byte* memory) noexcept {
-    for (const node& n : Network::rows()) {
-        if (!n.flags.keeps_state) continue;
-        std::byte* states = memory + n.at.state_offset;
-        std::memset(states, 0, static_cast<std::size_t>(n.at.state_bytes));
-        if (n.op != stream_window.op || n.is_float()) continue;
-        const node_view v{Network::rows().data(), n};
-        const state_list list = states_of(v);
-        constexpr int ring = operators::stream_window::ring;
-        std::memset(states + list.offset_of(ring), network.ranges()[n.out.qparams_id].zero_point,
-                    static_cast<std::size_t>(list.bytes() - list.offset_of(ring)));
-    }
+/// Fills what a window keeps as it is before a sequence: zeros, and in front of these what a maximum does not see.
+template <class T> void begin_window(const node& n, T zero, std::byte* positions) noexcept {
+    const auto options = options_of<stream_window_options>(n);
+    constexpr bool is_float = std::numeric_limits<T>::has_infinity;
+    constexpr T least = is_float ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    auto* values = reinterpret_cast<T*>(positions);
+    const int lowest = options.lowest * n.out.extents.channels, all = options.history * n.out.extents.channels;
+    for (int i = 0; i != all; ++i) values[i] = i < lowest ? least : zero;
 }
+
+/// The memory that a step's network works in, and what it keeps from step to step: behind all that one call needs.
+template <class Network> class stream_memory {
+    static constexpr auto& table = Network::stage::table;
+    static constexpr int state_begin = [] {
+        int begin = table.arena_bytes;
+        for (int i = 0; i != table.size; ++i)
+            if (const node& n = table.nodes[i]; n.flags.keeps_state && n.at.state_offset < begin)
+                begin = n.at.state_offset;
+        return begin;
+    }();
+
+public:
+    static constexpr int state_bytes = table.arena_bytes - state_begin;
+
+    void begin_sequence(const qparams* ranges) noexcept {
+        for (const node& n : Network::rows()) {
+            if (!n.flags.keeps_state) continue;
+            std::byte* states = workspace.bytes + n.at.state_offset;
+            std::memset(states, 0, static_cast<std::size_t>(n.at.state_bytes));
+            if (n.op != stream_window.op) continue;
+            if (n.is_float()) begin_window(n, 0.0f, states);
+            else if (n.out.storage == scalar_type::int16) begin_window(n, std::int16_t{0}, states);
+            else if (n.out.storage == scalar_type::int8)
+                begin_window(n, static_cast<std::int8_t>(ranges[n.out.qparams_id].zero_point), states);
+            else begin_window(n, static_cast<std::uint8_t>(ranges[n.out.qparams_id].zero_point), states);
+        }
+    }
+    std::span<const std::byte, state_bytes> state() const noexcept {
+        return std::span<const std::byte, state_bytes>(workspace.bytes + state_begin, state_bytes);
+    }
+    void restore(std::span<const std::byte, state_bytes> from) noexcept {
+        std::memcpy(workspace.bytes + state_begin, from.data(), from.size());
+    }
+
+    typename Network::workspace workspace;
+};
+
+/// A step's network with its memory.
+template <class Network> class running_stream {
+public:
+    /// The network that a step runs.
+    using network_type = Network;
+    /// Of one step: 1 x positions x features. A step takes as many positions of the input as the strides of the model multiply to, and
+    /// gives as many of the output as the whole sequence has for those: of a model of stride 1 one, and one.
+    static constexpr shape input_shape = Network::input_shape, output_shape = Network::output_shape;
+    /// What is kept from step to step.
+    static constexpr int state_bytes = stream_memory<Network>::state_bytes;
+
+    /// Begins a sequence anew.
+    void reset() noexcept { memory_.begin_sequence(network_.ranges()); }
+
+    /// One step: x has the features, y the outputs; contiguous ranges of floats, checked as a network's.
+    template <class Input, class Output>
+    void operator()(const Input& x, Output&& y) noexcept(
+        noexcept(std::declval<const Network&>()(x, y, std::declval<typename Network::workspace&>()))) {
+        network_(x, y, memory_.workspace);
+    }
+
+    /// Where a sequence is, as bytes for restore(): `std::ranges::copy(stream.state(), kept.begin())`, kept being a
+    /// std::array<std::byte, stream.state_bytes>.
+    std::span<const std::byte, state_bytes> state() const noexcept { return memory_.state(); }
+    /// Goes on where a stream was whose state() these bytes are, of the same type and parameters. Nothing looks at them: others are
+    /// undefined.
+    void restore(std::span<const std::byte, state_bytes> from) noexcept { memory_.restore(from); }
+
+    /// The network of one step, for tables; of an image, it says whether that is intact.
+    const network_type& step_network() const noexcept { return network_; }
+
+protected:
+    template <class... Arguments> explicit running_stream(const Arguments&... arguments) : network_(arguments...) {}
+
+    network_type network_;
+    stream_memory<Network> memory_;
+};
 }  // namespace detail
 
 /// A model over a sequence of 1 x steps x features, one step at a time: `Network` is a float_model, a fused, a
@@ -82,38 +155,26 @@ template <class Network> void begin_sequence(const Network& network, std::byte* 
 ///     zp::streaming<zp::quantized<keywords, my_qconfig>> stream(model);
 ///     stream(features, scores);                     // of one step; nothing is allocated
 ///
-/// A step gives what the whole sequence gives at its place: int8 networks to the last bit, float rows but for the order of
-/// their sums. Layers must look back only: conv1d of stride 1 behind a zero_pad2d on the left of (kernel - 1) * dilation,
-/// recurrent layers and stacks of them that go forward, and layers that see one step at a time; others are errors of one sentence. It
-/// keeps parameters of its own.
-template <class Network> class streaming {
+/// Where layers have strides a step takes several positions and gives one, or several where others have smaller ones: `input_shape` and
+/// `output_shape` say how many. A step gives what the whole sequence gives at its place: int8 networks to the last bit, float
+/// rows but for the order of their sums. Layers must look back only: a window of conv1d or a pool needs zeros in front, by its padding or
+/// a zero_pad2d on the left, of (kernel - 1) * dilation + 1 - stride positions at least; conv_transpose1d takes padding 0; recurrent
+/// layers and stacks of them go forward; others see one position at a time. Anything else is an error of one sentence. It keeps
+/// parameters of its own.
+template <class Network>
+class streaming : public detail::running_stream<network<stage<streaming_nodes<typename Network::stage>>>> {
     using source_stage = typename Network::stage;
     using stage_type = stage<streaming_nodes<source_stage>>;
+    using base = detail::running_stream<network<stage_type>>;
+    using base::network_;
 
 public:
-    /// The network that a step runs.
-    using network_type = network<stage_type>;
-    static constexpr shape input_shape = network_type::input_shape, output_shape = network_type::output_shape;
-
     explicit streaming(const Network& model) {
         for (int id = 0; id != stage_type::table.qparams_count; ++id) network_.ranges()[id] = model.ranges()[id];
         for (int i = 0; i != stage_type::table.size; ++i)
             if (stage_type::table.nodes[i].at.parameter_bytes != 0) copy_parameters(model, i);
-        reset();
+        base::reset();
     }
-
-    /// Begins a sequence anew.
-    void reset() noexcept { detail::begin_sequence(network_, memory_.bytes); }
-
-    /// One step: x has the features, y the outputs; contiguous ranges of floats, checked as a network's.
-    template <class Input, class Output>
-    void operator()(const Input& x, Output&& y) noexcept(
-        noexcept(std::declval<const network_type&>()(x, y, std::declval<typename network_type::workspace&>()))) {
-        network_(x, y, memory_);
-    }
-
-    /// The network of one step, for tables.
-    const network_type& step_network() const noexcept { return network_; }
 
 private:
     /// Packed anew: other extents may take another algorithm.
@@ -126,9 +187,6 @@ private:
         stage_type::packs[static_cast<std::size_t>(i)](
             {v, network_.ranges(), network_.parameters() + v.n.at.parameter_offset}, parameters);
     }
-
-    network_type network_;
-    typename network_type::workspace memory_;
 };
 /// Of what is no network: says so, and nothing else fails.
 template <class Network>
@@ -152,34 +210,19 @@ template <class Model> class in_place;
 ///     const zp::mapped_file image("decoder.image");
 ///     zp::streaming<zp::in_place<network>> stream(image.bytes());
 ///     if (!stream) return stop(zp::text_of(stream.problem()));
-template <class Network> class streaming<in_place<Network>> {
-    using network_type = in_place<typename streaming<Network>::network_type>;
+template <class Network>
+class streaming<in_place<Network>>
+    : public detail::running_stream<in_place<typename streaming<Network>::network_type>> {
+    using base = detail::running_stream<in_place<typename streaming<Network>::network_type>>;
 
 public:
-    static constexpr shape input_shape = network_type::input_shape, output_shape = network_type::output_shape;
-
     /// The image outlives it, at a 64-byte boundary. Looks at its header alone.
-    explicit streaming(std::span<const std::byte> image) noexcept : network_(image) {
-        if (network_) reset();
+    explicit streaming(std::span<const std::byte> image) noexcept : base(image) {
+        if (base::network_) base::reset();
     }
-    auto problem() const noexcept { return network_.problem(); }
+    auto problem() const noexcept { return base::network_.problem(); }
     /// Whether it can be called. A call without looking is undefined where there is a problem.
-    explicit operator bool() const noexcept { return static_cast<bool>(network_); }
-
-    /// Begins a sequence anew.
-    void reset() noexcept { detail::begin_sequence(network_, memory_.bytes); }
-    /// One step: see above.
-    template <class Input, class Output>
-    void operator()(const Input& x, Output&& y) noexcept(
-        noexcept(std::declval<const network_type&>()(x, y, std::declval<typename network_type::workspace&>()))) {
-        network_(x, y, memory_);
-    }
-    /// The network of one step, which says whether the image is intact.
-    const network_type& step_network() const noexcept { return network_; }
-
-private:
-    network_type network_;
-    typename network_type::workspace memory_;
+    explicit operator bool() const noexcept { return static_cast<bool>(base::network_); }
 };
 
 }  // namespace v0
