@@ -48,8 +48,8 @@ enum class input_rule : std::uint8_t {
 
 /// How an operator runs a step of a sequence at a time.
 enum class stream_rule : std::uint8_t {
-    whole,          ///< not at all: it needs the whole sequence
-    pointwise,      ///< a step of the output depends on that step of the inputs alone
+    whole,           ///< not at all: it needs the whole sequence
+    pointwise,       ///< a step of the output depends on that step of the inputs alone
     windowed,        ///< on the steps that its window2d covers, of which those before the sequence are zeros
     pooled,          ///< the same, where the operator leaves out what is before the sequence
     transposed,      ///< its window2d is that of a transposed convolution, which gives several steps for one
