@@ -63,10 +63,10 @@ class Attention(torch.nn.Module):
         return self.attn(x, x, x, need_weights=False, **masks)[0]
 
 
-def compute(module: torch.nn.Module, x: torch.Tensor, **masks: torch.Tensor) -> torch.Tensor:
+def compute(module: torch.nn.Module, *xs: torch.Tensor, **masks: torch.Tensor) -> torch.Tensor:
     module.eval()
     set_parameters(module)
-    return near(module(x, **masks), copy.deepcopy(module).double()(x.double(), **masks))
+    return near(module(*xs, **masks), copy.deepcopy(module).double()(*(x.double() for x in xs), **masks))
 
 
 @torch.no_grad()

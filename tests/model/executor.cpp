@@ -132,7 +132,9 @@ TEST_CASE("sequences: parts give the results of one piece, in float, static and 
     CHECK(static_cuts.count("linear") == 1);
     CHECK(static_cuts.count("matmul") == 1);
     // A range a row, one range of all the input, and weights alone.
-    CHECK(zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data()).count("linear") == 1);
+    const auto dynamic_cuts = zp_test::check_parts(dynamic<zp::dynamic_policy<>>(model), x.data());
+    CHECK(dynamic_cuts.count("linear") == 1);
+    CHECK(dynamic_cuts.count("attention") == 1);  // by heads
     using together = zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>;
     CHECK(zp_test::check_parts(dynamic<together>(model), x.data()).count("linear") == 0);
     CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);

@@ -36,6 +36,15 @@ template <class Model, class Config = every_layer> int count(const zp::operator_
     return found;
 }
 
+/// The node of a kind.
+template <class Model> constexpr zp::node_view node_of(const zp::operator_kind& kind) {
+    using network = zp::dynamically_quantized<Model, every_layer>;
+    for (const zp::node& n : network::stage::table)
+        if (n.op->kind == &kind) return {network::stage::table.nodes, n};
+    return network::stage::table.view(0);
+}
+
+using zp::fixed_string;
 struct rows_of_pytorch : zp::model<zp::input<1, 7, 24>, zp::self_attention<"a", 3>> {};
 struct rows_of_bert : zp::models::bert_encoder<7, 24, 2, 3, 40> {};
 
@@ -55,6 +64,16 @@ struct rows_of_parts : zp::model<zp::input<1, 7, 24>, zp::linear<"qkv", 72>,
 
 struct root : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 2>>, merge> {};
 struct another_factor : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 3>>, merge> {};
+struct tiny_factor : zp::model<zp::input<1, 6, 8>, weighted<std::ratio<1, 1000000>>, merge> {};
+/// A factor of the queries, one of the keys, and one of the scores: 1/2 together, the root of the depth.
+template <fixed_string Name, class Factor>
+using scaled_heads = zp::sequential<zp::models::bert_parts::heads_of<Name, 8, 2>, zp::mul_scalar<Factor>>;
+struct factors_of_all : zp::model<zp::input<1, 6, 8>,
+                                  zp::matmul<zp::sequential<zp::matmul_transposed<scaled_heads<"q", std::ratio<1, 3>>,
+                                                                                  scaled_heads<"k", std::ratio<2, 1>>>,
+                                                            zp::mul_scalar<std::ratio<3, 4>>, zp::softmax>,
+                                             zp::models::bert_parts::heads_of<"v", 8, 2>>,
+                                  merge> {};
 struct no_factor
     : zp::model<zp::input<1, 6, 8>,
                 zp::matmul<zp::sequential<zp::matmul_transposed<zp::models::bert_parts::heads_of<"q", 8, 2>,
@@ -62,6 +81,12 @@ struct no_factor
                                           zp::softmax>,
                            zp::models::bert_parts::heads_of<"v", 8, 2>>,
                 merge> {};
+
+/// Of a sequence to another one, whose values are deeper than its keys.
+struct of_two : zp::model<zp::named<"x", zp::input<1, 6, 8>>, zp::named<"y", zp::input<1, 40, 10>>,
+                          zp::attention<2, zp::sequential<zp::from<"x">, zp::linear<"q", 8>>,
+                                        zp::sequential<zp::from<"y">, zp::linear<"k", 8>>,
+                                        zp::sequential<zp::from<"y">, zp::linear<"v", 12>>>> {};
 
 /// Something else reads the weighted values.
 struct read_twice {
@@ -122,11 +147,21 @@ TEST_CASE("contract: attention is one dynamic node, of PyTorch's names and of BE
     CHECK(count<rows_of_projections>(zp::op::attention) == 1);
     CHECK(count<rows_of_parts>(zp::op::attention) == 1);
     CHECK(count<rows_of_parts>(zp::op::softmax) == 0);
+    CHECK(count<of_two>(zp::op::attention) == 1);
+    CHECK(count<of_two>(zp::op::softmax) == 0);
+    constexpr zp::kernel::attention_extents e = zp::operators::extents_of_attention(node_of<of_two>(zp::op::attention));
+    CHECK((e.rows == 6 && e.columns == 40 && e.heads == 2 && e.depth == 4 && e.value_depth == 6 && e.factor == 0));
+}
+
+TEST_CASE("contract: factors of scores, wherever they are") {
+    CHECK(node_of<root>(zp::op::attention).n.parameter == 0);
+    CHECK(node_of<factors_of_all>(zp::op::attention).n.parameter == 0);
+    CHECK(node_of<another_factor>(zp::op::attention).n.parameter == 1.0f / 3);
+    CHECK(node_of<no_factor>(zp::op::attention).n.parameter == 1);
 }
 
 TEST_CASE("contract: what is not attention, or may not be, stays as it is") {
-    CHECK(count<another_factor>(zp::op::attention) == 0);
-    CHECK(count<no_factor>(zp::op::attention) == 0);
+    CHECK(count<tiny_factor>(zp::op::attention) == 0);
     CHECK(count<read_twice>(zp::op::attention) == 0);
     CHECK(count<read_twice>(zp::op::softmax) == 1);
     CHECK(count<rows_of_bert, float_attention>(zp::op::attention) == 0);

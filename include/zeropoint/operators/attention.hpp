@@ -136,6 +136,39 @@ template <int Heads, class Queries, class Keys, class Values, class Mask = void>
     }
 };
 
+namespace operators {
+
+/// PyTorch's MultiheadAttention from queries to keys and values, 1 x length x channels each: its four linear layers and what is between.
+/// The parts of in_proj have as many inputs as outputs, all of them as many.
+template <fixed_string Name, int Heads, with_bias Bias, class Mask> struct projected_attention {
+    static constexpr int nodes = 11 + softmax_of_scores<Mask>::nodes;
+    /// The mask is that of x.
+    static constexpr int lower(builder& b, int queries, int memory, int x) {
+        const shape of_queries = b.nodes[queries].out.extents, of_memory = b.nodes[memory].out.extents;
+        if (of_queries.channels != of_memory.channels) b.fail(rule::operand_shapes, of_queries, of_memory);
+        const int channels = of_queries.channels;
+        const char* names[] = {query.text, key.text, value.text};
+        int heads[3] = {};
+        for (std::int8_t part = 0; part != 3; ++part) {
+            const int projected =
+                b.linear_part(part == 0 ? queries : memory, names[part], channels, has_bias, {in_proj.text, part, 3});
+            heads[part] = append_one<split_heads<at_least_one(Heads)>, op::permute>(b, projected);
+            if (part == 0) heads[part] = append_one<divide_by_root, op::mul_scalar>(b, heads[part]);
+        }
+        const int scores = append_operator<op::matmul, matmul<true>>(b, std::span<const int>(heads, 2));
+        const int weighted[] = {softmax_of_scores<Mask>::lower(b, scores, x), heads[2]};
+        const int context = append_operator<op::matmul, matmul<false>>(b, weighted);
+        return b.linear(append_one<merge_heads, op::permute>(b, context), out_proj.text, channels, has_bias);
+    }
+
+private:
+    static constexpr bool has_bias = Bias == with_bias::yes;
+    static constexpr auto query = joined<Name, "query">, key = joined<Name, "key">, value = joined<Name, "value">,
+                          in_proj = joined<Name, "in_proj">, out_proj = joined<Name, "out_proj">;
+};
+
+}  // namespace operators
+
 /// PyTorch's MultiheadAttention of a sequence to itself, 1 x length x channels, which Heads must divide:
 ///     out_proj(softmax(Q K^T / sqrt(channels / Heads)) V)            a matrix a head
 /// Parameters "name.in_proj_weight" (3 * channels x channels), "name.in_proj_bias", "name.out_proj.weight",
@@ -146,28 +179,23 @@ template <int Heads, class Queries, class Keys, class Values, class Mask = void>
 /// true where a key is left out.)
 template <fixed_string Name, int Heads, with_bias Bias = with_bias::yes, class Mask = void> struct self_attention {
     static_assert(Heads >= 1, "self_attention<Name, Heads>: Heads must be at least 1, and divide the channels");
-    static constexpr int nodes = 11 + operators::softmax_of_scores<Mask>::nodes;
+    static constexpr int nodes = operators::projected_attention<Name, Heads, Bias, Mask>::nodes;
     static constexpr int lower(builder& b, int x) {
-        using operators::append_one;
-        const int channels = b.nodes[x].out.extents.channels;
-        const char* names[] = {query.text, key.text, value.text};
-        int heads[3] = {};
-        for (std::int8_t part = 0; part != 3; ++part) {
-            const int projected = b.linear_part(x, names[part], channels, has_bias, {in_proj.text, part, 3});
-            heads[part] = append_one<operators::split_heads<operators::at_least_one(Heads)>, op::permute>(b, projected);
-            if (part == 0) heads[part] = append_one<operators::divide_by_root, op::mul_scalar>(b, heads[part]);
-        }
-        const int scores = append_operator<op::matmul, operators::matmul<true>>(b, std::span<const int>(heads, 2));
-        const int weighted[] = {operators::softmax_of_scores<Mask>::lower(b, scores, x), heads[2]};
-        const int context = append_operator<op::matmul, operators::matmul<false>>(b, weighted);
-        return b.linear(append_one<operators::merge_heads, op::permute>(b, context), out_proj.text, channels, has_bias);
+        return operators::projected_attention<Name, Heads, Bias, Mask>::lower(b, x, x, x);
     }
+};
 
-private:
-    static constexpr bool has_bias = Bias == with_bias::yes;
-    static constexpr auto query = operators::joined<Name, "query">, key = operators::joined<Name, "key">,
-                          value = operators::joined<Name, "value">, in_proj = operators::joined<Name, "in_proj">,
-                          out_proj = operators::joined<Name, "out_proj">;
+/// PyTorch's MultiheadAttention of a sequence to another one, Memory(x), such as zp::from<"memory">: queries are of x, keys and
+/// values of that, which may be longer or shorter and has as many channels. All else is as in zp::self_attention; columns of the
+/// Mask are rows of Memory(x). Where keys or values have other channels (PyTorch's kdim and vdim) there is zp::attention.
+template <fixed_string Name, int Heads, class Memory, with_bias Bias = with_bias::yes, class Mask = void>
+struct cross_attention {
+    static_assert(Heads >= 1,
+                  "cross_attention<Name, Heads, Memory>: Heads must be at least 1, and divide the channels");
+    static constexpr int nodes = nodes_of<Memory> + operators::projected_attention<Name, Heads, Bias, Mask>::nodes;
+    static constexpr int lower(builder& b, int x) {
+        return operators::projected_attention<Name, Heads, Bias, Mask>::lower(b, x, sequential<Memory>::lower(b, x), x);
+    }
 };
 
 /// Options of an encoder layer, PyTorch's norm_first and layer_norm_eps.

@@ -41,8 +41,9 @@ template <int N, class Takes> constexpr graph<N> contract_nodes(const graph<N>& 
     node whole[N];
     for (int i = 0; i != g.size; ++i) {
         const operator_rules* rules = g.nodes[i].rules;
-        if (rules == nullptr || rules->contract == nullptr || !rules->contract(g.nodes, i, whole[i])) continue;
-        if (!find_inner_nodes(g, to.uses, i, whole[i], inner) || !takes(g, i, whole[i], inner)) {
+        if (rules == nullptr || rules->contract == nullptr) continue;
+        if (!rules->contract(g.nodes, i, whole[i]) || !find_inner_nodes(g, to.uses, i, whole[i], inner) ||
+            !takes(g, i, whole[i], inner)) {
             whole[i] = {};
             continue;
         }

@@ -74,8 +74,9 @@ TEST_CASE("attention_head: the bits of the definition, near softmax in double") 
             const auto padded = static_cast<std::size_t>(kernel::padded_rows(rows));
             std::vector<float> keys(padded * static_cast<std::size_t>(depth)),
                 scores(padded * std::size_t{kernel::attention_block}), y(expected.size(), -7.0f);
-            kernel::attention_head<Arch>(q, k, v, pitch, rows, depth, scale, keys.data(), scores.data(), y.data(),
-                                         y_pitch);
+            kernel::attention_head<Arch>({q, k, v, pitch, pitch, pitch},
+                                         kernel::attention_extents::of_itself(rows, 1, depth), scale, keys.data(),
+                                         scores.data(), y.data(), y_pitch);
             CHECK(y == expected);
         });
     }

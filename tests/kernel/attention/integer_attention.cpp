@@ -36,7 +36,7 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 /// Of rows of queries, keys and values side by side.
 kernel::attention_rows side_by_side(const std::vector<float>& x, const extents& e) {
     const std::ptrdiff_t model = std::ptrdiff_t{e.heads} * e.depth;
-    return {x.data(), x.data() + model, x.data() + 2 * model, 3 * model};
+    return {x.data(), x.data() + model, x.data() + 2 * model, 3 * model, 3 * model, 3 * model};
 }
 
 void check(const extents& e, const std::vector<float>& x) {
@@ -86,8 +86,8 @@ TEST_CASE("integer_attention: queries, keys and values apart are those side by s
     zp::aligned_buffer scratch(plan.bytes);
     std::vector<float> y(e.values()), expected(e.values());
     kernel::integer_attention<zp::default_architecture>(plan, side_by_side(x, e), expected.data(), scratch.data());
-    kernel::integer_attention<zp::default_architecture>(plan, {apart[0].data(), apart[1].data(), apart[2].data(), 36},
-                                                        y.data(), scratch.data());
+    kernel::integer_attention<zp::default_architecture>(
+        plan, {apart[0].data(), apart[1].data(), apart[2].data(), 36, 36, 36}, y.data(), scratch.data());
     CHECK(same(y, expected));
 }
 

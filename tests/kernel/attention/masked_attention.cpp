@@ -69,7 +69,8 @@ std::vector<float> float_attention(const extents& e, const std::vector<float>& x
     for (std::size_t head = 0; head != e.heads; ++head) {
         const float* q = x.data() + head * e.depth;
         const float* of_head = mask.values == nullptr ? nullptr : mask.row(static_cast<int>(head), 0);
-        kernel::attention_head<Arch>(q, q + e.model(), q + 2 * e.model(), e.pitch(), rows, depth,
+        kernel::attention_head<Arch>({q, q + e.model(), q + 2 * e.model(), e.pitch(), e.pitch(), e.pitch()},
+                                     kernel::attention_extents::of_itself(rows, 1, depth),
                                      1.0f / std::sqrt(static_cast<float>(e.depth)), keys.data(), scores.data(),
                                      y.data() + head * e.depth, static_cast<std::ptrdiff_t>(e.model()), of_head,
                                      mask.row_pitch);
@@ -84,7 +85,8 @@ std::vector<float> integer_attention(const extents& e, const std::vector<float>&
     zp::aligned_buffer scratch(plan.bytes);
     std::fill_n(reinterpret_cast<std::uint8_t*>(scratch.data()), plan.bytes, std::uint8_t{0xc9});
     std::vector<float> y(e.values());
-    const kernel::attention_rows rows{x.data(), x.data() + e.model(), x.data() + 2 * e.model(), e.pitch()};
+    const kernel::attention_rows rows{x.data(), x.data() + e.model(), x.data() + 2 * e.model(), e.pitch(), e.pitch(),
+                                      e.pitch()};
     kernel::integer_attention<Arch>(plan, rows, y.data(), scratch.data(), mask);
     return y;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include <zeropoint/kernel/vector/ieee_floats.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -24,6 +26,25 @@ struct attention_mask {
         return sees_any ? values : nullptr;
     }
 };
+
+/// Keys [begin, end).
+struct key_range {
+    int begin, end;
+};
+/// From the first to the last of `count` values that is not 0; all of them where each is.
+template <class Arch> key_range seen_keys(const float* values, int count) noexcept {
+    int begin = 0, end = count;
+    if constexpr (has_ieee_vectors<Arch>) {
+        using floats = xsimd::batch<float, Arch>;
+        constexpr int size = floats::size;
+        const auto are_zero = [&](int at) { return xsimd::all(floats::load_unaligned(values + at) == floats(0.0f)); };
+        while (begin + size <= count && are_zero(begin)) begin += size;
+        while (end - size >= begin && are_zero(end - size)) end -= size;
+    }
+    while (begin != end && values[begin] == 0) ++begin;
+    while (end != begin && values[end - 1] == 0) --end;
+    return begin == end ? key_range{0, count} : key_range{begin, end};
+}
 
 }  // namespace kernel
 }  // namespace v0

@@ -10,6 +10,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/attention/attention_extents.hpp>
 #include <zeropoint/kernel/attention/softmax_codes.hpp>
 #include <zeropoint/kernel/dynamic/symmetric_codes.hpp>
 #include <zeropoint/kernel/gemm/bands.hpp>
@@ -22,7 +23,7 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// The largest depth of a head, and the most rows: 255 * 127 times either is an int32. (A dynamic linear layer has fewer
+/// The largest depth of a head, and the most keys: 255 * 127 times either is an int32. (A dynamic linear layer has fewer
 /// inputs than that.)
 inline constexpr int largest_attention = 0x7fffffff / (255 * 127);
 /// The largest scale that a row of keys may have: sums times it, and their differences, are finite.
@@ -38,28 +39,24 @@ template <class Arch> struct integer_attention_plan {
     static constexpr int block = softmax_rows;  ///< rows of scores that are in memory together
     static constexpr std::ptrdiff_t size = sizeof(value);
 
-    int rows, heads, depth, model;
-    int length, row_length;                 ///< the depth and the rows, made even or a multiple of 4
+    attention_extents extents;
+    int length;                             ///< the depth made even or a multiple of 4
     int key_panels, value_panels;           ///< of all keys; of the values of a head
     std::ptrdiff_t row_pitch, score_pitch;  ///< from a row of staged codes to the next; of scores, or their codes
     std::ptrdiff_t key_panel, value_panel;  ///< values of one panel, of one head
     std::size_t queries, key_rows, keys, values, scores, probabilities;
-    std::size_t codes, key_bias, value_bias, flips, offsets;
+    std::size_t codes, key_bias, value_bias, flips, offsets, kept, seen;
     std::size_t query_factors, key_scales, value_scales, value_inverses, magnitudes, row_factors, bytes;
 
-    constexpr integer_attention_plan(int most_rows, int head_count, int head_depth)
-        : rows(most_rows),
-          heads(head_count),
-          depth(head_depth),
-          model(head_count * head_depth),
-          length(whole(head_depth, format::depth)),
-          row_length(whole(most_rows, format::depth)),
-          key_panels((most_rows + width - 1) / width),
-          value_panels((head_depth + width - 1) / width),
-          row_pitch(spread_pitch(std::ptrdiff_t{head_count} * length, size)),
-          score_pitch(spread_pitch(whole(most_rows, std::max(width, softmax_step<Arch>)), size)),
+    constexpr explicit integer_attention_plan(const attention_extents& e)
+        : extents(e),
+          length(whole(e.depth)),
+          key_panels((e.columns + width - 1) / width),
+          value_panels((e.value_depth + width - 1) / width),
+          row_pitch(spread_pitch(std::ptrdiff_t{e.heads} * length, size)),
+          score_pitch(spread_pitch(whole_of(e.columns, std::max(width, softmax_step<Arch>)), size)),
           key_panel(std::ptrdiff_t{length} * width),
-          value_panel(std::ptrdiff_t{row_length} * width) {
+          value_panel(std::ptrdiff_t{whole(e.columns)} * width) {
         std::size_t end = 0;
         const auto take = [&](std::ptrdiff_t count, std::size_t element) {
             const std::size_t begin = end;
@@ -67,28 +64,34 @@ template <class Arch> struct integer_attention_plan {
             return begin;
         };
         constexpr std::size_t code = sizeof(value), number = 4;
-        queries = take(rows * row_pitch + band_slack, code);
+        queries = take(e.rows * row_pitch + band_slack, code);
         key_rows = take(width * row_pitch, code);
-        keys = take(key_panels * heads * key_panel, code);
-        values = take(heads * value_panels * value_panel, code);
+        keys = take(key_panels * e.heads * key_panel, code);
+        values = take(e.heads * value_panels * value_panel, code);
         scores = take(block * score_pitch, number);
         probabilities = take(block * score_pitch + band_slack, code);
-        codes = take(std::max<std::ptrdiff_t>(model, is_quads ? 0 : block * score_pitch), 1);
-        key_bias = take(key_panels * heads * width, number);
-        value_bias = take(heads * value_panels * width, number);
-        flips = take(std::max(length, row_length) + band_slack, code);
+        codes = take(std::max<std::ptrdiff_t>(e.model(), is_quads ? 0 : block * score_pitch), 1);
+        key_bias = take(key_panels * e.heads * width, number);
+        value_bias = take(e.heads * value_panels * width, number);
+        flips = take(std::max(length, whole(e.columns)) + band_slack, code);
         offsets = take(2 * block, number);
-        query_factors = take(rows, number);
+        kept = take(e.columns, number);
+        seen = take(2 * e.rows, number);
+        query_factors = take(e.rows, number);
         key_scales = take(key_panels * width, number);
-        value_scales = take(model, number);
-        value_inverses = take(model, number);
-        magnitudes = take(model, number);
+        value_scales = take(e.value_model(), number);
+        value_inverses = take(e.value_model(), number);
+        magnitudes = take(e.value_model(), number);
         row_factors = take(block, number);
         bytes = end;
     }
+    /// Of a sequence to itself.
+    constexpr integer_attention_plan(int rows, int heads, int depth)
+        : integer_attention_plan(attention_extents::of_itself(rows, heads, depth)) {}
 
-private:
-    static constexpr int whole(int count, int of) { return (count + of - 1) / of * of; }
+    /// A number of codes as products take them: even or a multiple of 4.
+    static constexpr int whole(int count) { return whole_of(count, format::depth); }
+    static constexpr int whole_of(int count, int of) { return (count + of - 1) / of * of; }
 };
 
 /// y = float(sum) * factor[column].
