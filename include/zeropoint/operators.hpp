@@ -11,6 +11,7 @@
 #include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/compare.hpp>
 #include <zeropoint/operators/constant.hpp>
+#include <zeropoint/operators/decoder_layer.hpp>
 #include <zeropoint/operators/embedding.hpp>
 #include <zeropoint/operators/embedding_bag.hpp>
 #include <zeropoint/operators/full_like.hpp>

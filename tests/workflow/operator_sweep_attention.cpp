@@ -14,7 +14,9 @@ struct attention : operator_sweep::branches<zp::input<1, 16, 8>,
     entry<"causal_attention", zp::causal_attention<zp::causal_attention_options{.heads = 2, .key_heads = 1, .depth = 4, .context = 9, .theta = 10000},
                                                    zp::linear<"e", 8>, zp::linear<"f", 4>, zp::linear<"g", 4>>>,
     entry<"linear_by_inputs", zp::linear_by_inputs<"h", 12>>,
-    entry<"rms_norm", zp::rms_norm<"d">>> {};
+    entry<"rms_norm", zp::rms_norm<"d">>,
+    entry<"cross_attention", zp::cross_attention<"i", 2, zp::slice<zp::axis::width, 0, 9>>>,
+    entry<"decoder_layer", zp::decoder_layer<"j", 2, 16, zp::slice<zp::axis::width, 0, 9>>>> {};
 // clang-format on
 
 }  // namespace
