@@ -18,14 +18,16 @@ class Node:
     stride: int = 1
     relu: bool = False
     gain: float = 1.0  # how large the outputs of a conv or linear are, beside others'
+    depthwise: bool = False
+    relu6: bool = False  # in place of a relu
 
 
 class Graph:
     """Nodes in the order in which they run; each method appends one and returns its number."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, channels: int = CHANNELS) -> None:
         self.name = name
-        self.nodes = [Node("input", [], CHANNELS)]
+        self.nodes = [Node("input", [], channels)]
 
     def append(self, node: Node) -> int:
         self.nodes.append(node)
@@ -33,6 +35,9 @@ class Graph:
 
     def conv(self, x: int, channels: int, kernel: int = 3, stride: int = 1, relu: bool = True, gain: float = 1) -> int:
         return self.append(Node("conv", [x], channels, kernel, stride, relu, gain))
+
+    def depthwise(self, x: int, stride: int = 1, relu: bool = True) -> int:
+        return self.append(Node("conv", [x], self.nodes[x].channels, 3, stride, relu, depthwise=True))
 
     def unary(self, kind: str, x: int, kernel: int = 3, stride: int = 1) -> int:
         return self.append(Node(kind, [x], self.nodes[x].channels, kernel, stride))
@@ -174,13 +179,16 @@ class Network(nn.Module):
             return simple.get(node.kind, nn.Identity())
         draw = torch.Generator().manual_seed(seed)
         one = (nn.Linear(xs[0].shape[1], node.channels) if node.kind == "linear" else
-               nn.Conv2d(xs[0].shape[1], node.channels, node.kernel, node.stride, node.kernel // 2))
+               nn.Conv2d(xs[0].shape[1], node.channels, node.kernel, node.stride, node.kernel // 2,
+                         groups=node.channels if node.depthwise else 1))
         with torch.no_grad():
             one.weight.copy_(torch.randn(one.weight.shape, generator=draw))
             one.bias.zero_()
             size = node.gain / one(xs[0]).square().mean().sqrt()
             one.weight.mul_(size)
             one.bias.copy_(0.3 * node.gain * torch.randn(one.bias.shape, generator=draw))
+        if node.relu6:
+            return nn.Sequential(one, nn.ReLU6())
         return torch.ao.nn.intrinsic.ConvReLU2d(one, nn.ReLU()) if node.relu else one
 
     def apply_layer(self, i: int, xs: list[Tensor]) -> Tensor:
@@ -198,12 +206,16 @@ class Network(nn.Module):
             values.append(self.apply_layer(i, [values[k] for k in node.inputs]))
         return self.dequant(values[-1])
 
+    def layer_of(self, i: int) -> nn.Module:
+        """The convolution or linear layer of node i, without what is fused behind it."""
+        return self.layers[i][0] if isinstance(self.layers[i], nn.Sequential) else self.layers[i]
+
     def parameters_by_name(self) -> dict[str, Tensor]:
         """As zeropoint's files name them: node3.weight."""
         found = {}
         for i, node in enumerate(self.graph.nodes):
             if node.kind in ("conv", "linear"):
-                layer = self.layers[i][0] if node.relu else self.layers[i]
+                layer = self.layer_of(i)
                 found[f"node{i}.weight"], found[f"node{i}.bias"] = layer.weight.detach(), layer.bias.detach()
         return found
 
@@ -217,12 +229,13 @@ def cpp_type(graph: Graph) -> str:
         options = f"{{.kernel = {node.kernel}, .stride = {node.stride}, .padding = {padding}}}"
         match node.kind:
             case "input":
-                made = f"b.input({{{SIDE}, {SIDE}, {CHANNELS}}})"
+                made = f"b.input({{{SIDE}, {SIDE}, {node.channels}}})"
             case "conv":
                 made = (f'b.conv2d({x[0]}, "node{i}", {{.out_channels = {node.channels}, .kernel = {node.kernel}, '
-                        f".stride = {node.stride}, .padding = {node.kernel // 2}}})")
-                if node.relu:
-                    made = f"zp::relu::lower(b, {made})"
+                        f".stride = {node.stride}, .padding = {node.kernel // 2}"
+                        f"{', .groups = zp::depthwise' if node.depthwise else ''}}})")
+                if node.relu or node.relu6:
+                    made = f"zp::{'relu6' if node.relu6 else 'relu'}::lower(b, {made})"
             case "max_pool":
                 made = f'b.max_pool2d({x[0]}, "", {options})'
             case "avg_pool":

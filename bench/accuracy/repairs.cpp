@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Accuracy and processor seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
-//     g++ -DNETWORK=digits_cnn -DWEIGHT_BITS=4 -DACTIVATION_BITS=8 ... ; repairs <folder of digits.safetensors> <weights>
+//     g++ -DNETWORK=digits_cnn ... ; repairs <folder of digits.safetensors> <weights> W4A4 [method]...
+// With -DLEARNED the same bits are trained with learned step sizes, on labels and on the float network's outputs, over five seeds.
 // With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With
 // -DRANGES the second column is the SQNR of the outputs in dB, under default_qconfig, over ranges chosen in three ways.
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#ifdef LEARNED
+#include <zeropoint/training/train.hpp>
+#else
 #include <zeropoint/methods/correct_biases.hpp>
 #include <zeropoint/methods/equalize.hpp>
 #include <zeropoint/methods/gptq.hpp>
 #include <zeropoint/methods/reconstruct_blocks.hpp>
 #include <zeropoint/methods/search_ranges.hpp>
+#endif
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 
 #include "../../examples/01_digits/digits_cnn.hpp"
 #include "../../examples/01_digits/digits_data.hpp"
-
-#ifndef WEIGHT_BITS
-#define WEIGHT_BITS 8
-#define ACTIVATION_BITS 8
-#endif
 
 // clang-format off
 /// MobileNetV2's blocks on 8 x 8 pixels, with relus in place of relu6: compare_repairs.py trains it.
@@ -63,8 +66,18 @@ template <int Bits> using signed_bits = zp::custom_range<std::int8_t, -(1 << (Bi
 template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, zp::mse_observer<>>;
 template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, zp::mse_observer<>>;
 struct eight : zp::qconfig<activations<8>, weights<8>> {};
-struct few : zp::qconfig<activations<ACTIVATION_BITS>, weights<WEIGHT_BITS>, ends<NETWORK>::first<eight>,
+#ifdef LEARNED
+template <int WeightBits, int ActivationBits>
+struct few
+    : zp::qconfig<
+          zp::quantizer<unsigned_bits<ActivationBits>, zp::per_tensor_affine, zp::learned_step<zp::mse_observer<>>>,
+          zp::quantizer<signed_bits<WeightBits>, zp::per_channel_symmetric, zp::learned_step<zp::mse_observer<>>>,
+          ends<NETWORK>::first<eight>, ends<NETWORK>::last<eight>> {};
+#else
+template <int WeightBits, int ActivationBits>
+struct few : zp::qconfig<activations<ActivationBits>, weights<WeightBits>, ends<NETWORK>::first<eight>,
                          ends<NETWORK>::last<eight>> {};
+#endif
 struct per_tensor : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                                 zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
 struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
@@ -78,7 +91,10 @@ std::vector<std::vector<float>> calibration;
 template <class Model> double accuracy(const Model& model) {
     return percent_equal(read_digits(model, data.test.images), data.test.labels);
 }
+std::string wanted_case;
+std::vector<std::string> wanted;  // methods; all where none are named
 template <class Make> void tell(const char* method, Make make) {
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), method) == wanted.end()) return;
     const std::clock_t begin = std::clock();
     const auto network = make();
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
@@ -89,6 +105,7 @@ template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
     return zp::calibrate(zp::prepare<Config>(fused), calibration);
 }
 
+#ifndef LEARNED
 /// The same function with channels times 2^-6 to 2^6 wherever they can be divided again behind.
 [[maybe_unused]] zp::fused<NETWORK> rescaled_by(zp::fused<NETWORK> network, std::uint32_t seed) {
     using stage = zp::fused_stage<NETWORK>;
@@ -102,6 +119,7 @@ template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
     }
     return network;
 }
+#endif
 
 #ifdef RANGES
 /// 10 log10(signal / noise) of all outputs over the test images.
@@ -137,6 +155,30 @@ void run(const zp::float_model<NETWORK>& trained) {
         for (float& value : calibration[100 + 200 * i]) value *= 10;
     compare_ranges("rare outliers", fused);
 }
+#elif defined(LEARNED)
+template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
+    const auto fused = zp::fuse(trained);
+    const auto calibrated = prepared<Few>(fused);
+    const auto train = [&](const char* what, double rate, const auto& loss, const auto& samples) {
+        for (std::uint64_t seed = 1; seed != 6; ++seed)
+            tell((std::string(what) + ", rate " + zp::number_text(static_cast<float>(rate))).c_str(), [&] {
+                auto qat = zp::prepare_qat(calibrated);
+                zp::train(qat, samples,
+                          {.epochs = 8,
+                           .batch = 32,
+                           .optimizer = zp::sgd{.lr = rate, .momentum = 0.9, .weight_decay = 1e-4},
+                           .schedule = zp::cosine{},
+                           .loss = loss,
+                           .clip_norm = 5,
+                           .seed = seed});
+                return zp::convert(qat);
+            });
+    };
+    for (const double rate : {1e-2, 1e-3}) {
+        train("labels", rate, zp::cross_entropy{}, zp::labelled(data.training.images, data.training.labels));
+        train("distilled", rate, zp::distill(fused, {.temperature = 4}), zp::unlabelled(data.training.images));
+    }
+}
 #elif defined(RESCALED)
 void run(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
@@ -151,13 +193,13 @@ void run(const zp::float_model<NETWORK>& trained) {
     }
 }
 #else
-void run(const zp::float_model<NETWORK>& trained) {
+template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
     std::printf("float\t%.2f\t0\n", accuracy(fused));
-    const auto nearest = prepared<few>(fused);
+    const auto nearest = prepared<Few>(fused);
     tell("nearest", [&] { return zp::convert(nearest); });
     tell("correct_biases_by_data", [&] { return zp::convert(zp::correct_biases_by_data(nearest, calibration)); });
-    tell("equalize", [&] { return zp::convert(prepared<few>(zp::equalize(trained))); });
+    tell("equalize", [&] { return zp::convert(prepared<Few>(zp::equalize(trained))); });
     tell("sequential_mse", [&] { return zp::convert(zp::sequential_mse(nearest, calibration)); });
     tell("gptq", [&] { return zp::convert(zp::gptq(nearest, calibration)); });
     tell("adaround", [&] { return zp::convert(zp::adaround(nearest, calibration)); });
@@ -165,12 +207,24 @@ void run(const zp::float_model<NETWORK>& trained) {
          [&] { return zp::convert(zp::reconstruct_blocks(nearest, calibration, {.iterations = 1'000, .batch = 32})); });
 }
 #endif
+#if !defined(RANGES) && !defined(RESCALED)
+void run(const zp::float_model<NETWORK>& trained) {
+    if (wanted_case == "W4A4") run_case<few<4, 4>>(trained);
+    if (wanted_case == "W3A3") run_case<few<3, 3>>(trained);
+    if (wanted_case == "W2A4") run_case<few<2, 4>>(trained);
+#ifndef LEARNED
+    if (wanted_case == "W4A8") run_case<few<4, 8>>(trained);
+#endif
+}
+#endif
 
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count != 3)
-        return std::fprintf(stderr, "usage: repairs <folder of digits.safetensors> <weights.safetensors>\n"), 1;
+    if (count < 4)
+        return std::fprintf(stderr, "usage: repairs <folder of digits.safetensors> <weights> <case> [method]...\n"), 1;
+    wanted_case = arguments[3];
+    wanted.assign(arguments + 4, arguments + count);
     data = load_digits(arguments[1]);
     for (std::size_t i = 0; i != 512; ++i)
         calibration.emplace_back(data.training.images[i].begin(), data.training.images[i].end());

@@ -14,7 +14,7 @@ LIBRARY = r"""// One network and one qconfig: load, run, calibrate, convert, sav
 
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
-
+@METHODS@
 #include "@HEADER@"
 
 namespace {
@@ -140,6 +140,8 @@ def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_intege
     """The source for one network under one of zeropoint's qconfigs."""
     spans = [f"const auto x{number} = values<{'std::int32_t' if integer else 'float'}>(xs, {number}, count, {size});"
              for number, (size, integer) in enumerate(zip(sizes, are_integers))]
-    return (LIBRARY.replace("@HEADER@", header).replace("@NET@", net).replace("@QCONFIG@", qconfig)
+    # What convert needs under this preset alone, and others would compile for nothing.
+    methods = "#include <zeropoint/methods/choose_by_outputs.hpp>\n" if qconfig == "robust_qconfig" else ""
+    return (LIBRARY.replace("@METHODS@", methods).replace("@HEADER@", header).replace("@NET@", net).replace("@QCONFIG@", qconfig)
             .replace("@SPANS@", "\n        ".join(spans))
             .replace("@NAMES@", ", ".join(f"x{number}" for number in range(len(sizes)))))

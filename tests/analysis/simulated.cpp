@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,52 +13,16 @@
 #include <zeropoint/analysis/simulated.hpp>
 
 #include "../support/errors.hpp"
+#include "compared_codes.hpp"
 #include "inspected_network.hpp"
 
 namespace {
 namespace simulation_test {
 
+using inspected::compare_codes;
+using inspected::difference;
 using inspected::net;
 using inspected::qconfig;
-
-/// How many codes of all rows differ from those that the simulated values stand for, and the largest difference.
-struct difference {
-    std::uint64_t values = 0, differing = 0;
-    int largest = 0;
-};
-template <class Int8, class Simulated>
-difference compare_codes(const Int8& int8, const Simulated& simulated, const std::vector<std::vector<float>>& inputs) {
-    difference found;
-    const auto memory = std::make_unique<typename Int8::workspace>();
-    typename Simulated::workspace own;
-    std::vector<float> y(static_cast<std::size_t>(Int8::output_shape.size()));
-    for (const std::vector<float>& x : inputs) {
-        std::vector<std::vector<int>> codes(Int8::rows().size());
-        const void* const xs[] = {x.data()};
-        void* const ys[] = {y.data()};
-        int8.run(xs, ys, memory->bytes, [&](int row, const void* values) {
-            const zp::node& n = Int8::rows()[static_cast<std::size_t>(row)];
-            if (!n.out.is_codes()) return;
-            for (int k = 0; k != n.out.extents.size(); ++k)
-                codes[static_cast<std::size_t>(row)].push_back(n.out.storage == zp::scalar_type::uint8
-                                                                   ? static_cast<const std::uint8_t*>(values)[k]
-                                                                   : static_cast<const std::int8_t*>(values)[k]);
-        });
-        simulated.run(xs, ys, own, [&](int row, const float* values) {
-            const zp::node& n = Int8::rows()[static_cast<std::size_t>(row)];
-            if (!n.out.is_codes()) return;
-            const zp::qparams& range = int8.ranges()[n.out.qparams_id];
-            for (int k = 0; k != n.out.extents.size(); ++k) {
-                const int code = static_cast<int>(std::lround(values[k] / range.scale)) + range.zero_point;
-                const int apart = std::abs(code - codes[static_cast<std::size_t>(row)][static_cast<std::size_t>(k)]);
-                ++found.values;
-                found.differing += apart != 0;
-                found.largest = std::max(found.largest, apart);
-            }
-        });
-    }
-    return found;
-}
 
 }  // namespace simulation_test
 }  // namespace

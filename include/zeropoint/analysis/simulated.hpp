@@ -204,15 +204,16 @@ public:
     }
 
     /// The same over plain pointers, one a port; calls `after(row, values)` behind every row of the quantized network, with its real
-    /// values. Rows in front of `first` are those of the run before in this memory.
+    /// values. Rows in front of `first` are those of the run before in this memory. Rows from `end` on do not run: outputs stay.
     template <class AfterRow>
-    void run(const void* const* xs, void* const* ys, workspace& memory, AfterRow after, int first = 0) const {
-        for (auto i = static_cast<std::size_t>(first); i < size; ++i) {
+    void run(const void* const* xs, void* const* ys, workspace& memory, AfterRow after, int first = 0,
+             int end = rows_.size) const {
+        for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(end); ++i) {
             compute(i, xs, ys, memory);
             round_values(i, memory);
             if (!rows_.nodes[i].op->is_output) after(static_cast<int>(i), static_cast<const float*>(memory.values(i)));
         }
-        if (marked_output_count(rows_) != 0) return;
+        if (end != rows_.size || marked_output_count(rows_) != 0) return;
         std::copy_n(memory.values(size - 1), output_shape.size(), static_cast<float*>(ys[0]));
     }
     void run(const void* const* xs, void* const* ys, workspace& memory, int first = 0) const {

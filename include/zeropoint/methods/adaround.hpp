@@ -103,7 +103,7 @@ calibrated<Net, QConfig, Arch> adaround(const calibrated<Net, QConfig, Arch>& so
         walk.set_weights(layer, detail::round_layer<Arch>(layer, samples, how, done));
         if (report != nullptr) report->push_back(std::move(done));
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 }  // namespace v0

@@ -62,16 +62,30 @@ public:
     calibrated<Net, QConfig, Arch> result;
     const network<float_stage> floats;
 
-    explicit coded_layers(const calibrated<Net, QConfig, Arch>& source) : result(source), floats(source) {}
+    explicit coded_layers(const calibrated<Net, QConfig, Arch>& source) : result(chosen(source)), floats(source) {
+        fix_ranges();
+    }
     /// Beside floats that are not those of `source`.
     template <class Stage>
     coded_layers(const calibrated<Net, QConfig, Arch>& source, const network<Stage>& of)
-        : result(source), floats([&] {
+        : result(chosen(source)), floats([&] {
               network<float_stage> copy = source;
               std::copy_n(of.parameters(), of.parameter_bytes, copy.parameters());
               return copy;
-          }()) {}
+          }()) {
+        fix_ranges();
+    }
+    /// What the methods made of it: ranges and scales that none of them gave are the observers' again.
+    calibrated<Net, QConfig, Arch> take() {
+        result.given() = given_;
+        return std::move(result);
+    }
 
+    /// With the ranges that convert would choose: once for all layers.
+    static calibrated<Net, QConfig, Arch> chosen(const calibrated<Net, QConfig, Arch>& source) {
+        if constexpr (qconfig_entries<QConfig>::kept_inputs != 0) return choose_by_outputs(source);
+        else return source;
+    }
     /// Rows of the quantized network, in order of execution.
     static std::vector<int> rows() {
         std::vector<int> all;
@@ -86,8 +100,8 @@ public:
     static node_view float_view(int row) { return float_stage::table.view(row); }
 
     /// A layer as `result` would be converted now.
-    coded_layer layer(int row) const {
-        const auto int8 = convert(result);
+    coded_layer layer(int row) const { return layer(row, convert(result)); }
+    coded_layer layer(int row, const network<int8_stage>& int8) const {
         const node_view v = int8_stage::table.view(row);
         coded_layer found;
         found.row = row;
@@ -130,13 +144,32 @@ public:
         std::vector<float> x(static_cast<std::size_t>(float_stage::table.nodes[float_row].out.extents.size())),
             float_x(x.size());
         return visit_inputs<float_stage>(images, [&](const void* const* xs) {
-            quantized.run(xs, ys.pointers.data(), *memory, [&](int i, const float* values) {
-                if (i == row) std::copy_n(values, x.size(), x.begin());
-            });
+            quantized.run(
+                xs, ys.pointers.data(), *memory,
+                [&](int i, const float* values) {
+                    if (i == row) std::copy_n(values, x.size(), x.begin());
+                },
+                0, row + 1);
             runner.run(xs, [&](int i, const float* values) {
                 if (i == float_row) std::copy_n(values, x.size(), float_x.begin());
                 if (i == target) visit_rows(x.data(), float_x.data(), values);
             });
+        });
+    }
+
+    /// visit(x) alone: nothing behind the layer's input runs, and no float network.
+    template <class Batches, class Visit>
+    void visit_inputs_of(const coded_layer& layer, const Batches& images, Visit visit_layer) const {
+        const simulation quantized(result, convert(result));
+        const auto memory = std::make_unique<typename simulation::workspace>();
+        detail::output_buffers<simulation> ys;
+        visit_inputs<float_stage>(images, [&](const void* const* xs) {
+            quantized.run(
+                xs, ys.pointers.data(), *memory,
+                [&](int i, const float* values) {
+                    if (i == layer.input) visit_layer(values);
+                },
+                0, layer.input + 1);
         });
     }
 
@@ -145,13 +178,35 @@ public:
         const node_view from = float_view(layer.from);
         std::copy(values.begin(), values.end(),
                   reinterpret_cast<float*>(result.parameters() + from.n.at.parameter_offset));
-        result.given().give_weights(layer.from, 0, layer.grid.ranges);
+        give_weights(layer, layer.grid.ranges);
+    }
+    void give_weights(const coded_layer& layer, const std::vector<qparams>& ranges) {
+        result.given().give_weights(layer.from, 0, ranges);
+        given_.give_weights(layer.from, 0, ranges);
     }
     void set_bias(const coded_layer& layer, std::span<const float> values) {
         const node_view from = float_view(layer.from);
         auto* block = reinterpret_cast<float*>(result.parameters() + from.n.at.parameter_offset);
         std::copy(values.begin(), values.end(), block + parameters_of(from).offset_of(1));
     }
+
+private:
+    /// Until take(): what observers choose, which each of many conversions would search anew.
+    void fix_ranges() {
+        given_ = result.given();
+        const auto int8 = convert(result);
+        for (int i = 0; i != float_stage::table.size; ++i) {
+            const node& n = float_stage::table.nodes[i];
+            if (n.flags.observed && !n.is_indices())
+                result.given().give_range(n.out.qparams_id, int8.ranges()[n.out.qparams_id]);
+        }
+        for (const int row : rows()) {
+            const coded_layer one = layer(row, int8);
+            result.given().give_weights(one.from, 0, one.grid.ranges);
+        }
+    }
+
+    given_qparams given_;  // what was given, and what methods gave
 };
 
 }  // namespace v0

@@ -123,7 +123,7 @@ calibrated<Net, QConfig, Arch> correct_biases_by_data(const calibrated<Net, QCon
         for (std::size_t c = 0; c != shifts.size(); ++c) shifts[c] += double{layer.bias[c]} - double{bias[c]};
         detail::take_off(walk, layer, shifts, report);
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 /// The same without data, for layers that read what a batch norm was folded into: its channels are taken as normal, with the norm's mean and
@@ -163,7 +163,7 @@ calibrated<Net, QConfig, Arch> correct_biases_by_norms(const calibrated<Net, QCo
         }
         detail::take_off(walk, layer, detail::mean_shifts(layer, windows, inputs, inputs), report);
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 }  // namespace v0

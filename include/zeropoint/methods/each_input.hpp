@@ -28,14 +28,19 @@ struct stage_of_batches<Stage> : Stage {};
 
 }  // namespace detail
 
-/// visit(xs), one pointer an input of the model, for each input of `images`, which are what zp::calibrate takes for a network of Stage.
+/// visit(xs), one pointer an input of the model, for each input of `images`, which are what zp::calibrate takes for a network of Stage, or inputs that it kept.
 /// Gives how many there were; that of none is shape_error.
 template <class Stage, class Batches, class Visit> std::size_t visit_inputs(const Batches& images, Visit visit) {
     std::size_t count = 0;
-    detail::for_each_input<detail::stage_of_batches<Stage>>(images, [&](const void* const* xs) {
-        visit(xs);
-        ++count;
-    });
+    if constexpr (are_kept_inputs<Batches>) {
+        images.for_each(visit);
+        count = images.size();
+    } else {
+        detail::for_each_input<detail::stage_of_batches<Stage>>(images, [&](const void* const* xs) {
+            visit(xs);
+            ++count;
+        });
+    }
     return count;
 }
 

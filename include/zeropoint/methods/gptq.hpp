@@ -34,7 +34,7 @@ second_moments<Arch> moments_of(const Layers& walk, const coded_layer& layer, co
     const auto limit = share >= 1 ? std::numeric_limits<std::uint64_t>::max()
                                   : static_cast<std::uint64_t>(share * 18446744073709551615.0);
     std::uint64_t seen = 0;
-    walk.visit(layer, images, [&](const float* x, const float*, const float*) {
+    walk.visit_inputs_of(layer, images, [&](const float* x) {
         for (int position = 0; position != windows.positions(); ++position)
             if (counted_random(how.seed, seen++) <= limit) moments.add(x, position);
     });
@@ -98,7 +98,7 @@ calibrated<Net, QConfig, Arch> gptq(const calibrated<Net, QConfig, Arch>& source
         walk.set_weights(layer, values);
         if (report != nullptr) report->push_back(std::move(done));
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 /// How zp::sequential_mse works.
@@ -156,10 +156,10 @@ calibrated<Net, QConfig, Arch> sequential_mse(const calibrated<Net, QConfig, Arc
         for (std::size_t i = 0; i != rounded.size(); ++i)
             rounded[i] = chosen.nearest(layer.weights[i], i / grid.depth, i % grid.depth);
         done.changed = detail::count_changed(rounded, layer.rounded);
-        walk.result.given().give_weights(layer.from, 0, chosen.ranges);
+        walk.give_weights(layer, chosen.ranges);
         if (report != nullptr) report->push_back(std::move(done));
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 }  // namespace v0

@@ -203,7 +203,7 @@ calibrated<Net, QConfig, Arch> reconstruct_blocks(const calibrated<Net, QConfig,
         }
         if (report != nullptr) report->push_back(std::move(done));
     }
-    return std::move(walk.result);
+    return walk.take();
 }
 
 }  // namespace v0

@@ -216,18 +216,26 @@ private:
     conversion_notes& notes_;
     std::array<bool, static_cast<std::size_t>(source_stage::table.qparams_count) + 1> chosen_{};
 };
+/// By what observers and given() say, whatever the qconfig chooses by.
+template <class Net, class Config, class Arch>
+quantized<Net, Config, Arch> convert_as_it_is(const calibrated<Net, Config, Arch>& source, conversion_notes* notes) {
+    quantized<Net, Config, Arch> result;
+    conversion_notes unused;
+    converter<calibrated<Net, Config, Arch>, quantized<Net, Config, Arch>>(source, result,
+                                                                           notes == nullptr ? unused : *notes)
+        .run();
+    return result;
+}
 }  // namespace detail
 
 /// The int8 network. Raises calibration_error, with the layer's name, where an observer has seen no data. `notes`, if
 /// given, tells what had to be changed on the way.
 template <class Net, class Config, class Arch>
 quantized<Net, Config, Arch> convert(const calibrated<Net, Config, Arch>& source, conversion_notes* notes = nullptr) {
-    quantized<Net, Config, Arch> result;
-    conversion_notes unused;
-    detail::converter<calibrated<Net, Config, Arch>, quantized<Net, Config, Arch>>(source, result,
-                                                                                   notes == nullptr ? unused : *notes)
-        .run();
-    return result;
+    static_assert(qconfig_entries<Config>::kept_inputs == 0,
+                  "convert(calibrated): this qconfig has zp::compare_outputs, as zp::robust_qconfig does: include "
+                  "<zeropoint/methods/choose_by_outputs.hpp>");
+    return detail::convert_as_it_is(source, notes);
 }
 template <class Net, class Config, class Arch>
 quantized<Net, Config, Arch> convert(const prepared<Net, Config, Arch>&) {

@@ -13,6 +13,7 @@
 #include <zeropoint/observe/range_statistics.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 #include <zeropoint/workflow/input_sums.hpp>
+#include <zeropoint/workflow/kept_inputs.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
 namespace zp {
@@ -106,7 +107,10 @@ public:
                 input_sums_.observe(i, static_cast<const float*>(values));
             });
         });
-        in_turn(base::stage::table.size, [&] { ++samples_; });
+        in_turn(base::stage::table.size, [&] {
+            kept_.observe(xs);
+            ++samples_;
+        });
     }
     static constexpr std::size_t memory_bytes() { return output_offsets.back(); }
     /// How many inputs were observed.
@@ -114,6 +118,9 @@ public:
     const observer_set<prepared_stage<Net, Config, Arch>>& observers() const { return observers_; }
     /// What the correction of biases needs; empty under a qconfig without zp::correct_biases.
     const input_sums<prepared_stage<Net, Config, Arch>>& sums_of_inputs() const { return input_sums_; }
+    /// Some of the inputs; none under a qconfig that compares no outputs.
+    const kept_inputs<prepared_stage<Net, Config, Arch>>& kept() const { return kept_; }
+    kept_inputs<prepared_stage<Net, Config, Arch>>& kept() { return kept_; }
     /// Smallest and largest value of a node, whose scale may be another node's; those of nothing are infinite.
     observed_range range_of_values(int i) const { return ranges_[static_cast<std::size_t>(i)]; }
 
@@ -137,6 +144,7 @@ public:
             });
         for (std::size_t i = 0; i != ranges_.size(); ++i) widen(i, other.ranges_[i].min, other.ranges_[i].max);
         input_sums_.merge(other.input_sums_);
+        kept_.merge(other.kept_);
         samples_ += other.samples_;
     }
     /// All that was learned from data: for copies in other processes (distributed/mpi.hpp). Not what was given, which each gives itself.
@@ -148,6 +156,7 @@ public:
             });
         visit(ranges_);
         visit(input_sums_);
+        visit(kept_);
         visit(samples_);
     }
 
@@ -185,6 +194,7 @@ private:
 
     observer_set<prepared_stage<Net, Config, Arch>> observers_;
     [[no_unique_address]] input_sums<prepared_stage<Net, Config, Arch>> input_sums_;
+    [[no_unique_address]] kept_inputs<prepared_stage<Net, Config, Arch>> kept_;
     std::array<observed_range, static_cast<std::size_t>(base::stage::table.size)> ranges_{};
     aligned_buffer memory_;  // the arena, then the outputs
     given_qparams given_;

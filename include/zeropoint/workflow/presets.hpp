@@ -21,6 +21,13 @@ struct accurate_qconfig
     : qconfig<quantizer<quint8, per_tensor_affine, min_max_observer>,
               quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, correct_biases> {};
 
+/// For networks of which nobody knows what they need: over the inputs that calibration keeps never below min_max_observer nor below
+/// PyTorch's histogram, whatever outliers and channels there are. convert needs <zeropoint/methods/choose_by_outputs.hpp>, and the time of
+/// about 10 inferences in float32 of each of 64 inputs for each activation of the network.
+struct robust_qconfig
+    : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>>,
+              quantizer<qint8, per_channel_symmetric, per_channel_min_max_observer>, compare_outputs<>> {};
+
 /// PyTorch's get_default_qconfig("fbgemm"): activations whose calibrated range takes 7 of 8 bits, per-channel weights, bias
 /// in float.
 struct fbgemm_qconfig : qconfig<quantizer<quint8, per_tensor_affine, histogram_observer<>, reduce_range<pytorch_rule>>,

@@ -32,7 +32,8 @@ template <class Activation, class Weight, class... Options> struct qconfig_rules
         "dynamic<\"name\", Policy>, dynamic_type<op, Policy>, weight_only<\"name\", Policy>, weight_only_type<op, "
         "Policy>, "
         "for_layer<\"name\", QConfig>, for_type<op, QConfig>, algorithm<policy>, requantize_with<policy>, "
-        "separate_sums, correct_biases, table_bits<bits>, embedding_bits<bits>, codes_in<\"input\"> or "
+        "separate_sums, correct_biases, compare_outputs<inputs>, table_bits<bits>, embedding_bits<bits>, "
+        "codes_in<\"input\"> or "
         "codes_out<\"output\">");
     static_assert(!quantizes_per_channel<Activation>,
                   "qconfig<Activation, Weight, ...>: activations have one scale a tensor: take zp::per_tensor_affine "

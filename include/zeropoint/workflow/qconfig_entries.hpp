@@ -2,6 +2,7 @@
 // A qconfig as the passes ask it: which of its entries applies to a node, and what holds for the whole model.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <type_traits>
@@ -65,6 +66,8 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
         requantization::adds_residuals && !(std::is_same_v<Options, separate_sums> || ...);
     /// Whether biases are corrected by what calibration sees.
     static constexpr bool corrects_biases = (std::is_same_v<Options, correct_biases> || ...);
+    /// How many inputs calibration keeps, for a conversion that compares outputs.
+    static constexpr int kept_inputs = std::max({0, Options::kept_inputs...});
     /// The policies of layers between floats: see stage_policies.
     using dynamic = typename policy_of_options<false, Options...>::type;
     using weight_only = typename policy_of_options<true, Options...>::type;

@@ -20,6 +20,7 @@ struct qconfig_option {
     static constexpr bool floats = false;      // what it selects stays in float32
     static constexpr bool quantizes = true;    // says how what it selects is quantized
     static constexpr bool is_default = false;  // says something about every layer
+    static constexpr int kept_inputs = 0;      // how many inputs calibration keeps for the conversion
     static constexpr algorithm_policy policy{};
     using integer_weights = void;  // the policy by which what stays in float32 gets integer weights
     static constexpr bool selects_type(const operator_kind&) { return false; }
@@ -185,6 +186,14 @@ struct separate_sums : qconfig_option {};
 /// see input_sums.hpp. Calibration takes longer by about what depthwise convolutions over all layers' inputs would. For the
 /// whole model.
 struct correct_biases : qconfig_option {};
+
+/// Calibration keeps so many of its inputs, and convert takes the ranges for which the network's outputs over them are nearest to the float
+/// network's, and corrects biases where that brings them nearer: see zp::choose_by_outputs. For the whole model. Convert then needs
+/// <zeropoint/methods/choose_by_outputs.hpp>; files and deployed programs do not.
+template <int Inputs = 64> struct compare_outputs : qconfig_option {
+    static_assert(Inputs >= 1, "compare_outputs<Inputs>: expected at least one input to compare outputs over");
+    static constexpr int kept_inputs = Inputs;
+};
 
 }  // namespace v0
 }  // namespace zp
