@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""zeropoint beside ONNX Runtime, PyTorch and XNNPACK: one thread, the same operands, interleaved rounds, one process.
+"""zeropoint beside ONNX Runtime, PyTorch, XNNPACK, OpenVINO and ncnn: one thread, the same operands, interleaved rounds, one process.
 
 See README.md here for what is compared and what each number includes.
 """
 import argparse
+import dataclasses
 import datetime
 import importlib.metadata
 import importlib.util
@@ -17,7 +18,7 @@ import sys
 import instruction_set
 from instruction_set import HERE, path_of_cache
 
-PACKAGES = ["numpy", "onnx", "onnxruntime", "torch", "ai-edge-litert", "matplotlib", "safetensors"]
+PACKAGES = ["numpy", "onnx", "onnxruntime", "torch", "ai-edge-litert", "openvino", "ncnn", "matplotlib", "safetensors"]
 MASKED = "ZEROPOINT_PEERS_MASKED"
 
 
@@ -28,7 +29,9 @@ def package_folder(module: str) -> pathlib.Path:
 def peer_objects() -> list[pathlib.Path]:
     """The shared objects of the peers that may ask the processor what it is."""
     onnx_runtime, torch = package_folder("onnxruntime") / "capi", package_folder("torch") / "lib"
+    openvino = package_folder("openvino") / "libs"
     return [*onnx_runtime.glob("*onnxruntime*.so*"), *package_folder("ai_edge_litert").glob("lib*.so"),
+            *openvino.glob("libopenvino.so*"), openvino / "libopenvino_intel_cpu_plugin.so", *package_folder("ncnn").glob("*.so"),
             *(torch / name for name in ("libtorch_cpu.so", "libc10.so", "libtorch_python.so"))]
 
 
@@ -63,12 +66,32 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="the processor to run on")
 
 
+def add_report_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=pathlib.Path, help="folder for peers.md, peers.json and the charts")
+    parser.add_argument("--add", action="store_true", help="to what peers.json there has of the same machine and versions: a run in parts")
+    parser.add_argument("--rtneural", type=pathlib.Path, metavar="FOLDER", help="a checkout of RTNeural with its Eigen, to be compiled")
+    parser.add_argument("--only", default="", help="layers and networks whose name has this in it, or one of several with commas between")
+
+
+def read_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    options = parser.parse_args()
+    options.asks_for = lambda name: any(one in name for one in options.only.split(","))
+    return options
+
+
+@dataclasses.dataclass
+class Runtimes:
+    """What peers that are called through C interfaces have in common."""
+    onnx: object
+    openvino: object
+    rtneural: object | None
+
+
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, help="folder for peers.md, peers.json, peers.svg and peers.png")
-    parser.add_argument("--only", default="", help="layers and networks whose name has this in it")
+    add_report_options(parser)
     add_common_options(parser)
-    return parser.parse_args()
+    return read_options(parser)
 
 
 def lacking() -> str:
@@ -78,8 +101,8 @@ def lacking() -> str:
     return "" if "avx2" in processor()[1] else "AVX2"
 
 
-def begin(options: argparse.Namespace) -> None:
-    """Goes on as a process that runs on one processor, whose peers see AVX2 where that is asked for. Ends the program where
+def begin(options: argparse.Namespace, one_processor: bool = True) -> None:
+    """Goes on as a process whose peers see AVX2 where that is asked for, and that runs on one processor. Ends the program where
     something is missing."""
     if what := lacking():
         print(f"skipped: this machine lacks {what}")
@@ -90,7 +113,8 @@ def begin(options: argparse.Namespace) -> None:
         restart_masked()
     for name in instruction_set.OF_THE_MASK:  # it is in place; the compiler needs none
         os.environ.pop(name, None)
-    os.sched_setaffinity(0, {options.cpu})
+    if one_processor:
+        os.sched_setaffinity(0, {options.cpu})
 
 
 def restart_masked() -> None:
@@ -106,48 +130,52 @@ def shared_library(source: str) -> pathlib.Path:
     return library
 
 
+def prepared(options: argparse.Namespace):
+    """The library of zeropoint's, the peers' runtimes, and what is said of a run. Only behind begin: the mask must be in place before
+    the peers are loaded."""
+    import energy
+    import onnx_peer
+    import openvino_peer
+    import rtneural
+    import torch
+    import zeropoint_peer
+    library = zeropoint_peer.Library(zeropoint_peer.build(options))
+    calls = shared_library("calls.c")
+    runtimes = Runtimes(onnx_peer.Runtime(next((package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")), calls),
+                        openvino_peer.Runtime(package_folder("openvino"), calls), rtneural.build(options))
+    compiler = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
+    seen, counter = torch.backends.cpu.get_cpu_capability(), energy.Counter()
+    if options.peers_isa == "avx2" and seen != "AVX2":
+        sys.exit(f"the mask does not work: PyTorch sees {seen}")
+    run = {
+        "machine": processor()[0],
+        "instruction set": "peers and zeropoint restricted to AVX2" if options.peers_isa == "avx2" else "native",
+        "PyTorch sees": seen,
+        "date": datetime.date.today().isoformat(),
+        "command": f"python3 bench/peers/{pathlib.Path(sys.argv[0]).name} " + " ".join(sys.argv[1:]),
+        "versions": ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES),
+        "compiler of zeropoint": f"{compiler.splitlines()[0]}, -O3 {zeropoint_peer.FLAGS[options.peers_isa]}",
+        "threads": f"1, on processor {options.cpu}",
+        "energy": "by RAPL, whole packages" if counter.folders else f"not measured: {counter.reason}",
+        "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
+    }
+    return library, runtimes, run
+
+
 def main() -> None:
     options = parse_options()
     begin(options)
-
-    # Only now: the mask must be in place before the peers are loaded.
     import compare_layers
     import compare_networks
-    import onnx_peer
+    import compare_streams
     import report
-    import targets
     import torch
-    import zeropoint_peer
-
     torch.set_num_threads(1)
-    library = zeropoint_peer.Library(zeropoint_peer.build(options))
-    runtime = onnx_peer.Runtime(next((package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")),
-                                shared_library("call_onnx.c"))
-    compiler = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
-    seen = torch.backends.cpu.get_cpu_capability()
-    results = {
-        "run": {
-            "machine": processor()[0],
-            "instruction set": "peers and zeropoint restricted to AVX2" if options.peers_isa == "avx2" else "native",
-            "PyTorch sees": seen,
-            "date": datetime.date.today().isoformat(),
-            "command": "python3 bench/peers/compare.py " + " ".join(sys.argv[1:]),
-            "versions": ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES),
-            "compiler of zeropoint": f"{compiler.splitlines()[0]}, -O3 {zeropoint_peer.FLAGS[options.peers_isa]}",
-            "threads": f"1, on processor {options.cpu}",
-            "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        }
-    }
-    if options.peers_isa == "avx2" and seen != "AVX2":
-        sys.exit(f"the mask does not work: PyTorch sees {seen}")
-    results |= compare_layers.compare(library, runtime, options)
-    results |= compare_networks.compare(library, runtime, options)
-    is_avx2 = options.peers_isa == "avx2"  # what the aims are for
-    results["targets"] = targets.verdicts(results["layers"] + results["models"]) if is_avx2 else []
-    print("\n" + report.markdown(results))
-    if options.out:
-        report.write(results, options.out)
-        print(f"written to {options.out}")
+    library, runtimes, run = prepared(options)
+    results = {"run": run}
+    for part in (compare_layers, compare_networks, compare_streams):
+        results |= part.compare(library, runtimes, options)
+    report.finish(results, options)
 
 
 if __name__ == "__main__":

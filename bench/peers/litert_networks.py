@@ -126,7 +126,7 @@ class NetworkBuilder:
         return np.ascontiguousarray(weight.reshape(node.weight.shape))
 
 
-def model(net: list, x: np.ndarray, ranges: list[tuple[float, float]]) -> Model:
+def model(net: list, x: np.ndarray, ranges: list[tuple[float, float]], threads: int = 1) -> Model:
     """x: height x width x channels."""
     shape = (1, *x.shape) if x.shape[0] > 1 else (1, x.size)
-    return Model("XNNPACK", NetworkBuilder(net, ranges, shape).content, x)
+    return Model("XNNPACK", NetworkBuilder(net, ranges, shape).content, x, threads)

@@ -97,9 +97,9 @@ def layer_model(case, operands) -> bytes:
 
 
 class Model:
-    def __init__(self, name: str, content: bytes, x: np.ndarray):
+    def __init__(self, name: str, content: bytes, x: np.ndarray, threads: int = 1):
         self.name = name
-        self.interpreter = Interpreter(model_content=content, num_threads=1)
+        self.interpreter = Interpreter(model_content=content, num_threads=threads)
         self.interpreter.allocate_tensors()
         self.output_index = self.interpreter.get_output_details()[0]["index"]
         x_details = self.interpreter.get_input_details()[0]

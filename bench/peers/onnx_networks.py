@@ -66,11 +66,14 @@ def quantized_graph(model: onnx.ModelProto, calibration: list[np.ndarray], weigh
     return onnx.load(quantized)
 
 
-def sessions(runtime, net: list, x: np.ndarray, calibration: list[np.ndarray], outputs: int,
-             folder: pathlib.Path) -> list[Session]:
-    """x and calibration: NCHW or, of a perceptron, 1 x features."""
+def graphs(net: list, x: np.ndarray, calibration: list[np.ndarray], outputs: int,
+           folder: pathlib.Path) -> dict[str, onnx.ModelProto]:
+    """By contender. x and calibration: NCHW or, of a perceptron, 1 x features."""
     plain = float_graph(net, x.shape, outputs)
-    models = {"ONNX Runtime u8s8": quantized_graph(plain, calibration, QuantType.QInt8, folder),
-              "ONNX Runtime u8u8": quantized_graph(plain, calibration, QuantType.QUInt8, folder),
-              "ONNX Runtime f32": plain}
-    return [Session(runtime, name, model, x, (1, outputs), np.float32) for name, model in models.items()]
+    return {"ONNX Runtime u8s8": quantized_graph(plain, calibration, QuantType.QInt8, folder),
+            "ONNX Runtime u8u8": quantized_graph(plain, calibration, QuantType.QUInt8, folder),
+            "ONNX Runtime f32": plain}
+
+
+def sessions(runtime, models: dict[str, onnx.ModelProto], x: np.ndarray, outputs: int, threads: int = 1) -> list[Session]:
+    return [Session(runtime, name, model, x, (1, outputs), np.float32, threads=threads) for name, model in models.items()]

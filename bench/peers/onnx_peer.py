@@ -56,10 +56,10 @@ class Runtime:
 class Session:
     """A graph of one input "x" and one output "y", with its buffers."""
     def __init__(self, runtime: Runtime, name: str, model: onnx.ModelProto, x: np.ndarray, y_shape: tuple[int, ...],
-                 y_type=np.uint8, level: int = ALL):
+                 y_type=np.uint8, level: int = ALL, threads: int = 1):
         self.name, self.runtime = name, runtime
         options = runtime.made(CREATE_SESSION_OPTIONS)
-        runtime.call(SET_INTRA_OP_THREADS, options, 1)
+        runtime.call(SET_INTRA_OP_THREADS, options, threads)
         runtime.call(SET_INTER_OP_THREADS, options, 1)
         runtime.call(SET_GRAPH_OPTIMIZATION_LEVEL, options, level)
         data = model.SerializeToString()

@@ -1,8 +1,18 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The results as Markdown, JSON and charts."""
+"""The results as Markdown, JSON and charts.
+
+    python bench/peers/report.py docs/performance    # peers.md and the charts once more, of its peers.json
+"""
+import argparse
 import json
 import pathlib
+import sys
 
+import charts
+import rtneural
+import standing
+import targets
 from targets import FLOAT_PEERS, INT8_PEERS
 
 PEER_COLUMNS = INT8_PEERS + FLOAT_PEERS
@@ -61,6 +71,64 @@ def kind_of(name: str) -> str:
         "convolutions"
 
 
+def ratio(one: dict | None) -> list[str]:
+    return ["", "", ""] if one is None else [one["peer"], f"{one['ratio']:.2f}", f"{one['ratio of medians']:.2f}"]
+
+
+def standing_table(rows: list[dict]) -> str:
+    header = ["more than 1: zeropoint is faster", "of", "GOPS", "share of peak"]
+    for which in ("fastest int8", "fastest exact int8", "fastest float32"):
+        header += [which, "ratio", "of medians"]
+    return table(header, [[row["case"], row["own"].removeprefix("zeropoint "), number(row["rate"] / 1e9),
+                           "" if row["share of peak"] is None else f"{100 * row['share of peak']:.0f} %",
+                           *ratio(row["int8"]), *ratio(row["exact"]), *ratio(row["float"])] for row in rows])
+
+
+def standing_section(results: dict) -> str:
+    exact = [peer for peer in INT8_PEERS if peer in standing.exact_peers(results.get("layers", []))]
+    return standing_table(standing.standings(results)) + \
+        f"\nExact of the peers: {', '.join(exact)}. The peak of layers and networks is the maddubs triple, of streams float " \
+        "multiply-add.\n"
+
+
+def stream_section(streams: list[dict]) -> str:
+    names = ["zeropoint int8", "zeropoint f32", *standing.STREAM_INT8, *standing.STREAM_FLOAT]
+    names = [name for name in names if any(name in stream["times"] for stream in streams)]
+    rows = [[stream["name"], *(f"{number(t['best'] * 1e9)} ({number(t['median'] * 1e9)})" if (t := stream["times"].get(name)) else ""
+                               for name in names)] for stream in streams]
+    errors = [[stream["name"], *(f"{stream['errors'][name]:.1e}" if name in stream["errors"] else "" for name in names)]
+              for stream in streams]
+    return table(["nanoseconds a step, best (median)", *names], rows) + "\n" + \
+        table(["relative RMS error beside torch.jit", *names], errors) + "\n" + rtneural.section(streams)
+
+
+def thread_section(threads: list[dict]) -> str:
+    """Wall time. Of each contender the ratio to itself on one thread."""
+    text = ""
+    for result in threads:
+        counts = result["counts"]
+        rows = []
+        for who, by_count in result["times"].items():
+            one = by_count[str(counts[0])]["best"]
+            rows.append([who, *(f"{number(by_count[str(n)]['best'] * 1e6)}" + (f", {one / by_count[str(n)]['best']:.2f}" if n > 1 else "")
+                                for n in counts)])
+        own = result["times"]["zeropoint int8"]
+        ratios = []
+        for n in map(str, counts):
+            rival = min((who for who in result["times"] if who in INT8_PEERS), key=lambda who: result["times"][who][n]["best"])
+            ratios.append(f"{result['times'][rival][n]['best'] / own[n]['best']:.2f} of {rival}")
+        rows.append(["zeropoint, times as fast as the fastest", *ratios])
+        text += table([f"{result['name']}, us, ratio to one thread", *(f"{n} thread{'s' if n > 1 else ''}" for n in counts)], rows) + "\n"
+    return text
+
+
+def energy_section(models: list[dict]) -> str:
+    names = [name for name in ["zeropoint int8", "zeropoint f32", *PEER_COLUMNS] if any(name in model["joules"] for model in models)]
+    return table(["millijoules an inference", *names],
+                 [[model["name"], *(number(1e3 * model["joules"][name]) if name in model["joules"] else "" for name in names)]
+                  for model in models])
+
+
 def model_table(models: list[dict]) -> str:
     sizes = ["arena_bytes", "parameter_bytes", "float_bytes"]
     return table(["network", "arena bytes", "packed bytes", "bytes of float weights"],
@@ -104,71 +172,68 @@ def small_products(layers: list[dict], overheads: dict) -> str:
 
 
 def markdown(results: dict) -> str:
-    layers, models = results["layers"], results["models"]
+    layers, models, streams = (results.get(kind, []) for kind in ("layers", "models", "streams"))
+    measured_energy = [model for model in models if model.get("joules")]
     of_kind = {kind: [layer for layer in layers if kind_of(layer["name"]) == kind] for kind in KINDS}
     small = [layer for layer in of_kind["matrix products"] if layer["operations"] < 3e5]
-    sections = [("Aims", results["targets"], target_table),
+    sections = [("Beside the fastest of all peers", layers + models + streams, lambda _: standing_section(results)),
+                ("Aims", results["targets"], target_table),
                 ("Matrix products, M x N x K", of_kind["matrix products"], rates),
-                ("Small matrix products, in time", small, lambda some: small_products(some, results["overheads"])),
+                ("Small matrix products, in time", small, lambda some: small_products(some, results.get("overheads", {}))),
                 ("Convolutions", of_kind["convolutions"], rates),
                 ("Depthwise 3x3", of_kind["depthwise"], rates),
                 ("Equality with the exact result", layers, equality_table),
                 ("Networks", models, lambda some: model_table(some) + "\n" + accuracy_table(some)),
+                ("Energy", measured_energy, energy_section),
+                ("Networks on several threads", results.get("threads", []), thread_section),
+                ("Small networks a step at a time", streams, stream_section),
                 ("What zeropoint took", layers, algorithm_table)]
     head = "# zeropoint beside its peers\n\n" + "".join(f"- {what}: {value}\n" for what, value in
                                                           results["run"].items())
     return head + "".join(f"\n## {title}\n\n{content(rows)}" for title, rows, content in sections if rows)
 
 
-COLORS = {"zeropoint uniform": "#0b3c5d", "zeropoint gaussian": "#1d6fa5", "zeropoint laplace": "#3fa7d6",
-          "zeropoint int8": "#0b3c5d", "zeropoint f32": "#3fa7d6", "ONNX Runtime u8s8": "#d1495b",
-          "ONNX Runtime u8u8": "#8d1c2f", "PyTorch fbgemm": "#edae49", "PyTorch onednn": "#c98b1d",
-          "XNNPACK": "#5f9e6e", "ONNX Runtime f32": "#bbbbbb", "PyTorch f32": "#888888"}
-INEXACT = ("ONNX Runtime u8s8", "PyTorch fbgemm", "PyTorch onednn")
+def merged(old: dict, new: dict) -> dict:
+    """Results of one name replace earlier ones; commands are kept side by side."""
+    for key in ("machine", "instruction set", "versions", "compiler of zeropoint"):
+        if old["run"][key] != new["run"][key]:
+            sys.exit(f"--add: {key} was \"{old['run'][key]}\" and is \"{new['run'][key]}\"")
+    result = old | new
+    for kind in ("layers", "models", "streams", "threads"):
+        by_name = {one["name"]: one for one in old.get(kind, [])} | {one["name"]: one for one in new.get(kind, [])}
+        result[kind] = list(by_name.values())
+    result["overheads"] = old.get("overheads", {}) | new.get("overheads", {})
+    commands = old["run"]["command"].split("; ")
+    result["run"] = new["run"] | {"command": "; ".join(dict.fromkeys([*commands, new["run"]["command"]])),
+                                  "threads": old["run"]["threads"]}
+    return result
 
 
-def bars(axes, results: list[dict], names: list[str], value, label: str, is_avx2: bool) -> None:
-    names = [name for name in names if any(name in result["times"] for result in results)]
-    width = 0.84 / max(len(names), 1)
-    for i, name in enumerate(names):
-        heights = [value(result, result["times"][name]) if name in result["times"] else 0 for result in results]
-        axes.bar([k - 0.42 + (i + 0.5) * width for k in range(len(results))], heights, width, color=COLORS[name],
-                 label=name + (" (inexact)" if name in INEXACT and is_avx2 else ""))
-    axes.set_xticks(range(len(results)), [result["name"].removeprefix("gemm ") for result in results], fontsize=8,
-                    rotation=12)
-    axes.set_ylabel(label)
-    axes.grid(axis="y", alpha=0.3)
-    axes.set_axisbelow(True)
-    axes.legend(fontsize=7, ncols=5, loc="upper left", bbox_to_anchor=(0, 1.2), frameon=False)
-
-
-def draw(results: dict, files: list[pathlib.Path]) -> None:
-    import matplotlib
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "zeropoint"
-    from matplotlib import pyplot
-    layers, models = results["layers"], results["models"]
-    names = OWN_COLUMNS[:3] + PEER_COLUMNS
-
-    def rate(result: dict, time: dict) -> float:
-        return result["operations"] / time["best"] / 1e9
-
-    groups = [*((f"{kind}, GOPS", [layer for layer in layers if kind_of(layer["name"]) == kind], names, rate)
-                for kind in KINDS),
-              ("networks, speed over\nONNX Runtime float32", models, ["zeropoint int8", "zeropoint f32", *PEER_COLUMNS],
-               lambda result, time: result["times"]["ONNX Runtime f32"]["best"] / time["best"])]
-    groups = [group for group in groups if group[1]]
-    figure, rows = pyplot.subplots(len(groups), 1, figsize=(13, 3.6 * len(groups)), squeeze=False)
-    for axes, (label, chosen, contenders, value) in zip(rows[:, 0], groups):
-        bars(axes, chosen, contenders, value, label, bool(results["targets"]))
-    figure.suptitle(results["run"]["machine"] + ", one thread, " + results["run"]["instruction set"], fontsize=10)
-    figure.tight_layout()
-    for file in files:
-        figure.savefig(file, dpi=110, metadata={"Date": None} if file.suffix == ".svg" else None)
+def with_verdicts(results: dict) -> dict:
+    is_avx2 = results["run"]["instruction set"] != "native"  # what the aims are for
+    rows = results.get("layers", []) + results.get("models", [])
+    return results | {"targets": targets.verdicts(rows) if is_avx2 else []}
 
 
 def write(results: dict, folder: pathlib.Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "peers.md").write_text(markdown(results))
     (folder / "peers.json").write_text(json.dumps(results, indent=1) + "\n")
-    draw(results, [folder / "peers.svg", folder / "peers.png"])
+    charts.write(results, folder)
+
+
+def finish(results: dict, options: argparse.Namespace) -> None:
+    """What a run ends with."""
+    file = options.out / "peers.json" if options.out else None
+    if options.add and file and file.exists():
+        results = merged(json.loads(file.read_text()), results)
+    results = with_verdicts(results)
+    print("\n" + markdown(results))
+    if options.out:
+        write(results, options.out)
+        print(f"written to {options.out}")
+
+
+if __name__ == "__main__":
+    folder = pathlib.Path(sys.argv[1])
+    write(with_verdicts(json.loads((folder / "peers.json").read_text())), folder)

@@ -23,7 +23,7 @@ long zp_layer_packed_bytes(const void* layer);
 const char* zp_layer_algorithm(const void* layer);
 void zp_layer_delete(void* layer);
 
-/// One burst of the machine's limit in GOPS, see bench/support/peak.hpp: 0 int16 pairs, 1 byte quads.
+/// One burst of the machine's limit in GOPS, see bench/support/peak.hpp: 0 int16 pairs, 1 byte quads, 2 float multiply-add.
 double zp_peak(int kind);
 
 /// Whole networks, see bench/models.
@@ -36,5 +36,19 @@ void zp_model_figures(void* model, int figures[9]);
 void zp_model_save_float(void* model, const char* path);
 void zp_model_run_int8(void* model, const float* x, float* y, int repeats);
 void zp_model_run_float(void* model, const float* x, float* y, int repeats);
+/// By a thread pool of so many workers, of which the calling thread is one. Pools are kept.
+void zp_model_run_int8_by(void* model, int workers, const float* x, float* y, int repeats);
 void zp_model_delete(void* model);
+
+/// Small networks that run a step at a time, see bench/models/timed_stream.hpp. `figures` receives: inputs; outputs;
+/// multiplications of one step.
+int zp_stream_count();
+const char* zp_stream_name(int index);
+void* zp_stream_new(int index);
+void zp_stream_figures(void* stream, int figures[3]);
+void zp_stream_save_float(void* stream, const char* path);
+void zp_stream_reset(void* stream);
+void zp_stream_run_int8(void* stream, const float* x, float* y, int steps);
+void zp_stream_run_float(void* stream, const float* x, float* y, int steps);
+void zp_stream_delete(void* stream);
 }

@@ -140,4 +140,7 @@ void zp_layer_run(void* layer, const std::uint8_t* x, std::uint8_t* y, int repea
 long zp_layer_packed_bytes(const void* layer) { return static_cast<const packed_layer*>(layer)->packed_bytes(); }
 const char* zp_layer_algorithm(const void* layer) { return static_cast<const packed_layer*>(layer)->algorithm(); }
 void zp_layer_delete(void* layer) { delete static_cast<packed_layer*>(layer); }
-double zp_peak(int kind) { return bench::measure_peak(kind == 0 ? bench::peak::dot2 : bench::peak::dot4); }
+double zp_peak(int kind) {
+    constexpr bench::peak kinds[] = {bench::peak::dot2, bench::peak::dot4, bench::peak::float_fma};
+    return bench::measure_peak(kinds[kind]);
+}

@@ -64,9 +64,9 @@ def pointer(array: np.ndarray) -> ctypes.c_void_p:
 class Library:
     def __init__(self, path: pathlib.Path):
         self.c = ctypes.CDLL(str(path))
-        for name in ("zp_case_name", "zp_layer_algorithm", "zp_model_name"):
+        for name in ("zp_case_name", "zp_layer_algorithm", "zp_model_name", "zp_stream_name"):
             getattr(self.c, name).restype = ctypes.c_char_p
-        for name in ("zp_layer_new", "zp_model_new"):
+        for name in ("zp_layer_new", "zp_model_new", "zp_stream_new"):
             getattr(self.c, name).restype = ctypes.c_void_p
         self.c.zp_layer_packed_bytes.restype = ctypes.c_long
         self.c.zp_peak.restype = ctypes.c_double
@@ -81,6 +81,9 @@ class Library:
 
     def model_names(self) -> list[str]:
         return [self.c.zp_model_name(i).decode() for i in range(self.c.zp_model_count())]
+
+    def stream_names(self) -> list[str]:
+        return [self.c.zp_stream_name(i).decode() for i in range(self.c.zp_stream_count())]
 
 
 class Layer:
@@ -129,15 +132,50 @@ class Model:
 
 
 class RunningModel:
-    def __init__(self, model: Model, x: np.ndarray, kind: str, name: str):
+    """kind: int8 or float; int8_by with a number of workers."""
+    def __init__(self, model: Model, x: np.ndarray, kind: str, name: str, *workers: int):
         self.name, self.model = name, model
         self.x = np.ascontiguousarray(x)
         self.y = np.empty(model.output_shape, np.float32)
         self.function = getattr(model.library, f"zp_model_run_{kind}")
-        self.arguments = (model.handle, pointer(self.x), pointer(self.y))
+        self.arguments = (model.handle, *workers, pointer(self.x), pointer(self.y))
 
     def run(self, repeats: int) -> None:
         self.function(*self.arguments, repeats)
+
+    def output(self) -> np.ndarray:
+        return self.y
+
+
+class Stream:
+    """A network of bench/models that runs a step at a time: int8, and float32 with the same weights."""
+    def __init__(self, library: Library, index: int):
+        self.library = library.c
+        self.handle = ctypes.c_void_p(self.library.zp_stream_new(index))
+        figures = (ctypes.c_int * 3)()
+        self.library.zp_stream_figures(self.handle, figures)
+        self.inputs, self.outputs, self.multiplications = figures
+
+    def save_float(self, path: pathlib.Path) -> None:
+        self.library.zp_stream_save_float(self.handle, str(path).encode())
+
+    def __del__(self):
+        self.library.zp_stream_delete(self.handle)
+
+
+class RunningStream:
+    """kind: int8 or float. Steps with what x holds."""
+    def __init__(self, stream: Stream, x: np.ndarray, kind: str, name: str):
+        self.name, self.stream, self.x = name, stream, x.copy()
+        self.y = np.empty(stream.outputs, np.float32)
+        self.function = getattr(stream.library, f"zp_stream_run_{kind}")
+        self.arguments = (stream.handle, pointer(self.x), pointer(self.y))
+
+    def reset(self) -> None:
+        self.stream.library.zp_stream_reset(self.stream.handle)
+
+    def run(self, steps: int) -> None:
+        self.function(*self.arguments, steps)
 
     def output(self) -> np.ndarray:
         return self.y
