@@ -16,8 +16,9 @@ SUFFIXES = ("*.c", "*.cc", "*.cpp", "*.cxx")
 ELSEWHERE = {
     "tests/compile_fail/*.cpp": "tests/compile_fail/CMakeLists.txt",
     "fuzz/*.cpp": "scripts/fuzz.py",
-    "bench/peers/call_onnx.c": "bench/peers/compare.py",
+    "bench/peers/calls.c": "bench/peers/compare.py",
     "bench/peers/mask_cpuid.c": "bench/peers/instruction_set.py",
+    "bench/peers/rtneural.cpp": "bench/peers/rtneural.py",
     "examples/web_digits/digits_web.cpp": "examples/web_digits/CMakeLists.txt",  # which scripts/architectures/web_page.py builds
     "examples/05_keyword_spotting/board/startup.cpp": "scripts/architectures/microcontrollers.py",
     "python/tests/export/make_int8.cpp": "python/tests/exported.py",

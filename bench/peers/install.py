@@ -4,7 +4,7 @@
 
     bench/peers/install.py
 
-About 450 MB from PyPI and PyTorch's index of builds for CPUs. PyPI's own build of PyTorch brings CUDA, several times that.
+About 520 MB from PyPI and PyTorch's index of builds for CPUs. PyPI's own build of PyTorch brings CUDA, several times that.
 What is there already stays. Needs Python's module venv: on Debian the package python3-venv.
 """
 import pathlib
