@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One int8 call on several threads beside the same on one, by every executor there is, in turns: bench_threads [MODEL...] [--workers=2]
-// [--seconds=4] [--rows=12] [--save=FOLDER]. Models: product_512, resnet18, mobilenet_v2 and the others of bench_models; those three without
+// [--seconds=4] [--rows=12]. Models: product_512, resnet18, mobilenet_v2 and the others of bench_models; those three without
 // a name.
 #if defined(_OPENMP)
 #include <zeropoint/executors/openmp.hpp>
@@ -38,7 +38,6 @@ struct options {
     std::vector<std::string_view> names;
     int workers = 2, rows = 0;
     double seconds = 4;
-    std::string_view save{};  ///< a folder for the float weights, which bench/peers/threads.py reads
 };
 
 /// The parts of several workers, one after another: what cutting costs.
@@ -150,7 +149,6 @@ void compare(models::timed_model& model, const char* name, const options& asked)
     const zp::executors::onetbb tasks(arena);
     all.push_back({"onetbb", models::any_executor(tasks)});
 #endif
-    if (!asked.save.empty()) model.save_float(std::string(asked.save) + "/" + name + ".safetensors");
     std::vector<float> x(static_cast<std::size_t>(model.input_shape().size())),
         wanted(static_cast<std::size_t>(model.output_shape().size())), y(wanted.size());
     for (std::size_t i = 0; i != x.size(); ++i) x[i] = static_cast<float>(i * 7 % 31) * 0.1f - 1.5f;
@@ -198,7 +196,6 @@ int main(int argc, char** argv) {
         if (text.starts_with("--workers=")) asked.workers = std::max(1, std::atoi(argv[i] + 10));
         else if (text.starts_with("--seconds=")) asked.seconds = std::atof(argv[i] + 10);
         else if (text.starts_with("--rows=")) asked.rows = std::atoi(argv[i] + 7);
-        else if (text.starts_with("--save=")) asked.save = text.substr(7);
         else asked.names.push_back(text);
     }
     asked.workers = std::min(asked.workers, models::timed_model::most_workers);

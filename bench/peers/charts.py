@@ -93,7 +93,7 @@ def bars(axes, values: list[tuple[str, float, str]], number) -> None:
     own = max(value for name, value, _ in values if name.startswith("zeropoint"))
     axes.set_xlim(0, min(max(CUT_OFF * fastest_peer, 1.25 * own), 1.2 * values[-1][1]))
     for place, (_, value, _) in zip(places, values):
-        inside = value > 0.82 * axes.get_xlim()[1]
+        inside = value > 0.75 * axes.get_xlim()[1]
         axes.annotate(number(value) + (" →" if value > axes.get_xlim()[1] else ""),
                       (min(value, axes.get_xlim()[1]), place), xytext=(-3 if inside else 3, 0), textcoords="offset points",
                       ha="right" if inside else "left", va="center", size=8, color="white" if inside else INK)

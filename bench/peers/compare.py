@@ -12,6 +12,7 @@ import importlib.util
 import os
 import pathlib
 import platform
+import shlex
 import subprocess
 import sys
 
@@ -130,6 +131,11 @@ def shared_library(source: str) -> pathlib.Path:
     return library
 
 
+def commit() -> str:
+    described = subprocess.run(["git", "-C", str(HERE), "describe", "--always", "--dirty", "--exclude", "*"], capture_output=True, text=True)
+    return described.stdout.strip() or "not a checkout"
+
+
 def prepared(options: argparse.Namespace):
     """The library of zeropoint's, the peers' runtimes, and what is said of a run. Only behind begin: the mask must be in place before
     the peers are loaded."""
@@ -152,9 +158,10 @@ def prepared(options: argparse.Namespace):
         "instruction set": "peers and zeropoint restricted to AVX2" if options.peers_isa == "avx2" else "native",
         "PyTorch sees": seen,
         "date": datetime.date.today().isoformat(),
-        "command": f"python3 bench/peers/{pathlib.Path(sys.argv[0]).name} " + " ".join(sys.argv[1:]),
+        "command": f"python3 bench/peers/{pathlib.Path(sys.argv[0]).name} " + shlex.join(sys.argv[1:]),
         "versions": ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES),
         "compiler of zeropoint": f"{compiler.splitlines()[0]}, -O3 {zeropoint_peer.FLAGS[options.peers_isa]}",
+        "commit": commit(),
         "threads": f"1, on processor {options.cpu}",
         "energy": "by RAPL, whole packages" if counter.folders else f"not measured: {counter.reason}",
         "system": f"{platform.system()} {platform.release()}, Python {platform.python_version()}",

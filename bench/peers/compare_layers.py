@@ -64,7 +64,7 @@ def compare_case(library, runtimes, case: cases.Case, seconds: float) -> dict:
     errors = {layer.name: error_of(layer, cases.reference(case, own[weights])) for weights, layer in layers.items()}
     expected = cases.reference(case, operands)
     errors |= {peer.name: error for peer in peers if (error := error_of(peer, expected)) is not None}
-    return {"name": case.name, "operations": case.operations, "peak": peak.result(), "times": times, "errors": errors,
+    return {"name": case.name, "index": case.index, "operations": case.operations, "peak": peak.result(), "times": times, "errors": errors,
             "errors with gaussian weights": errors_of_peers(runtimes, case, own["gaussian"]),
             "taken": {layer.name: layer.algorithm() for layer in layers.values()},
             "packed": {layer.name: layer.packed_bytes() for layer in layers.values()}}

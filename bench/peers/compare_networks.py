@@ -60,7 +60,7 @@ def compare_network(library, runtimes, index: int, name: str, seconds: float, fo
     timings = timing.interleaved([*own, *peers], seconds, after_round=peak.between_rounds)
     expected = next(peer for peer in peers if peer.name == "ONNX Runtime f32").output()
     joules = energy.of_calls([*own, *peers], {who: time.median for who, time in timings.items()}, seconds)
-    return {"name": name, "operations": 2 * model.multiplications, "peak": peak.result(), "joules": joules,
+    return {"name": name, "index": index, "operations": 2 * model.multiplications, "peak": peak.result(), "joules": joules,
             "times": {who: dataclasses.asdict(time) for who, time in timings.items()},
             "errors": {one.name: relative_error(one.output(), expected) for one in [*own, *peers]},
             "arena_bytes": model.arena_bytes, "parameter_bytes": model.parameter_bytes,

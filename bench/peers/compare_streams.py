@@ -50,7 +50,7 @@ def compare_stream(library, runtimes, index: int, name: str, seconds: float, fol
             raise SystemExit(f"{name}: {who} computes another network than torch.jit, error {errors[who]:.1e}")
     peak = Peak(library, Peak.FLOAT)
     timings = timing.interleaved([*own, *peers], seconds, after_round=peak.between_rounds)
-    return {"name": name, "operations": 2 * stream.multiplications, "peak": peak.result(),
+    return {"name": name, "index": index, "operations": 2 * stream.multiplications, "peak": peak.result(),
             "times": {who: dataclasses.asdict(time) for who, time in timings.items()}, "errors": errors}
 
 

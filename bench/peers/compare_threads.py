@@ -56,7 +56,7 @@ def compare_network(library, runtimes, index: int, name: str, counts: list[int],
         by_threads[n][0].run(1)
         if not np.array_equal(by_threads[n][0].output(), by_threads[counts[0]][0].output()):
             raise SystemExit(f"{name}: zeropoint gives another result on {n} threads")
-    return {"name": name, "operations": 2 * subject.model.multiplications, "counts": counts,
+    return {"name": name, "index": index, "operations": 2 * subject.model.multiplications, "counts": counts,
             "times": {who: {str(n): dataclasses.asdict(one) for n, one in each.items()} for who, each in times.items()}}
 
 

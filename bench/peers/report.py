@@ -87,7 +87,7 @@ def standing_table(rows: list[dict]) -> str:
 def standing_section(results: dict) -> str:
     exact = [peer for peer in INT8_PEERS if peer in standing.exact_peers(results.get("layers", []))]
     return standing_table(standing.standings(results)) + \
-        f"\nExact of the peers: {', '.join(exact)}. The peak of layers and networks is the maddubs triple, of streams float " \
+        f"\nExact of the peers: {', '.join(exact)}. The peak of layers and networks is that of products of bytes, of streams float " \
         "multiply-add.\n"
 
 
@@ -194,14 +194,14 @@ def markdown(results: dict) -> str:
 
 
 def merged(old: dict, new: dict) -> dict:
-    """Results of one name replace earlier ones; commands are kept side by side."""
+    """Results of one name replace earlier ones, in the order of a whole run; commands are kept side by side."""
     for key in ("machine", "instruction set", "versions", "compiler of zeropoint"):
         if old["run"][key] != new["run"][key]:
             sys.exit(f"--add: {key} was \"{old['run'][key]}\" and is \"{new['run'][key]}\"")
     result = old | new
     for kind in ("layers", "models", "streams", "threads"):
         by_name = {one["name"]: one for one in old.get(kind, [])} | {one["name"]: one for one in new.get(kind, [])}
-        result[kind] = list(by_name.values())
+        result[kind] = sorted(by_name.values(), key=lambda one: one["index"])
     result["overheads"] = old.get("overheads", {}) | new.get("overheads", {})
     commands = old["run"]["command"].split("; ")
     result["run"] = new["run"] | {"command": "; ".join(dict.fromkeys([*commands, new["run"]["command"]])),

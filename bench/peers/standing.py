@@ -12,7 +12,7 @@ def exact_peers(layers: list[dict]) -> set[str]:
     """Those whose codes are the exact ones in every layer, but for one up or down: halves are rounded in several ways."""
     if not layers:
         return EXACT_BY_DEFAULT
-    return {peer for peer in INT8_PEERS if peer not in WRAPS and
+    return {peer for peer in INT8_PEERS if peer not in WRAPS and any(peer in layer["errors"] for layer in layers) and
             all(layer[key].get(peer, 0) <= 1 for layer in layers for key in ("errors", "errors with gaussian weights"))}
 
 

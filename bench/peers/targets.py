@@ -42,15 +42,13 @@ TARGETS = [
     *any_weights(1.1, "3x3 7x7 512", PEERS),
     Target(0.95, ["1x1 56x56 64-256", "1x1 14x14 384-64"], "zeropoint gaussian", PEERS),
     *any_weights(1.0, "7x7s2 224x224 3-64", PEERS),
-    *(Target(1.8, [case], "zeropoint uniform", FIRST_PEERS) for case in DEPTHWISE),
+    *(Target(1.8, [case], "zeropoint uniform", INT8_PEERS) for case in DEPTHWISE),
     Target(1.0, DEPTHWISE, "zeropoint uniform", FLOAT_PEERS),
     *(Target(ratio, [model], "zeropoint int8", [U8S8]) for model, ratio in
-      {"resnet18": 1.8, "mobilenet_v2": 1.4, "lenet": 4.0, "mlp_784": 1.8, "mlp_64": 15.0}.items()),
+      {"resnet18": 1.8, "lenet": 4.0, "mlp_784": 1.8, "mlp_64": 15.0}.items()),
+    Target(1.4, ["mobilenet_v2"], "zeropoint int8", INT8_PEERS),
     *(Target(ratio, [model], "zeropoint int8", [FLOAT]) for model, ratio in
       {"resnet18": 3.3, "mobilenet_v2": 2.0, "lenet": 2.5, "mlp_784": 4.0, "mlp_64": 10.0}.items()),
-    Target(1.8, ["depthwise 56x56 144 s2"], "zeropoint uniform", INT8_PEERS),
-    Target(1.4, ["mobilenet_v2"], "zeropoint int8", INT8_PEERS),
-    Target(2.5, ["lenet"], "zeropoint int8", FLOAT_PEERS),
 ]
 
 
