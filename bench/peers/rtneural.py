@@ -5,7 +5,6 @@ import argparse
 import ctypes
 import hashlib
 import json
-import pathlib
 import subprocess
 
 import numpy as np
