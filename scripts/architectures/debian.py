@@ -77,8 +77,8 @@ class Suite:
             archive.unlink()
 
 
-def prepare(name: str, suite: str, build) -> pathlib.Path:
-    """The folder `name` of the cache, made by build(suite, folder) if it is not there: whole, or not at all."""
+def whole(name: str, build) -> pathlib.Path:
+    """The folder `name` of the cache, made by build(folder, temporary folder) if it is not there: whole, or not at all."""
     target = cache_folder() / name
     if target.is_dir():
         return target
@@ -86,13 +86,18 @@ def prepare(name: str, suite: str, build) -> pathlib.Path:
     with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=target.parent) as temporary:
         folder = pathlib.Path(temporary) / "new"
         folder.mkdir()
-        build(Suite(suite, pathlib.Path(temporary) / "apt"), folder)
+        build(folder, pathlib.Path(temporary))
         try:
             folder.rename(target)
         except OSError:
             if not target.is_dir():  # another process was faster
                 raise
     return target
+
+
+def prepare(name: str, suite: str, build) -> pathlib.Path:
+    """The folder `name` of the cache, made by build(suite, folder)."""
+    return whole(name, lambda folder, temporary: build(Suite(suite, temporary / "apt"), folder))
 
 
 def remove(name: str) -> None:

@@ -48,8 +48,8 @@ inline bool have_one_scale(const weight_comparison& weights) {
         if (one.scale != weights.channels.front().scale) return false;
     return weights.channels.size() > 1;
 }
-inline std::string decibels(double x) { return figure("%.1f", x) + " dB"; }
-inline std::string times(double x) { return figure("%.3g", x) + " times"; }
+inline std::string decibels(double x) { return fixed_text(1, x) + " dB"; }
+inline std::string times(double x) { return figure(3, x) + " times"; }
 
 /// "zp::keep_float<"name">", of a row that a qconfig can name.
 inline std::string keep_float_text(const row_comparison& row) {
@@ -82,8 +82,8 @@ inline void advise_values(const row_comparison& row, const comparison& alone, st
     const std::string equalize = "zp::equalize before calibration, which makes the channels of a layer alike; else ";
     if (row.clipped_share > 0.001 && row.rmse_in_steps() > 1)
         say(percent_text(row.clipped_share) + " of its values lie outside of what its codes reach, from " +
-                figure("%.4g", double{dequantize(row.quant_min, row.quantization)}) + " to " +
-                figure("%.4g", double{dequantize(row.quant_max, row.quantization)}),
+                figure(4, double{dequantize(row.quant_min, row.quantization)}) + " to " +
+                figure(4, double{dequantize(row.quant_max, row.quantization)}),
             "calibrate with more inputs of the kind that come, or take an observer that cuts less for it: "
             "zp::min_max_observer");
     else if (const row_comparison* input = uneven_input(row, alone); row.sqnr() < bad_decibels && input != nullptr) {
@@ -106,7 +106,7 @@ inline void advise_values(const row_comparison& row, const comparison& alone, st
     if (are_many && std::find(blamed.begin(), blamed.end(), row.row) == blamed.end())
         say(std::to_string(row.lost_channels) + " of " + std::to_string(row.out.channels) +
                 " channels are zero in every input, and not in float: they are below half a step of " +
-                figure("%.4g", double{row.quantization.scale}),
+                figure(4, double{row.quantization.scale}),
             equalize + in_more_bits(row));
 }
 inline void advise_weights(const row_comparison& row, std::vector<advice>& all) {

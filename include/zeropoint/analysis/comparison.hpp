@@ -13,6 +13,7 @@
 #include <zeropoint/analysis/code_counts.hpp>
 #include <zeropoint/analysis/model_table.hpp>
 #include <zeropoint/analysis/pair_statistics.hpp>
+#include <zeropoint/core/float_values.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -117,13 +118,20 @@ struct comparison {
 };
 
 namespace detail {
-inline std::string figure(const char* format, double x) {
+/// With so many digits behind the point.
+inline std::string fixed_text(int digits, double x) {
     char text[40];
-    std::snprintf(text, sizeof text, format, x);
+    std::snprintf(text, sizeof text, "%.*f", digits, x);
     return text;
 }
-inline std::string decibel_text(double x) { return std::isinf(x) ? "exact" : figure("%.1f", x); }
-inline std::string percent_text(double share) { return share == 0 ? "" : figure("%.2f %%", 100 * share); }
+/// With so many digits in all.
+inline std::string figure(int digits, double x) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
+    return text;
+}
+inline std::string decibel_text(double x) { return x == double_infinity ? "exact" : fixed_text(1, x); }
+inline std::string percent_text(double share) { return share == 0 ? "" : fixed_text(2, 100 * share) + " %"; }
 /// "3 of 16", of channels; nothing for none.
 inline std::string dead_text(const row_comparison& row) {
     if (row.dead_channels == 0) return {};
@@ -150,9 +158,9 @@ std::string to_string(const Comparison& all, const std::vector<row_comparison>& 
     for (const row_comparison& row : rows) {
         const bool has_codes = row.quantization.scale != 0;
         lines.push_back({std::to_string(row.row), row.name, row.operation, detail::decibel_text(row.sqnr()),
-                         detail::weights_text(row), detail::figure("%.6f", row.values.cosine()),
-                         has_codes ? detail::figure("%.3f", row.rmse_in_steps()) : "",
-                         detail::figure("%.4g", row.values.max_error()), detail::percent_text(row.saturated_share()),
+                         detail::weights_text(row), detail::fixed_text(6, row.values.cosine()),
+                         has_codes ? detail::fixed_text(3, row.rmse_in_steps()) : "",
+                         detail::figure(4, row.values.max_error()), detail::percent_text(row.saturated_share()),
                          has_codes ? std::to_string(row.codes.used()) : "", detail::dead_text(row),
                          detail::scale_text(row.quantization), detail::zero_point_text(row.quantization)});
     }

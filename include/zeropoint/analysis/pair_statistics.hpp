@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/observe/exact_histogram.hpp>
 
 namespace zp {
@@ -18,7 +19,7 @@ inline namespace v0 {
 
 /// 10 log10(signal / noise); infinite where there is no noise.
 inline double decibel(double signal, double noise) {
-    return noise > 0 ? 10 * std::log10(signal / noise) : std::numeric_limits<double>::infinity();
+    return noise > 0 ? 10 * std::log10(signal / noise) : double_infinity;
 }
 
 /// One channel of a value.

@@ -213,9 +213,10 @@ inline std::string microseconds_text(double nanoseconds) {
     std::snprintf(text, sizeof text, "%.2f", nanoseconds / 1e3);
     return nanoseconds < 0 ? std::string() : text;
 }
-inline std::string ratio_text(const char* format, double a, double b) {
+/// a / b with so many digits behind the point, and nothing where one of them was not measured.
+inline std::string ratio_text(int digits, double a, double b, const char* unit = "") {
     char text[32];
-    std::snprintf(text, sizeof text, format, a / b);
+    std::snprintf(text, sizeof text, "%.*f%s", digits, a / b, unit);
     return a < 0 || b <= 0 ? std::string() : text;
 }
 
@@ -257,17 +258,17 @@ template <std::same_as<network_profile> Profile> std::string to_string(const Pro
     std::vector<std::vector<std::string>> lines{{"row", "name", "operation", "us", "share", "GMAC/s"}};
     if (has_floats) lines[0].insert(lines[0].end(), {"float us", "times as fast"});
     const auto add = [&](const profiled_row& row, const std::string& number, const std::string& share) {
-        lines.push_back({number, row.name, row.operation, detail::microseconds_text(row.nanoseconds), share,
-                         row.macs == 0 ? std::string()
-                                       : detail::ratio_text("%.1f", static_cast<double>(row.macs), row.nanoseconds)});
+        lines.push_back(
+            {number, row.name, row.operation, detail::microseconds_text(row.nanoseconds), share,
+             row.macs == 0 ? std::string() : detail::ratio_text(1, static_cast<double>(row.macs), row.nanoseconds)});
         if (!has_floats) return;
         lines.back().push_back(detail::microseconds_text(row.float_nanoseconds));
-        lines.back().push_back(detail::ratio_text("%.2f", row.float_nanoseconds, row.nanoseconds));
+        lines.back().push_back(detail::ratio_text(2, row.float_nanoseconds, row.nanoseconds));
     };
     profiled_row whole{0, "whole inference", "", 0, all.nanoseconds, all.float_nanoseconds};
     for (const profiled_row& row : all.rows) {
         whole.macs += row.macs;
-        add(row, std::to_string(row.row), detail::ratio_text("%.1f %%", 100 * row.nanoseconds, sum));
+        add(row, std::to_string(row.row), detail::ratio_text(1, 100 * row.nanoseconds, sum, " %"));
     }
     add(whole, "", "");
     constexpr bool to_the_right[] = {true, false, false, true, true, true, true, true};

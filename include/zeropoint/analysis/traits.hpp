@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/graph/context.hpp>
 #include <zeropoint/model/budget.hpp>
@@ -52,7 +53,7 @@ inline constexpr bool is_fully_quantized = [] {
 /// The first range or weight scale of a quantized network that is NaN, infinite or not above 0, or whose zero point is no code, as a
 /// sentence; empty where there is none.
 template <class Stage> std::string qparams_problem(const network<Stage>& model) {
-    const auto is_good = [](float scale) { return std::isfinite(scale) && scale > 0; };
+    const auto is_good = [](float scale) { return is_finite(scale) && scale > 0; };
     for (int i = 0; i != Stage::table.size; ++i) {
         const node& n = Stage::table.nodes[i];
         const std::string name = display_name(network<Stage>::rows(), i);

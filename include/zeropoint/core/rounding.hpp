@@ -72,7 +72,5 @@ constexpr std::int64_t divide_half_away(std::int64_t numerator, std::int64_t den
     return (numerator < 0 ? numerator - denominator / 2 : numerator + denominator / 2) / denominator;
 }
 
-constexpr float infinity = std::numeric_limits<float>::infinity();  // of float
-
 }  // namespace v0
 }  // namespace zp

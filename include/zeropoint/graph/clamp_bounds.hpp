@@ -2,6 +2,7 @@
 // The codes that a clamp leaves: of its own, or fused into another operator.
 #pragma once
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/graph/node.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/scheme/quantize.hpp>

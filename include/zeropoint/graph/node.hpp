@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include <zeropoint/core/dtype.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/graph/algorithm_policy.hpp>

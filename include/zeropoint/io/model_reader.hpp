@@ -255,7 +255,7 @@ private:
     template <class Valid>
     std::vector<float> read_halves(const std::string& name, const file_shape& shape, const std::string& expected,
                                    Valid valid) {
-        const std::vector<float> values = file_.floats(expect(name, file_dtype::F16, shape));
+        std::vector<float> values = file_.floats(expect(name, file_dtype::F16, shape));
         check_each(name, values, expected, valid);
         return values;
     }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/core/half_float.hpp>
@@ -301,7 +302,7 @@ private:
     float narrowed(const file_tensor& tensor, double value, std::size_t index) const {
         const auto magnitude = std::bit_cast<std::uint64_t>(value) & 0x7fffffffffffffffu;
         constexpr auto most = std::bit_cast<std::uint64_t>(double{std::numeric_limits<float>::max()});
-        constexpr auto infinite = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
+        constexpr auto infinite = std::bit_cast<std::uint64_t>(double_infinity);
         if (magnitude > most && magnitude < infinite)
             fail(tensor, "numbers within the range of float", joined({number_text(value), at_flat_index(index)}));
         return static_cast<float>(value);

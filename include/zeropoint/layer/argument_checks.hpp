@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/scheme/qparams.hpp>
@@ -41,14 +42,14 @@ inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, st
 /// A calibration_error where a parameter is not finite.
 inline void check_finite(std::string_view layer, const char* what, std::span<const float> values) {
     for (const float value : values)
-        if (!std::isfinite(value))
+        if (!is_finite(value))
             raise<calibration_error>(std::string(layer) + ": expected finite values of " + what + ", found " +
                                      number_text(value));
 }
 
 /// A value_error for a scale or a zero point that no tensor of a dtype has.
 template <class DType> void check_range(const char* layer, const char* which, const qparams& range) {
-    if (!(range.scale > 0 && std::isfinite(range.scale)) || range.zero_point < DType::quant_min ||
+    if (!(range.scale > 0 && is_finite(range.scale)) || range.zero_point < DType::quant_min ||
         range.zero_point > DType::quant_max)
         raise<value_error>(std::string(layer) + ": expected a finite scale above 0 and a zero point from " +
                            std::to_string(DType::quant_min) + " to " + std::to_string(DType::quant_max) + " of the " +

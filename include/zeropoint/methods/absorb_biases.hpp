@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/methods/each_input.hpp>
 #include <zeropoint/methods/scale_channels.hpp>
 #include <zeropoint/methods/windows.hpp>
@@ -58,8 +59,8 @@ inline bool may_absorb(std::span<const node> loose, const channel_site& site) {
         if (!loose[static_cast<std::size_t>(row)].op->is_view) return false;
     const node_view consumer{loose.data(), loose[static_cast<std::size_t>(site.consumers.front())]};
     const node& producer = loose[static_cast<std::size_t>(site.producer)];
-    const bool is_relu = producer.fused.lowest == 0 && !std::isfinite(producer.fused.highest);
-    const bool is_linear = !std::isfinite(producer.fused.lowest) && !std::isfinite(producer.fused.highest);
+    const bool is_relu = producer.fused.lowest == 0 && !is_finite(producer.fused.highest);
+    const bool is_linear = !is_finite(producer.fused.lowest) && !is_finite(producer.fused.highest);
     return (is_relu || is_linear) && !window_reader(consumer).has_padding();
 }
 /// Moves `constants` of channels; gives how many are not 0.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/graph/operator_info.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/operators/filters.hpp>
@@ -54,7 +55,7 @@ inline bool is_homogeneous_function(const node& n) {
 }
 /// Whether the bounds that are fused into a node, or that it is, are at zero or nowhere.
 inline bool has_homogeneous_bounds(const node& n) {
-    const auto is_free = [](float bound) { return bound == 0 || !std::isfinite(bound); };
+    const auto is_free = [](float bound) { return bound == 0 || !is_finite(bound); };
     return is_free(n.fused.lowest) && is_free(n.fused.highest);
 }
 /// Whether a row lets factors of channels through.

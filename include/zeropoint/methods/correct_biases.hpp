@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/methods/absorb_biases.hpp>
 #include <zeropoint/methods/coded_layers.hpp>
 
@@ -27,13 +28,13 @@ inline double clipped_normal_mean(double mean, double deviation, double low, dou
     const double gamma = std::abs(deviation);
     if (!(gamma > 0)) return std::clamp(mean, low, high);
     const auto density = [](double x) {
-        return std::isfinite(x) ? std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi) : 0.0;
+        return is_finite(x) ? std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi) : 0.0;
     };
     const auto below = [](double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); };
     const double a = (low - mean) / gamma, d = (high - mean) / gamma;
     double sum = gamma * (density(a) - density(d)) + mean * (below(d) - below(a));
-    if (std::isfinite(low)) sum += low * below(a);
-    if (std::isfinite(high)) sum += high * (1 - below(d));
+    if (is_finite(low)) sum += low * below(a);
+    if (is_finite(high)) sum += high * (1 - below(d));
     return sum;
 }
 

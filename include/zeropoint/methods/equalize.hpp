@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/methods/absorb_biases.hpp>
 #include <zeropoint/methods/scale_channels.hpp>
 #include <zeropoint/workflow/fuse.hpp>

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/methods/coded_layers.hpp>
 #include <zeropoint/methods/gptq_rounding.hpp>
 #include <zeropoint/methods/second_moments.hpp>

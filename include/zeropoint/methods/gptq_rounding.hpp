@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/float/double_products.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/methods/weight_grid.hpp>
@@ -29,7 +30,7 @@ template <class Arch = default_architecture> bool upper_factor(std::span<double>
     std::vector<double> column(depth);
     for (std::size_t j = depth; j-- != 0;) {
         const double pivot = h[j * depth + j];
-        if (!(pivot > 0) || !std::isfinite(pivot)) return false;
+        if (!(pivot > 0) || !is_finite(pivot)) return false;
         const double root = std::sqrt(pivot);
         for (std::size_t i = 0; i != j; ++i) column[i] = h[i * depth + j] /= root;
         h[j * depth + j] = root;
@@ -90,7 +91,7 @@ gptq_outcome gptq_round(std::vector<double> h, const weight_grid& grid, std::siz
             for (std::size_t j = 0; j != depth; ++j)
                 u[i * depth + j] = h[order[i] * depth + order[j]] + (i == j ? damping * mean : 0);
         if (upper_factor<Arch>(u, depth)) break;
-        if (!std::isfinite(damping) || !std::isfinite(mean))
+        if (!is_finite(damping) || !is_finite(mean))
             raise<value_error>("gptq: the mean squares of a layer's inputs are not finite: calibrate with finite data");
     }
     invert_upper<Arch>(u, depth);

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
 #include <zeropoint/methods/windows.hpp>

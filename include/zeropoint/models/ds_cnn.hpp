@@ -23,7 +23,7 @@ struct blocks<Channels, std::integer_sequence<int, I...>> : sequential<separable
 }  // namespace ds_cnn_parts
 
 /// The paper's small network: 49 frames of 10 MFCC features, 12 keywords, four blocks of 64 channels. There is no state
-/// dict of it that everybody has; the names are `conv`, `norm`, `blocks.<i>.depthwise`, `.depthwise_norm`, `.pointwise`,
+/// dict of it that everybody has; the names are `conv`, `norm`, `blocks.N.depthwise`, `.depthwise_norm`, `.pointwise`,
 /// `.pointwise_norm`, `fc`. The stem's border is 5 and 1 on both sides; TensorFlow's "same" has 4 in front.
 template <class Input = input<49, 10, 1>, int Classes = 12, int Channels = 64, int Blocks = 4>
 struct ds_cnn

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>
 
@@ -53,7 +54,7 @@ inline std::size_t least_divergence(std::span<const std::uint64_t> magnitudes, s
     }
     const std::uint64_t total = sums[bins];
     std::size_t best = bins;
-    double least = std::numeric_limits<double>::infinity();
+    double least = double_infinity;
     for (std::size_t t = bins; t >= levels && t != 0; --t) {
         // total * divergence = sum p log p - sum p log q - total log total + total log(kept), p with and q without
         // outliers

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
@@ -70,7 +71,7 @@ public:
         for (const float count : counts_) cumulative.push_back(static_cast<float>(sum += count));
 
         std::size_t start = 0, end = counts_.size() - 1;
-        double alpha = 0, beta = 1, least = std::numeric_limits<double>::infinity();
+        double alpha = 0, beta = 1, least = double_infinity;
         while (alpha < beta) {
             const double next_alpha = alpha + step, next_beta = beta - step;
             const auto below = static_cast<float>(next_alpha * total), above = static_cast<float>(next_beta * total);

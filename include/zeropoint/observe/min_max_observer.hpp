@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 

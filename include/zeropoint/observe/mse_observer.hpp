@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>

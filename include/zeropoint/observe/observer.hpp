@@ -13,6 +13,7 @@
 
 #include <zeropoint/core/dtype.hpp>
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/reduction/float_statistics.hpp>

@@ -2,6 +2,7 @@
 // relu, relu6 and clamp: bounds of values, which most operators take over from a clamp behind them.
 #pragma once
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/float/float_matmul.hpp>
 #include <zeropoint/kernel/gemm/matmul.hpp>

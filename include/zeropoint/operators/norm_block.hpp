@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 #include <zeropoint/kernel/normalize/normalize.hpp>

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/graph/quantized_weights.hpp>
 #include <zeropoint/operators/quantize_filters.hpp>
@@ -47,7 +48,7 @@ quantized_weights quantize_groups(std::span<const float> weights, std::span<cons
             const std::span<const float> own = weights.subspan(first + k, std::min(group, inputs - k));
             float low = 0, high = 0;
             for (const float weight : own) {
-                if (!std::isfinite(weight))
+                if (!is_finite(weight))
                     raise<calibration_error>(std::string(where) + ": expected finite weights, found " +
                                              number_text(weight));
                 low = std::min(low, weight);

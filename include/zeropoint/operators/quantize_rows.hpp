@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/half_float.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/movement/embedding.hpp>
@@ -45,7 +46,7 @@ template <int Bits> quantized_rows<Bits> quantize_rows(std::span<const float> we
     for (std::size_t first = 0; first != weights.size(); first += width, to += row_bytes) {
         const std::span<const float> row = weights.subspan(first, width);
         for (const float weight : row)
-            if (!std::isfinite(weight) || (Bits == 4 && std::abs(weight) > 32000))
+            if (!is_finite(weight) || (Bits == 4 && std::abs(weight) > 32000))
                 raise<value_error>("quantize_rows: expected finite weights" +
                                    std::string(Bits == 4 ? " of at most 32000" : "") + ", row " +
                                    std::to_string(first / width) + " has " + std::to_string(weight));

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/operators/embedding_geometry.hpp>
 #include <zeropoint/operators/quantize_rows.hpp>
@@ -55,7 +56,7 @@ inline quantized_weights quantize_table(const node_view& v, const parameter_arra
     const int columns = array.extents[1];
     const bool is_small = y.is_float() && table_value_bits(v.n) == 4;
     for (std::size_t i = 0; i != table.size(); ++i)
-        if (!std::isfinite(table[i]) || (is_small && std::abs(table[i]) > 32000))
+        if (!is_finite(table[i]) || (is_small && std::abs(table[i]) > 32000))
             raise<calibration_error>(
                 std::string(where) + (array.name[0] == 0 ? "" : ".") + array.name + ": expected finite weights" +
                 (is_small ? " of at most 32000, which 4 bits take" : "") + ", row " +

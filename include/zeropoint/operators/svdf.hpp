@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/graph/define.hpp>
 #include <zeropoint/kernel/dynamic/dynamic_linear.hpp>
 #include <zeropoint/kernel/float/reproducible_product.hpp>
@@ -181,7 +182,7 @@ template <svdf_layer Layer, class Code, class Arch, class Requantization> struct
         auto& to = *new (p.block) numbers;
         const float x = p.x_qparams().scale, y = p.y_qparams().scale,
                     state = Layer.has_state_scale ? from.vectors[2][0] : bound_of_state(p, feature);
-        if (!(state > 0 && std::isfinite(state)))
+        if (!(state > 0 && is_finite(state)))
             return {
                 "state_scale must be finite and above 0: take the largest magnitude of what the filters give, over "
                 "32767"};

@@ -88,8 +88,8 @@ template <int N> constexpr void place_activations(graph<N>& g) {
         if (n.op->is_input) first[i] = 0;
         last[i] = last_uses[i];
         if (owners[i] == i && !is_in_user_output(n.at.arena_offset))
-            bytes[i] =
-                static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size() * size_of(n.out.storage))));
+            bytes[i] = static_cast<int>(align_up(static_cast<std::size_t>(n.out.extents.size()) *
+                                                 static_cast<std::size_t>(size_of(n.out.storage))));
         bytes[N + i] = static_cast<int>(align_up(static_cast<std::size_t>(n.at.scratch_bytes)));
         g.nodes[i].at.state_offset = bytes[N + i];
         if (!n.flags.keeps_state) bytes[N + i] += n.at.state_bytes;

@@ -5,14 +5,10 @@
 #include <bit>
 #include <cstdint>
 
+#include <zeropoint/core/float_values.hpp>
+
 namespace zp {
 inline namespace v0 {
-
-/// Neither NaN nor an infinity; unlike std::isfinite it is constexpr and holds under -ffast-math.
-constexpr bool is_finite(float x) { return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u; }
-constexpr bool is_finite(double x) {
-    return (std::bit_cast<std::uint64_t>(x) & 0x7ff0000000000000ull) != 0x7ff0000000000000ull;
-}
 
 /// 2^exponent, for exponents of normal doubles: -1022 to 1023.
 constexpr double power_of_two(int exponent) {

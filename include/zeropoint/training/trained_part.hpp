@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/model/network.hpp>
 #include <zeropoint/training/optimizers.hpp>
 #include <zeropoint/training/stage_gradients.hpp>
@@ -19,7 +20,7 @@ struct trained_part {
     std::string name;
     std::size_t offset = 0, count = 0;
     parameter_group group = parameter_group::weights;
-    float floor = -std::numeric_limits<float>::infinity();  // of scales
+    float floor = -infinity;  // of scales
 };
 
 namespace detail {

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/training/batch_losses.hpp>
 #include <zeropoint/training/checkpoint.hpp>
 #include <zeropoint/training/gradient_exchange.hpp>

@@ -77,7 +77,8 @@ template <class Config, class... Options> struct entries_of<Config, std::tuple<O
     }
     /// Which option, from 1, says how a node is quantized; 0: none does. A name goes before a type.
     static constexpr int option_of(const node& n) {
-        int chosen = 0, i = 0;
+        int chosen = 0;
+        [[maybe_unused]] int i = 0;  // not read where no option quantizes
         ((++i, chosen == 0 && Options::quantizes && selects_name<Options>(n) ? chosen = i : 0), ...);
         i = 0;
         ((++i, chosen == 0 && Options::quantizes && Options::selects_type(*n.op->kind) && Options::takes(n) ? chosen = i

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/stream_window.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
@@ -66,8 +67,10 @@ namespace detail {
 /// Fills what a window keeps as it is before a sequence: zeros, and in front of these what a maximum does not see.
 template <class T> void begin_window(const node& n, T zero, std::byte* positions) noexcept {
     const auto options = options_of<stream_window_options>(n);
-    constexpr bool is_float = std::numeric_limits<T>::has_infinity;
-    constexpr T least = is_float ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+    constexpr T least = [] {
+        if constexpr (std::numeric_limits<T>::has_infinity) return -infinity;
+        else return std::numeric_limits<T>::lowest();
+    }();
     auto* values = reinterpret_cast<T*>(positions);
     const int lowest = options.lowest * n.out.extents.channels, all = options.history * n.out.extents.channels;
     for (int i = 0; i != all; ++i) values[i] = i < lowest ? least : zero;

@@ -37,7 +37,8 @@ namespace standard_files {
 
 [[gnu::cold]] inline void unmap(std::span<const std::byte> bytes) noexcept {
     if (!bytes.empty())
-        ::operator delete (const_cast<std::byte*>(bytes.data()), bytes.size(), std::align_val_t{buffer_alignment});
+        // without the size, which Clang takes from version 19 on
+        ::operator delete (const_cast<std::byte*>(bytes.data()), std::align_val_t{buffer_alignment});
 }
 [[gnu::cold]] inline bool map(const std::string& path, std::span<const std::byte>& bytes) {
     bytes = {};

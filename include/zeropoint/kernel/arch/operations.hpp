@@ -28,7 +28,7 @@
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2 && defined(__AMX_TILE__) && defined(__AMX_INT8__)
 #include <zeropoint/kernel/arch/avx512_amx.hpp>
 #endif
-#if XSIMD_WITH_EMULATED
+#if defined(XSIMD_WITH_EMULATED) && XSIMD_WITH_EMULATED
 #include <zeropoint/kernel/arch/emulated.hpp>
 #endif
 #if XSIMD_WITH_NEON
@@ -126,7 +126,7 @@ wasm_operations operations_row(const xsimd::wasm&);
 wasm_relaxed_operations operations_row(const wasm_relaxed&);
 #endif
 #endif
-#if XSIMD_WITH_EMULATED
+#if defined(XSIMD_WITH_EMULATED) && XSIMD_WITH_EMULATED
 template <std::size_t Bits> emulated_operations<Bits> operations_row(const xsimd::emulated<Bits>&);
 #endif
 
@@ -234,7 +234,7 @@ static_assert(all_take<wasm_operations, xsimd::wasm>);
 static_assert(all_take<wasm_relaxed_operations, wasm_relaxed>);
 #endif
 #endif
-#if XSIMD_WITH_EMULATED
+#if defined(XSIMD_WITH_EMULATED) && XSIMD_WITH_EMULATED
 static_assert(all_take<emulated_operations<256>, xsimd::emulated<256>>);
 #endif
 

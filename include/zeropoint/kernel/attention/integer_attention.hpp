@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/attention/attention_extents.hpp>
 #include <zeropoint/kernel/attention/attention_mask.hpp>
@@ -54,7 +55,7 @@ template <class Arch> class integer_attention_call {
     using ops = operations<Arch>;
     static constexpr int width = plan_type::width;
     static constexpr bool is_quads = plan_type::is_quads, is_signed = plan_type::is_signed;
-    static constexpr float undefined = std::numeric_limits<float>::quiet_NaN();
+    static constexpr float undefined = not_a_number;
 
     /// The score of a key that is left out: further below all others than any exponent reaches, and differences are finite.
     static constexpr float masked_score = -0x1p127f;

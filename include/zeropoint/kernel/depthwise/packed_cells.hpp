@@ -100,7 +100,8 @@ template <class Arch> struct depthwise_layout {
     constexpr explicit depthwise_layout(const conv2d_geometry& g)
         : grid(g), panels((g.out.channels + width - 1) / width) {
         const auto count = static_cast<std::size_t>(panels), lanes = static_cast<std::size_t>(width);
-        const auto cells = static_cast<std::size_t>(g.kernel_height * grid.row_cells(g, 2) * grid.phases);
+        const auto cells = static_cast<std::size_t>(g.kernel_height) * static_cast<std::size_t>(grid.row_cells(g, 2)) *
+                           static_cast<std::size_t>(grid.phases);
         bias_begin = align_up(count);
         panels_begin = bias_begin + align_up(count * lanes * sizeof(std::int32_t));
         panel_bytes = align_up(cells * lanes * 4);

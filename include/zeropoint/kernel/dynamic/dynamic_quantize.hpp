@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
@@ -39,7 +40,7 @@ constexpr bool is_usable(float scale) { return scale > 0 && scale <= std::numeri
 /// wide for a finite scale, the scale is NaN, so that all that is computed from the codes is NaN, as it would be in float.
 template <class Choose>
 dynamic_range choose_dynamic_range(const min_max_result& seen, std::size_t count, const Choose& choose) noexcept {
-    constexpr dynamic_range undefined{std::numeric_limits<float>::quiet_NaN(), 0};
+    constexpr dynamic_range undefined{not_a_number, 0};
     if (seen.first_not_finite != count) return undefined;
     const auto chosen = choose(std::min(seen.min, 0.0f), std::max(seen.max, 0.0f));
     return is_usable(chosen.scale) ? dynamic_range{chosen.scale, chosen.zero_point} : undefined;

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
@@ -44,7 +45,7 @@ inline constexpr std::int32_t bits_of_infinity = 0x7f800000;
 /// is not finite. Its inverse and products with sums are then normal floats, and codes need no clamp: |x| * (1 / scale) is
 /// below 127.5.
 inline float symmetric_scale(std::int32_t bits) noexcept {
-    if (bits >= bits_of_infinity) return std::numeric_limits<float>::quiet_NaN();
+    if (bits >= bits_of_infinity) return not_a_number;
     return std::max(std::bit_cast<float>(bits) / 127.0f, 0x1p-100f);
 }
 

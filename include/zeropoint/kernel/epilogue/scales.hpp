@@ -10,6 +10,7 @@
 #include <string>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 
 namespace zp {

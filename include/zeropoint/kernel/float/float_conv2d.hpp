@@ -178,7 +178,8 @@ void conv2d_float_dot_products(const float_conv2d_arguments<Arch>& a, const wind
     // Where columns lie side by side in memory, a row of the window is one run.
     const bool whole_rows = g.groups == 1 && g.dilation_width == 1;
     const int runs = whole_rows ? 1 : columns.count;
-    const auto length = static_cast<std::size_t>(g.group_in() * (whole_rows ? columns.count : 1));
+    const auto length =
+        static_cast<std::size_t>(g.group_in()) * static_cast<std::size_t>(whole_rows ? columns.count : 1);
 
     std::array<float, Outputs> sums;
     for (int o = 0; o != Outputs; ++o) sums[static_cast<std::size_t>(o)] = a.bias_of(channel + o);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/batch_group.hpp>
 #include <zeropoint/kernel/vector/float_functions.hpp>
@@ -65,7 +66,7 @@ template <class Arch, class Term>
 
 /// The largest of a row's values but NaN; -infinity of none.
 template <class Arch> float largest_of_row(const float* x, std::size_t count) noexcept {
-    float largest = -std::numeric_limits<float>::infinity();
+    float largest = -infinity;
     std::size_t i = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/float/float_conv_transpose2d.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
@@ -80,7 +81,7 @@ template <class Arch> constexpr std::size_t conv2d_input_gradient_scratch(const 
 template <class Arch>
 void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_batch dy, const float* weights,
                            float_batch dx, float* scratch) noexcept {
-    constexpr float infinite = std::numeric_limits<float>::infinity();
+    constexpr float infinite = infinity;
     if (pairs_channels(g) && g.stride_height == 1 && g.stride_width == 1) {
         // A convolution with the kernels turned around.
         const conv2d_geometry window = transposed_phase(transposed_of(g), 0, 0).window;

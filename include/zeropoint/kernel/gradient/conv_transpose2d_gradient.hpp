@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/geometry/conv_transpose2d.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_input_gradient.hpp>
@@ -85,7 +86,7 @@ constexpr std::size_t conv_transpose2d_input_gradient_scratch(const conv_transpo
 template <class Arch>
 void conv_transpose2d_input_gradient(const conv_transpose2d_geometry& g, int samples, const_float_batch dy,
                                      const float* weights, float_batch dx, float* scratch) noexcept {
-    constexpr float infinite = std::numeric_limits<float>::infinity();
+    constexpr float infinite = infinity;
     const conv2d_geometry window = untransposed_of(g);
     multiply_windows<Arch>(g.out, samples, dy, {nullptr, -infinite, infinite}, dx, scratch,
                            untransposed_window<Arch>(window, weights));

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/geometry/matmul.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/gradient/outer_product.hpp>
@@ -31,7 +32,7 @@ template <class Arch> constexpr std::size_t matmul_gradient_scratch(const matmul
 template <class Arch>
 void matmul_gradient(const matmul_geometry& g, const float* a, const float* b, const float* dy, float* da, float* db,
                      float* scratch) noexcept {
-    constexpr float infinite = std::numeric_limits<float>::infinity();
+    constexpr float infinite = infinity;
     constexpr int tile = product_tile<Arch>::channels, size = outer_tile<Arch>::size;
     const int b_rows = g.transposed ? g.columns : g.depth, b_columns = g.transposed ? g.depth : g.columns;
     for (int batch = 0; batch != g.batches; ++batch) {

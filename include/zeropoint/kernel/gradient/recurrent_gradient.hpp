@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/gradient/activation_gradient.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
@@ -140,7 +141,7 @@ void recurrent_cell_forward(recurrent_kind kind, int hidden, const float* u, con
 template <class Arch>
 void recurrent_forward(const recurrent_extents& e, const_float_batch x, const recurrent_parameters<const float>& p,
                        float_batch y, std::ptrdiff_t y_row, float* saved, float* scratch) noexcept {
-    constexpr float infinite = std::numeric_limits<float>::infinity();
+    constexpr float infinite = infinity;
     const recurrent_forward_plan<Arch> plan(e);
     float *const from_input = scratch + plan.from_input, *const from_state = scratch + plan.from_state,
                  *const unprojected = scratch + plan.unprojected, *const cells = scratch + plan.cells,
@@ -274,7 +275,7 @@ template <class Arch>
 void recurrent_backward(const recurrent_extents& e, const_float_batch x, const recurrent_parameters<const float>& p,
                         const_float_batch y, const_float_batch dy, std::ptrdiff_t y_row, const float* saved,
                         float_batch dx, const recurrent_parameters<float>& gradients, float* scratch) noexcept {
-    constexpr float infinite = std::numeric_limits<float>::infinity();
+    constexpr float infinite = infinity;
     using plan_of = recurrent_backward_plan<Arch>;
     const plan_of plan(e);
     const bool is_gru = e.kind == recurrent_kind::gru, projects = e.projection != 0;

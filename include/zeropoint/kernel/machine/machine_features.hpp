@@ -61,7 +61,7 @@ template <class Arch> inline constexpr bool is_compiled_for = std::is_same_v<Arc
 template <> struct machine_feature<portable> {
     static bool is_there() noexcept { return true; }
 };
-#if XSIMD_WITH_EMULATED
+#if defined(XSIMD_WITH_EMULATED) && XSIMD_WITH_EMULATED
 template <std::size_t Bits> struct machine_feature<xsimd::emulated<Bits>> {
     static bool is_there() noexcept { return true; }
 };

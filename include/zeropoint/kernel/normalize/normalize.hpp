@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/epilogue/scales.hpp>

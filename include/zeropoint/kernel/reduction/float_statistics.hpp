@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
 #include <utility>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
@@ -21,7 +23,10 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-template <class Arch> bool is_finite(float x) noexcept { return (x < 0 ? -x : x) <= std::numeric_limits<float>::max(); }
+/// zp::is_finite, of an architecture of its own: objects with other flags have another.
+template <class Arch> bool is_finite_here(float x) noexcept {
+    return (std::bit_cast<std::uint32_t>(x) & 0x7f800000u) != 0x7f800000u;
+}
 
 /// Index of the first NaN or infinity among `count` values; `count` where all are finite.
 template <class Arch> std::size_t first_not_finite(const float* x, std::size_t count) noexcept {
@@ -36,7 +41,7 @@ template <class Arch> std::size_t first_not_finite(const float* x, std::size_t c
                             (finite(x + i + 2 * size) & finite(x + i + 3 * size))))
                 break;
     }
-    while (i != count && is_finite<Arch>(x[i])) ++i;
+    while (i != count && is_finite_here<Arch>(x[i])) ++i;
     return i;
 }
 
@@ -94,7 +99,7 @@ template <class Arch> min_max_result min_max(const float* x, std::size_t count) 
     }
     if (!is_done) {
         std::size_t i = 0;
-        for (; i != count && is_finite<Arch>(x[i]); ++i) {
+        for (; i != count && is_finite_here<Arch>(x[i]); ++i) {
             result.min = std::min(result.min, x[i]);
             result.max = std::max(result.max, x[i]);
         }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <type_traits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/core/shape.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
@@ -57,9 +58,8 @@ template <class T, class RowsOf, class ColumnsOf, class Pool>
 }
 
 /// The value that loses against all others.
-template <class T>
-inline constexpr T lowest_value = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
-                                                              : std::numeric_limits<T>::lowest();
+template <class T> inline constexpr T lowest_value = std::numeric_limits<T>::lowest();
+template <> inline constexpr float lowest_value<float> = -infinity;
 
 /// The larger of two values or vectors; in floats the second where one is NaN.
 template <class Value> [[gnu::always_inline]] inline Value larger(const Value& a, const Value& b) noexcept {

@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -20,7 +22,7 @@ inline float symmetric_codes(const float* x, std::size_t count, std::size_t pitc
     codes.assign(count, 0);
     float largest = 0;
     for (std::size_t i = 0; i != count; ++i) {
-        if (!std::isfinite(x[i * pitch])) return std::numeric_limits<float>::quiet_NaN();
+        if (!is_finite(x[i * pitch])) return not_a_number;
         largest = std::fabs(x[i * pitch]) > largest ? std::fabs(x[i * pitch]) : largest;
     }
     const float quotient = largest / 127.0f;
@@ -96,7 +98,7 @@ inline void integer_attention(const attention_problem& e, float* y, const std::v
     for (std::size_t head = 0; head != e.heads; ++head)
         for (std::size_t i = 0; i != e.rows; ++i) {
             std::vector<float> scores(e.columns);
-            float largest = -std::numeric_limits<float>::infinity();
+            float largest = -infinity;
             for (std::size_t j = 0; j != e.columns; ++j) {
                 std::int64_t sum = 0;
                 for (std::size_t d = head * e.depth; d != (head + 1) * e.depth; ++d) sum += q[i][d] * k[j][d];
@@ -109,7 +111,7 @@ inline void integer_attention(const attention_problem& e, float* y, const std::v
             std::int64_t total = 0;
             for (std::size_t j = 0; j != e.columns && is_defined; ++j) {
                 volatile float difference = scores[j] - largest, exponent = difference * factor;
-                if (largest == -std::numeric_limits<float>::infinity()) p[j] = 255;
+                if (largest == -infinity) p[j] = 255;
                 else if (keeps(head, i, j)) p[j] = softmax_code(exponent > -20 ? exponent : -20.0f);
                 total += p[j];
             }
@@ -118,7 +120,7 @@ inline void integer_attention(const attention_problem& e, float* y, const std::v
                 for (std::size_t j = 0; j != e.columns; ++j) sum += std::int64_t{p[j]} * v[c][j];
                 volatile float inverse = 1.0f / static_cast<float>(total), scale = inverse * v_scale[c];
                 y[i * value_model + c] =
-                    is_defined ? static_cast<float>(sum) * scale : std::numeric_limits<float>::quiet_NaN();
+                    is_defined ? static_cast<float>(sum) * scale : not_a_number;
             }
         }
 }

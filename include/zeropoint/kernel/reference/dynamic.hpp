@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -21,18 +23,18 @@ void dynamic_quantize(const float* x, std::size_t count, std::int32_t quant_min,
     float low = 0, high = 0;
     bool is_defined = true;
     for (std::size_t i = 0; i != count; ++i) {
-        is_defined = is_defined && std::isfinite(x[i]);
+        is_defined = is_defined && is_finite(x[i]);
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;
     }
-    scale = std::numeric_limits<float>::infinity();
+    scale = infinity;
     if (is_defined) {
         const auto chosen = choose(low, high);
         scale = chosen.scale;
         zero_point = chosen.zero_point;
     }
-    if (!std::isfinite(scale)) {
-        scale = std::numeric_limits<float>::quiet_NaN();
+    if (!is_finite(scale)) {
+        scale = not_a_number;
         zero_point = 0;
         for (std::size_t i = 0; i != count; ++i) q[i] = 0;
         return;

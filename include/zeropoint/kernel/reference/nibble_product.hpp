@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 
+#include <zeropoint/core/float_values.hpp>
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -22,12 +24,12 @@ namespace reference {
 inline float nibble_product(const float* x, std::size_t depth, const int* codes, const float* scales,
                             const float* offsets, std::size_t group, float bias) {
     float largest = 0;
-    bool is_finite = true;
+    bool all_finite = true;
     for (std::size_t k = 0; k != depth; ++k) {
-        is_finite = is_finite && std::isfinite(x[k]);
+        all_finite = all_finite && is_finite(x[k]);
         largest = std::fmax(largest, std::fabs(x[k]));
     }
-    if (!is_finite) return std::numeric_limits<float>::quiet_NaN();
+    if (!all_finite) return not_a_number;
     const float x_scale = std::fmax(largest / 127.0f, 0x1p-100f), inverse = 1.0f / x_scale;
     volatile float total = 0;
     for (std::size_t g = 0; g * group < depth; ++g) {

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/geometry/conv3d.hpp>
 
@@ -45,8 +47,8 @@ template <class T> void max_pool3d(const conv3d_geometry& g, const T* x, T* y) {
     for_each_pooled(
         g,
         [&] {
-            best = std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                                        : std::numeric_limits<T>::lowest();
+            if constexpr (std::is_same_v<T, float>) best = -infinity;
+            else best = std::numeric_limits<T>::lowest();
         },
         [&](int plane, int row, int column, int c, bool inside) {
             if (inside)

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/elementwise/clamp.hpp>
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 #include <zeropoint/kernel/gradient/batch_norm_gradient.hpp>
