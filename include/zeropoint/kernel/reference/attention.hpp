@@ -119,8 +119,7 @@ inline void integer_attention(const attention_problem& e, float* y, const std::v
                 std::int64_t sum = 0;
                 for (std::size_t j = 0; j != e.columns; ++j) sum += std::int64_t{p[j]} * v[c][j];
                 volatile float inverse = 1.0f / static_cast<float>(total), scale = inverse * v_scale[c];
-                y[i * value_model + c] =
-                    is_defined ? static_cast<float>(sum) * scale : not_a_number;
+                y[i * value_model + c] = is_defined ? static_cast<float>(sum) * scale : not_a_number;
             }
         }
 }
