@@ -86,6 +86,17 @@ TEST_CASE("machine_has: the tags of other processors, and what follows from what
 
 TEST_CASE("machine_has: tiles, where the processor has them and the system gives them") {
     CHECK(zp::detail::ask_for_tiles() == zp::detail::may_use_tiles());
+    using vectors = xsimd::avx512vnni<xsimd::avx512vbmi2>;
+    CHECK(zp::machine_has<zp::avx512_amx>() == (zp::machine_has<vectors>() && zp::detail::may_use_tiles()));
+    // Without them, a program runs by the vectors alone, and one that has a copy for these takes it.
+    CHECK(zp::machine_runs<zp::avx512_amx>() == zp::machine_has<vectors>());
+    if (zp::machine_has<vectors>()) {
+        CHECK_NOTHROW(zp::require_machine<zp::avx512_amx>());
+        CHECK(dispatched<zp::avx512_amx>({}, nullptr).architecture() == zp::name_of<zp::avx512_amx>());
+        const bool with_tiles = zp::detail::may_use_tiles();
+        CHECK((dispatched<zp::avx512_amx, vectors>({}, nullptr).architecture() == zp::name_of<vectors>()) !=
+              with_tiles);
+    }
 #if !defined(__x86_64__)
     CHECK_FALSE(zp::detail::may_use_tiles());
 #endif

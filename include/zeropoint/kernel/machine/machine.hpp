@@ -46,7 +46,7 @@ template <class... Arch> std::string names_of(architectures<Arch...>) {
 /// a network begin with it; a program that does much before may begin with it too.
 template <class Arch = default_architecture> void require_machine() {
     detail::require_extensions<default_architecture>();
-    if (machine_has<Arch>()) return;
+    if (machine_runs<Arch>()) return;
     raise<machine_error>("expected a machine with " + std::string(name_of<Arch>()) +
                          ", which this program was compiled for, but this one has it not: compile without the flags "
                          "for it, or for several architectures at once with zeropoint_compile_for()");
@@ -83,6 +83,9 @@ private:
         const bool has[count] = {machine_has<First>(), machine_has<More>()...};
         for (int i = 0; i != count; ++i)
             if (has[i] && (name == nullptr || names[i] == name)) return i;
+        const bool runs[count] = {machine_runs<First>(), machine_runs<More>()...};
+        for (int i = 0; i != count; ++i)
+            if (runs[i] && (name == nullptr || names[i] == name)) return i;
         const std::string compiled = names_of(architectures<First, More...>());
         if (name == nullptr) {
             raise<machine_error>(

@@ -66,11 +66,11 @@ template <std::size_t Bits> struct machine_feature<xsimd::emulated<Bits>> {
     static bool is_there() noexcept { return true; }
 };
 #endif
-/// Asks the operating system for the tile registers as well: where it refuses them, the machine has them not.
+/// Asks the operating system for the tile registers as well: where it refuses them, the machine has them not, but what is
+/// compiled for them runs by AVX-512 alone.
 template <> struct machine_feature<avx512_amx> {
-    static bool is_there() noexcept {
-        return machine_feature<xsimd::avx512vnni<xsimd::avx512vbmi2>>::is_there() && may_use_tiles();
-    }
+    static bool is_there() noexcept { return is_enough() && may_use_tiles(); }
+    static bool is_enough() noexcept { return machine_feature<xsimd::avx512vnni<xsimd::avx512vbmi2>>::is_there(); }
 };
 template <> struct machine_feature<neon64_dotprod> {
     static bool is_there() noexcept { return arm_machine_has(arm_extension::dotprod, is_compiled_for<neon64_dotprod>); }
@@ -105,8 +105,14 @@ template <> struct machine_feature<wasm_relaxed> {
 
 }  // namespace detail
 
-/// Whether this machine runs what is compiled for `Arch`.
+/// Whether this machine has all that what is compiled for `Arch` makes use of.
 template <class Arch> bool machine_has() noexcept { return detail::machine_feature<Arch>::is_there(); }
+/// Whether this machine runs what is compiled for `Arch`, be it without a part that kernels can do without: AMX's tiles.
+template <class Arch> bool machine_runs() noexcept {
+    if constexpr (requires { detail::machine_feature<Arch>::is_enough(); })
+        return detail::machine_feature<Arch>::is_enough();
+    else return machine_has<Arch>();
+}
 
 }  // namespace v0
 }  // namespace zp
