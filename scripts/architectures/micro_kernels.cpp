@@ -21,8 +21,8 @@ template <class Format, bool Exists = true> constexpr tile_function<Format> whol
     else return nullptr;
 }
 /// Two by two tiles in registers of their own, where it has such.
-using tiles_function = void (*)(const std::uint8_t*, const std::int32_t*, const std::ptrdiff_t (&)[2],
-                                const window_runs&, const std::int8_t*) noexcept;
+using tiles_function = void (*)(const std::uint8_t*, const std::int32_t*, std::ptrdiff_t, const window_runs&,
+                                const std::int8_t*) noexcept;
 template <class Arch> constexpr tiles_function whole_tiles() {
     if constexpr (has_whole_tiles<Arch>) return &operations<Arch>::template multiply_tile_runs<2, 2, true, window_runs>;
     else return nullptr;

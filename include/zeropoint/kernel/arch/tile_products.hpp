@@ -101,16 +101,15 @@ template <class Tiles> struct tile_products {
     }
 
     /// Adds the products of `Heights` tiles of rows with the first `Widths` halves of a panel to the registers of sums. Rows of
-    /// a tile lie `pitches` apart, or where they do not, not `Equal`, are brought together.
+    /// a tile lie `pitch` apart, or where they do not, not `Equal`, are brought together.
     template <int Heights, int Widths, bool Equal, class Runs>
     [[gnu::noinline]] static void multiply_tile_runs(const std::uint8_t* band, const std::int32_t* offsets,
-                                                     const std::ptrdiff_t (&pitches)[Heights], const Runs& runs,
+                                                     std::ptrdiff_t pitch, const Runs& runs,
                                                      const std::int8_t* panel) noexcept {
         constexpr int rows = Heights * 16;
         alignas(64) std::uint8_t together[Equal ? 1 : rows * 64];
         alignas(64) std::uint8_t rest[rows * 64];
         const int last = runs.length % 64, whole = runs.length - last;
-        [[maybe_unused]] const std::ptrdiff_t pitch = pitches[0], second_pitch = pitches[Heights - 1];
         if (last != 0) std::memset(rest, 0, sizeof rest);
         for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
             std::ptrdiff_t begin = kernel_row * runs.row_advance;
@@ -122,7 +121,7 @@ template <class Tiles> struct tile_products {
                     for (const std::uint8_t* stop = first + whole; first != stop;
                          first += 64, second += 64, panel += 16 * panel_step) {
                         Tiles::template load<first_rows, 0>(first, pitch);
-                        if constexpr (Heights == 2) Tiles::template load<second_rows, 0>(second, second_pitch);
+                        if constexpr (Heights == 2) Tiles::template load<second_rows, 0>(second, pitch);
                         multiply<Heights, Widths>(panel);
                     }
                     from = end;
@@ -151,11 +150,9 @@ private:
     static void multiply_tiles(const std::uint8_t* band, const std::int32_t* offsets, const Runs& runs,
                                const std::int8_t* panel, const std::int32_t* bias, std::int32_t* sums) noexcept {
         bool equal = true;
-        std::ptrdiff_t pitches[Heights];
+        const std::ptrdiff_t pitch = offsets[1] - offsets[0];
         for (int row = 0; row != Heights * 16; ++row) {
-            const std::int32_t* of_tile = offsets + row / 16 * 16;
-            pitches[row / 16] = of_tile[1] - of_tile[0];
-            equal = equal && offsets[row] == of_tile[0] + row % 16 * pitches[row / 16];
+            equal = equal && offsets[row] == offsets[row / 16 * 16] + row % 16 * pitch;
             const std::uint32_t excess = static_cast<std::uint32_t>(offsets[row + runs.row_sums]) * 128u;
             for (int c = 0; c != whole_tile_width; ++c)
                 sums[row * whole_tile_width + c] =
@@ -164,8 +161,8 @@ private:
         for_each_sum<Heights, Widths>([&](auto sum, auto place) __attribute__((always_inline)) {
             Tiles::template load<sum, place>(sums, sum_pitch);
         });
-        if (equal) multiply_tile_runs<Heights, Widths, true>(band, offsets, pitches, runs, panel);
-        else multiply_tile_runs<Heights, Widths, false>(band, offsets, pitches, runs, panel);
+        if (equal) multiply_tile_runs<Heights, Widths, true>(band, offsets, pitch, runs, panel);
+        else multiply_tile_runs<Heights, Widths, false>(band, offsets, pitch, runs, panel);
         for_each_sum<Heights, Widths>([&](auto sum, auto place) __attribute__((always_inline)) {
             Tiles::template store<sum, place>(sums, sum_pitch);
         });
