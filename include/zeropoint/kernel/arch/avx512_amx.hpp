@@ -47,6 +47,7 @@ struct avx512_amx_operations : avx512_base<avx512_amx_operations>, tile_products
     static constexpr const char* name = "avx512amx";
     static constexpr int sums_in_flight = 8;  // as with VNNI alone
     static constexpr quad_products quads = quad_products::exact;
+    static constexpr bool finishes_in_registers = true;
     // No machine with AMX has been measured: half of the 1024 a cycle that tiles have at their peak, at 2.4 GHz.
     static constexpr double byte_products = 1200, word_products = 240;
 

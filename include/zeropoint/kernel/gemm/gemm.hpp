@@ -344,7 +344,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
 /// 12 x 32 sums and reading them again takes a sixth of the time of 64 products each.
 template <class Arch, class Format, class Out> constexpr bool finishes_in_registers() {
     if constexpr (requires { operations<Arch>::finishes_in_registers; })
-        return operations<Arch>::finishes_in_registers && std::is_same_v<Format, byte_quads> && sizeof(Out) == 1;
+        return operations<Arch>::finishes_in_registers && std::is_same_v<Format, quads_of<Arch>> && sizeof(Out) == 1;
     else return false;
 }
 /// Depth up to which that is done: beyond, what it saves is less than a hundredth.
@@ -483,7 +483,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     if constexpr (finishes_in_registers<Arch, Format, Out>()) {
         const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
         const int depth = runs.kernel_rows * runs.segments * runs.length;
-        if (nearest != nullptr && depth <= most_finished_depth) {
+        if (nearest != nullptr && depth <= most_finished_depth && !in_whole_tiles) {
             for (; row != rows && next_tile_rows<Arch>(rows - row) == operations<Arch>::tile_rows;
                  row += operations<Arch>::tile_rows)
                 multiply_to_codes<Arch, Format>(band, offsets + row, runs, panel, bias, *nearest, first_channel,
