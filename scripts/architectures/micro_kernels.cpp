@@ -42,8 +42,8 @@ template void interleave_cells<audited, 4>(const std::uint8_t* const (&)[4], std
                                            std::byte*, std::ptrdiff_t) noexcept;
 template void interleave_cells<audited, 2>(const std::uint8_t* const (&)[2], std::ptrdiff_t, int, int, std::uint8_t,
                                            std::byte*, std::ptrdiff_t) noexcept;
-template void transform_input_rows<audited, winograd_4x4>(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*,
-                                                          std::ptrdiff_t) noexcept;
+template void transform_input_rows<audited, winograd_4x4>(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t,
+                                                          std::int16_t*, std::ptrdiff_t) noexcept;
 template void transform_output_tile<audited, winograd_4x4>(const std::int32_t*, std::ptrdiff_t, const std::int32_t*,
                                                            std::int32_t*, std::ptrdiff_t) noexcept;
 template void lookup_table<audited, std::uint8_t, std::uint8_t>(const std::uint8_t*, std::size_t, const std::uint8_t*,
