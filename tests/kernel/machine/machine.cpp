@@ -36,9 +36,11 @@ template <class Dispatched> std::string error_of(const char* name) {
 
 TEST_CASE("dispatched: the first that the machine has, or the one asked for") {
     using arch = zp::default_architecture;
+    // What runs without a part, AMX without its tiles, comes behind what the machine has.
+    const std::string own = zp::machine_has<arch>() ? zp::name_of<arch>() : "portable";
     const dispatched<foreign, arch, zp::portable> best({}, nullptr);
-    CHECK(best.architecture() == zp::name_of<arch>());
-    CHECK(best(2, 3) == std::string(zp::name_of<arch>()) + " 5");
+    CHECK(best.architecture() == own);
+    CHECK(best(2, 3) == own + " 5");
 
     const dispatched<foreign, arch, zp::portable> asked({}, "portable");
     CHECK(asked.architecture() == "portable");
