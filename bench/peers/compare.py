@@ -109,7 +109,7 @@ def begin(options: argparse.Namespace, one_processor: bool = True) -> None:
         print(f"skipped: this machine lacks {what}")
         sys.exit(0 if options.quick and not options.require else 1)
     if options.quick:
-        options.seconds = min(options.seconds, 0.2)
+        options.seconds = min(options.seconds, 0.1)
     if options.peers_isa == "avx2" and MASKED not in os.environ:
         restart_masked()
     for name in instruction_set.OF_THE_MASK:  # it is in place; the compiler needs none
