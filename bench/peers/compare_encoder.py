@@ -124,7 +124,7 @@ def onnx_sessions(parameters: list, x) -> list:
     from onnxruntime.transformers import optimizer
     logging.disable(logging.WARNING)
     runtime = onnx_peer.Runtime(next((compare.package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")),
-                                compare.shared_library("call_onnx.c"))
+                                compare.shared_library("calls.c"))
     sessions = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
