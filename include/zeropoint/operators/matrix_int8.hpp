@@ -19,10 +19,11 @@ inline namespace v0 {
 /// The extents that a node's code is generated for: those of a small matrix product; rows = 0 for all other nodes.
 constexpr kernel::linear_extents small_extents(const node_view& v) {
     const node& n = v.n;
-    if (n.op->filters != filter_kernels::conv2d || n.is_float() || n.weights.affine || n.fused.adds_input_1) return {};
+    if (n.op->filters != filter_kernels::conv2d || n.is_float() || n.weights.affine) return {};
     if (v.x_type().storage == scalar_type::int16 || n.by.algorithm != conv2d_algorithm::implicit_gemm) return {};
     const kernel::linear_extents extents = kernel::linear_extents_of(n.op->geometry(v));
-    return extents.are_small() ? extents : kernel::linear_extents{};
+    const bool is_worth_it = extents.are_small() && (extents.rows == 1 || !n.fused.adds_input_1);
+    return is_worth_it ? extents : kernel::linear_extents{};
 }
 /// Whether a node's weights are packed as int16: small, faster so, and not asked to be as small as can be.
 template <class Arch> constexpr bool takes_int16_panels(const node_view& v) {
@@ -95,7 +96,8 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
 
 private:
     [[gnu::always_inline]] static auto epilogue_of(const node& n, const context& c, const offsets& at) noexcept {
-        kernel::output_codes codes = rounded_codes(n, c.ranges[rounded_qparams_id(n)]);
+        const qparams& range = c.ranges[rounded_qparams_id(n)];
+        kernel::output_codes codes = is_small && Key.fine_table ? fine_codes(n, range) : rounded_codes(n, range);
         if (n.fused.lut != nullptr) codes.table = c.block<std::uint8_t>(n, at.table);
         const auto* first = c.block<typename Requantization::first_type>(n, at.first);
         if constexpr (Key.residual)  // whose codes have the type of the output's

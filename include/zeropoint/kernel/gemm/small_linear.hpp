@@ -120,9 +120,10 @@ public:
         const Epilogue own = epilogue;  // which no store to y can change
         if constexpr (Words) {
             const std::int16_t* staged = stage<word_pairs>(x, codes, scratch);
-            constexpr int passes = (panels - 1) / panels_at_once, done = passes * panels_at_once;
+            constexpr int together = keeps_sums<word_pairs, Epilogue> ? panels_at_once : 1;
+            constexpr int passes = (panels - 1) / together, done = passes * together;
             for (int pass = 0; pass != passes; ++pass)
-                multiply_panels<word_pairs, panels_at_once, width>(staged, packed, pass * panels_at_once, own, y);
+                multiply_panels<word_pairs, together, width>(staged, packed, pass * together, own, y);
             multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
         } else {
             if constexpr (has_quads<Arch>) multiply_each<quads_of<Arch>>(x, codes, packed, own, y, scratch);
@@ -204,6 +205,7 @@ private:
                 finish<(Panels - 1) * width + LastChannels>(epilogue, sums[row], channel, y + row * Channels + channel);
             });
         } else {
+            static_assert(Panels == 1);
             constexpr int most = ops::tile_rows, tiles = (Rows + most - 1) / most, high = (Rows + tiles - 1) / tiles,
                           higher_tiles = Rows - tiles * (high - 1);  // the others have one row less
             const auto multiply_rows = [&](auto rows, int row) {
