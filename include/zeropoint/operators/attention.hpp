@@ -122,7 +122,8 @@ private:
 /// Keys and values have as many rows, which may be others than the queries', and queries and keys as many channels. It has no
 /// parameters: those are of the branches, for one
 ///     zp::attention<4, zp::linear<"query", 64>, zp::linear<"key", 64>, zp::linear<"value", 64>>
-/// or behind a projection of all three `zp::attention<4, zp::chunk<0, 3>, zp::chunk<1, 3>, zp::chunk<2, 3>>`. Mask is that of
+/// A factor of scores beside that is a zp::mul_scalar behind the queries, and changes no code in int8. quantize_dynamic makes one row of
+/// all that. Behind a projection of all three it is `zp::attention<4, zp::chunk<0, 3>, zp::chunk<1, 3>, zp::chunk<2, 3>>`. Mask is that of
 /// zp::self_attention, which has projections under PyTorch's names.
 template <int Heads, class Queries, class Keys, class Values, class Mask = void> struct attention {
     static_assert(Heads >= 1,
