@@ -8,6 +8,7 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/operators.hpp>
+#include <zeropoint/pass/contract.hpp>
 #include <zeropoint/workflow/presets.hpp>
 #include <zeropoint/workflow/stages.hpp>
 
@@ -74,6 +75,10 @@ struct images : zp::model<zp::input<4, 4, 8>, zp::conv2d<"a", conv{.out_channels
                           zp::flatten, zp::linear<"fc", 3>> {};
 struct words : zp::model<zp::indices<5>, zp::embedding<"words", 11, 8>, zp::layer_norm<"norm">, zp::linear<"fc", 4>> {};
 
+struct two_outputs : zp::model<zp::input<1, 1, 6>, zp::linear<"hidden", 4>, zp::output<"codes">, zp::relu,
+                               zp::linear<"last", 3>, zp::output<"scores">> {};
+struct attention : zp::model<zp::input<1, 7, 24>, zp::self_attention<"a", 3>> {};
+
 template <class DType> using activations = zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 template <class... Options> struct with : zp::qconfig<activations<zp::quint8>, weights, Options...> {};
@@ -90,4 +95,16 @@ TEST_CASE("passes give the compiler's table when the program runs") {
     check<images, zp::tflite_qconfig>();
     check<words, with<>>();
     check<words, with<zp::keep_float_type<zp::op::embedding>>>();
+    check<words, with<zp::embedding_bits<4>>>();
+    check<two_outputs, with<>>();
+    check<two_outputs, with<zp::codes_in<>, zp::codes_out<"codes">>>();
+}
+
+TEST_CASE("merge_parts gives the compiler's table when the program runs, with one node of three projections") {
+    static constexpr auto contracted = zp::contract_nodes(
+        zp::fuse_nodes(zp::source<attention>::table), [](const auto&, int, zp::node&, const auto&) { return true; });
+    static constexpr auto merged = zp::merge_parts(contracted);
+    const auto when_run = contracted;
+    CHECK(text_of_all(zp::merge_parts(when_run)) == text_of_all(merged));
+    CHECK(merged.size == contracted.size - 2);
 }
