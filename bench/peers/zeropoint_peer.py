@@ -53,7 +53,7 @@ def build(options: argparse.Namespace) -> pathlib.Path:
             print(f"compiling {source.relative_to(ROOT)}", flush=True)
             subprocess.run([*command, "-c", str(source), "-o", str(objects[-1])], check=True)
     library = path_of_cache() / f"libzeropoint-{isa}.so"
-    subprocess.run([compiler, "-shared", *map(str, objects), "-o", str(library)], check=True)
+    subprocess.run([compiler, "-shared", "-pthread", *map(str, objects), "-o", str(library)], check=True)
     return library
 
 
