@@ -6,6 +6,8 @@
     scripts/architectures/audit.py --update docs/architectures.md     writes the table there
     scripts/architectures/audit.py --check docs/architectures.md      what CI runs: fails where that table is another
 
+Beside them cells of depthwise convolutions, transforms, epilogues and tables, where designs.py has what these should take.
+
 Of the innermost loop that multiplies: whether it holds the instruction that the architecture is there for, how many
 instructions it takes for 64 multiply-accumulates, which must be at most 15 % above the best design that designs.py
 argues for, and whether it stores anything or reads the stack, which would be a spilled register. For GCC and Clang,
@@ -22,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 
-from designs import DESIGNS, Design
+from designs import DESIGNS, PIECES, Design, Piece
 from pages import with_table
 from targets import COMPILERS, TARGETS, Compiler, Target
 
@@ -137,10 +139,10 @@ def is_jump(i: Instruction) -> bool:
     return bool(re.match(r"(j|b|cb|tb|c\w*j|loop)", i.name)) and not re.match(r"b(t|z|sw|ic|fi|it|extr|lsi|lsr)", i.name)
 
 
-def loops_of(function: list[Instruction], design: Design) -> list[Loop]:
-    """Innermost loops with a multiplication."""
+def loops_of(function: list[Instruction], instruction: str) -> list[Loop]:
+    """Innermost loops with such an instruction."""
     ranges = ranges_of_loops(function)
-    pattern = re.compile(design.instruction)
+    pattern = re.compile(instruction)
     loops = []
     for begin, end in ranges:
         if any(o != (begin, end) and begin <= o[0] and o[1] <= end for o in ranges):
@@ -155,7 +157,7 @@ def loops_of(function: list[Instruction], design: Design) -> list[Loop]:
 class Row:
     target: str
     compiler: str  # its kind: gcc, clang, emscripten
-    design: Design
+    design: Design | Piece
     instruction: str = "-"
     per_64: float = 0
     problem: str = ""
@@ -171,7 +173,7 @@ class Row:
 
 
 def audit(target: Target, name: str, compiler: Compiler, includes: list[str], objdump: str) -> list[Row]:
-    rows = [Row(target.name, name.split()[0], design) for design in DESIGNS[target.name]]
+    rows = [Row(target.name, name.split()[0], design) for design in (*DESIGNS[target.name], *PIECES.get(target.name, ()))]
 
     def failed(problem: str) -> list[Row]:
         for row in rows:
@@ -190,8 +192,11 @@ def audit(target: Target, name: str, compiler: Compiler, includes: list[str], ob
             return failed("does not compile: " + (re.findall(r".*error.*", done.stderr) or [done.stderr])[0][:300])
         functions = disassemble(objdump, machine, program)
     for row in rows:
+        if isinstance(row.design, Piece):
+            measure_piece(row, machine, functions)
+            continue
         found = [(loop, body) for symbol, body in functions.items()
-                 if "multiply_tile" in symbol and row.design.format in symbol for loop in loops_of(body, row.design)]
+                 if "multiply_tile" in symbol and row.design.format in symbol for loop in loops_of(body, row.design.instruction)]
         if not found:
             row.problem = f"no loop of multiply_tile<{row.design.format}> holds {row.design.instruction}"
             continue
@@ -207,27 +212,50 @@ def audit(target: Target, name: str, compiler: Compiler, includes: list[str], ob
     return rows
 
 
+def measure_piece(row: Row, machine: str, functions: dict[str, list[Instruction]]) -> None:
+    piece = row.design
+    for pattern, without, a_pass, times in piece.loops:
+        found = [(loop.counted() * a_pass / loop.multiplications, loop, body) for symbol, body in functions.items()
+                 if re.search(piece.function, symbol) for loop in loops_of(body, pattern)
+                 if not any(re.match(without, str(i)) for i in loop.instructions)]
+        if not found:
+            row.problem = f"no loop of {piece.function} holds {pattern}"
+            return
+        count, loop, body = min(found, key=lambda one: one[0])
+        row.per_64 += count * times
+        pointers = [memory_through(STACK_POINTERS[machine])]
+        spills = [i for i in loop.instructions if any(p.match(str(i)) for p in pointers) and re.search(r"%[xyz]mm", str(i))]
+        if spills and not piece.uses_stack:
+            row.problem = f"{len(spills)} spills: {'; '.join(map(str, spills[:4]))}"
+    row.instruction = ""
+    if not row.problem and row.ratio > piece.allowed:
+        row.problem = f"{row.ratio:.2f} of the best design: {piece.why}"
+
+
 def compilers_for(target: Target) -> list[tuple[str, Compiler]]:
     """GCC and Clang for the target's instruction set, whichever there are."""
     machine = target.compiler.split(" ", 1)[-1]
     return [(name, one) for name, one in COMPILERS.items() if name.split(" ", 1)[-1] == machine]
 
 
-def markdown(rows: list[Row]) -> str:
-    """The table: both compilers side by side, and for each the ratio to the best design."""
+def markdown(rows: list[Row], kind: type) -> str:
+    """A table, of tiles or of pieces: both compilers side by side, and for each the ratio to the best design."""
     cells: dict[tuple[str, str], dict[str, Row]] = {}
     for row in rows:
-        cells.setdefault((row.target, row.design.format), {})[row.compiler] = row
+        if isinstance(row.design, kind):
+            cells.setdefault((row.target, row.design.format), {})[row.compiler] = row
     lines = ["| architecture | kernel | instruction | best | GCC | Clang | the best: rows x channels x depth, instructions |",
-             "|---|---|---|--:|--:|--:|---|"]
+             "|---|---|---|--:|--:|--:|---|"] if kind is Design else \
+        ["| architecture | piece | best | GCC | Clang | the best: of what, instructions |", "|---|---|--:|--:|--:|---|"]
     for (target, kernel), by_compiler in cells.items():
         one = next(iter(by_compiler.values()))
 
         def figure(*compilers: str) -> str:
             row = next((by_compiler[name] for name in compilers if name in by_compiler), None)
-            return f"{row.per_64:.2f}, {row.ratio:.2f}" if row else ""
+            return f"{row.per_64:.{2 if kind is Design else 0}f}, {row.ratio:.2f}" if row else ""
 
-        lines.append(f"| {target} | {kernel} | {one.instruction} | {one.design.best:.2f} | {figure('gcc')} | "
+        instruction, digits = (f" {one.instruction} |", 2) if kind is Design else ("", 0)
+        lines.append(f"| {target} | {kernel} |{instruction} {one.design.best:.{digits}f} | {figure('gcc')} | "
                      f"{figure('clang', 'emscripten')} | {one.design.why} |")
     return "\n".join(lines)
 
@@ -242,7 +270,7 @@ def main() -> int:
     parser.add_argument("--include-flags", type=pathlib.Path, default=default_include_flags(),
                         help="response file with -I flags of the library; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names of targets.py")
-    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the table between <!-- audit --> and <!-- /audit -->")
+    parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the tables between <!-- audit --> and <!-- /audit -->, and between <!-- pieces --> and <!-- /pieces -->")
     parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where the table is not the page's")
     parser.add_argument("--jobs", type=int, default=2, help="how many compilers at a time")
     options = parser.parse_args()
@@ -272,7 +300,7 @@ def main() -> int:
     print(f"{len(rows)} loops, {failed} failed")
     if page := options.update or options.check:
         text = page.read_text(encoding="utf-8")
-        current = with_table(text, "audit", markdown(rows))
+        current = with_table(with_table(text, "audit", markdown(rows, Design)), "pieces", markdown(rows, Piece))
         if options.update:
             page.write_text(current, encoding="utf-8")
         elif text != current:

@@ -30,6 +30,29 @@ class Design:
         return f"{self.rows} x {self.channels} x {self.depth}: " + ", ".join(f"{n} {what}" for n, what in self.parts)
 
 
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """What stands beside tile loops: a loop, or two that take turns, and what is counted of them together."""
+
+    format: str  # what it is, as the table says
+    unit: str  # what the figure is of
+    function: str  # a pattern of the symbol
+    # Of each loop: a pattern of an instruction of it, one that it must not hold, how many of the first a pass has, and how
+    # many passes there are. A compiler may do several passes at once.
+    loops: tuple[tuple[str, str, int, int], ...]
+    parts: tuple[tuple[int, str], ...]
+    uses_stack: bool = False  # by its design
+    allowed: float = 1.15
+
+    @property
+    def best(self) -> float:
+        return sum(count for count, _ in self.parts)
+
+    @property
+    def why(self) -> str:
+        return f"{self.unit}: " + ", ".join(f"{n} {what}" for n, what in self.parts)
+
+
 def design(format: str, instruction: str, products: int, rows: int, channels: int, depth: int, /, **parts: int) -> Design:
     return Design(format, instruction, products, rows, channels, depth,
                   tuple((count, what.replace("_", " ")) for what, count in parts.items()))
@@ -129,4 +152,56 @@ DESIGNS = {
                             broadcasts=4, weights=2, products=8, sums=8, addresses=4, loop=3)),
     "wasm-relaxed": (design("byte_quads", r"i32x4\.relaxed_dot_i8x16_i7x16_add_s", 16, 4, 8, 4,
                             broadcasts=4, weights=2, products=8, addresses=4, loop=3),),
+}
+
+
+def piece(format: str, unit: str, function: str, *loops: tuple[str, str, int, int], uses_stack: bool = False,
+          allowed: float = 1.15, **parts: int) -> Piece:
+    return Piece(format, unit, function, loops, tuple((count, what.replace("_", " ")) for what, count in parts.items()),
+                 uses_stack, allowed)
+
+
+def x86_pieces(register: str, look_up: dict[str, int]) -> tuple[Piece, ...]:
+    """With three operands. Loops over rows of y end with a row alone, which is done twice: two addresses and a choice."""
+    store = rf"vmov\S+ %{register}\d+, .*\(.*\)$"
+    # Halfway sums go through memory: in registers they are fewer instructions, and were no fewer cycles with g++ (decision 0037).
+    output = piece("output transform", "a tile of 4 x 4 and a vector of channels", "transform_output_tile.*winograd_4x4",
+                   (store, "vpsrad", 4, 6), ("vpsrad", "$^", 4, 4), uses_stack=True,
+                   columns=6 * 19, rows=4 * 17, quotients=32, biases=16, stores=24 + 16, loops=4 * 10)
+    return (
+        # Clang adds to eleven addresses what g++ has in registers: 40 instructions.
+        piece("input transform", "a row of 6 pixels and a vector of channels", "transform_input_rows.*winograd_4x4",
+              (store, "$^", 6, 1), loads=4, transform=18, stores=6, loop=3, allowed=1.3),
+        output,
+        # The fewest: of a range that is all codes of a byte, by multipliers below 1.
+        piece("epilogue", "four vectors of sums", "finish_whole_rows.*nearest_even", ("vcvtps2dq", "$^", 4, 1),
+              conversions=8, products=4, packs=3, offsets=2, order=1, stores=2, two_rows=6, loop=3),
+        piece("table", "a vector of codes", "lookup_table", (store, "$^", 1, 1), **look_up, stores=1, loop=3),
+    )
+
+
+def interleaves(registers: tuple[str, str], four: dict[str, int], stores: tuple[int, int], two: dict[str, int]) -> tuple[Piece, ...]:
+    """Cells of a panel, from rows that lie anywhere."""
+    return tuple(piece(f"interleave {rows} rows", "the cells of a panel", f"interleave_cells.*Li{rows}E",
+                       (rf"vmov\S+ %{register}\d+, .*\(.*\)$", "$^", count, 1), **parts, stores=count, loop=4)
+                 for rows, register, count, parts in ((4, registers[0], stores[0], four), (2, registers[1], stores[1], two)))
+
+
+SHUFFLES = {"loads": 1, "nibbles": 1, "bits": 3, "entries": 16, "shuffles": 16}
+AVX2_PIECES = (*interleaves(("xmm", "ymm"), {"flipped_loads": 4, "zips": 8}, (4, 2), {"flipped_loads": 2, "zips": 2, "words": 2}),
+               *x86_pieces("ymm", SHUFFLES | {"choices": 15}))
+# Masked shuffles choose: four masks, and eight choices that are shuffles themselves.
+AVX512_CELLS = interleaves(("zmm", "zmm"), {"loads": 4, "shifts": 2, "flipped_unions": 2, "turns": 2, "copies": 1}, (2, 2),
+                           {"loads": 2, "flips": 2, "turns": 2, "copies": 1})
+AVX512_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", SHUFFLES | {"masks": 4, "choices": 7}))
+# Tables of 64 bytes: four are looked into, and the upper bits choose.
+VBMI_PIECES = (*AVX512_CELLS, *x86_pieces("zmm", {"loads": 1, "shuffles": 4, "comparisons": 3, "choices": 3}))
+
+PIECES = {
+    "avx2+fma": AVX2_PIECES,
+    "avx-vnni": AVX2_PIECES,
+    "avx512bw": AVX512_PIECES,
+    "avx512vnni<avx512bw>": AVX512_PIECES,
+    "avx512vnni<avx512vbmi2>": VBMI_PIECES,
+    "amx": VBMI_PIECES,
 }
