@@ -132,3 +132,28 @@ TEST_CASE("depthwise: narrow groups") {
     check(problem<std::int8_t, std::uint8_t>(random, grouped(9, 8, 4, 4, 3, 1, 2), {-128, -128, 127}, operands::random,
                                              operands::random, true));
 }
+
+TEST_CASE("depthwise: tiles of one group less fill widths of 7, 14 and 28 with exact quads") {
+    using namespace zp::kernel;
+    using arch = zp::default_architecture;
+    if constexpr (has_quads<arch> && !quads_saturate<arch> && operations<arch>::has_batches) {
+        const auto outputs = [](int width, int stride) {
+            const conv2d_geometry g{.in = {width * stride, width * stride, 64},
+                                    .out = {width, width, 64},
+                                    .kernel_height = 3,
+                                    .kernel_width = 3,
+                                    .stride_height = stride,
+                                    .stride_width = stride,
+                                    .padding_top = 1,
+                                    .padding_left = 1,
+                                    .groups = 64};
+            const cell_grid grid(g);
+            const cell_kernels kernels = choose_cell_kernels<arch>(g, grid, panel_kernel::byte_quads);
+            const auto tiles = kernels.tiles_of(width, grid.phases);
+            return (tiles.whole * kernels.groups + tiles.shorter * (kernels.groups - 1)) * grid.phases;
+        };
+        for (const int width : {14, 28}) CHECK(outputs(width, 1) == width);
+        for (const int width : {7, 14, 28}) CHECK(outputs(width, 2) == width);
+        CHECK(outputs(7, 1) == 8);  // two share their cells
+    }
+}

@@ -57,21 +57,20 @@ struct word_cells {
     }
 };
 
-/// Sums of one panel for `tiles` times tile_outputs outputs. Cell i of the window of an output is at cells[offsets[i]],
+/// Sums of one panel for `tiles` times `Groups` times `Phases` outputs. Cell i of the window of an output is at cells[offsets[i]],
 /// the next `Phases` outputs `group_bytes` further. `Count` is the number of cells, or 0 where it is known at run time.
-template <class Arch, class Cells, int Phases, int Count>
+template <class Arch, class Cells, int Phases, int Count, int Groups = depthwise_plan<Arch>::tile_outputs / Phases>
 [[gnu::noinline]] void multiply_cells(const std::byte* cells, std::ptrdiff_t group_bytes, int tiles,
                                       const std::int32_t* offsets, [[maybe_unused]] int count, const std::byte* weights,
                                       const std::int32_t* bias, std::int32_t* sums) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
-    constexpr int groups = depthwise_plan<Arch>::tile_outputs / Phases;
     constexpr int width = panel_width<Arch>, vector_bytes = ops::lanes * 4;
     for (int tile = 0; tile != tiles; ++tile) {
 #pragma GCC unroll 1
         for (int v = 0; v != ops::vectors; ++v) {
-            int32 sum[groups * Phases];
-            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
+            int32 sum[Groups * Phases];
+            repeat<Groups * Phases>([&](int i) __attribute__((always_inline)) {
                 sum[i] = ops::template load<int32>(bias + v * ops::lanes);
             });
             const std::byte* panel = weights + v * vector_bytes;
@@ -82,7 +81,7 @@ template <class Arch, class Cells, int Phases, int Count>
                     w[phase] = Cells::template weights<ops>(panel + phase * width * 4);
                     ops::keep(w[phase]);
                 });
-                repeat<groups>([&](int group) __attribute__((always_inline)) {
+                repeat<Groups>([&](int group) __attribute__((always_inline)) {
                     auto a = Cells::template activations<ops>(cell + group * group_bytes);
                     if constexpr (Phases > 1) ops::keep(a);
                     repeat<Phases>([&](int phase) __attribute__((always_inline)) {
@@ -95,12 +94,12 @@ template <class Arch, class Cells, int Phases, int Count>
             if constexpr (Count != 0) unroll<Count>(multiply);
             else
                 for (int i = 0; i != count; ++i) multiply(i);
-            repeat<groups * Phases>([&](int i) __attribute__((always_inline)) {
+            repeat<Groups * Phases>([&](int i) __attribute__((always_inline)) {
                 ops::store(sums + i * width + v * ops::lanes, sum[i]);
             });
         }
-        cells += groups * group_bytes;
-        sums += depthwise_plan<Arch>::tile_outputs * width;
+        cells += Groups * group_bytes;
+        sums += Groups * Phases * width;
     }
 }
 
@@ -170,19 +169,26 @@ struct cell_kernels {
 template <class Arch>
 cell_kernels choose_cell_kernels(const conv2d_geometry& g, const cell_grid& grid, panel_kernel kernel) {
     constexpr int tile = depthwise_plan<Arch>::tile_outputs;
-    const auto of_one_length = [&](auto cells) -> cell_kernels {
-        using type = decltype(cells);
-        if (type::slots == 4 && g.kernel_height * grid.row_cells(g, 4) == 3) {  // 3x3
-            return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 3>, nullptr, tile}
-                                    : cell_kernels{&multiply_cells<Arch, type, 2, 3>, nullptr, tile / 2};
-        }
-        return grid.phases == 1 ? cell_kernels{&multiply_cells<Arch, type, 1, 0>, nullptr, tile}
-                                : cell_kernels{&multiply_cells<Arch, type, 2, 0>, nullptr, tile / 2};
+    // Where quads are exact, nearly all panels have them: 28 outputs are then 8 + 8 + 6 + 6, and 7 are 7.
+    const auto of_phases = [&]<class Cells, int Count, int Phases>() -> cell_kernels {
+        constexpr int groups = tile / Phases;
+        if constexpr (Cells::slots == 4 && operations<Arch>::has_batches && !quads_saturate<Arch>)
+            return {&multiply_cells<Arch, Cells, Phases, Count>,
+                    &multiply_cells<Arch, Cells, Phases, Count, groups - 1>, groups};
+        else return {&multiply_cells<Arch, Cells, Phases, Count>, nullptr, groups};
+    };
+    const auto of_cells = [&]<class Cells>(Cells) -> cell_kernels {
+        if constexpr (Cells::slots == 4)
+            if (g.kernel_height * grid.row_cells(g, 4) == 3)  // 3x3
+                return grid.phases == 1 ? of_phases.template operator()<Cells, 3, 1>()
+                                        : of_phases.template operator()<Cells, 3, 2>();
+        return grid.phases == 1 ? of_phases.template operator()<Cells, 0, 1>()
+                                : of_phases.template operator()<Cells, 0, 2>();
     };
     if constexpr (has_quads<Arch>)
-        if (kernel == panel_kernel::byte_quads) return of_one_length(byte_cells{});
+        if (kernel == panel_kernel::byte_quads) return of_cells(byte_cells{});
     const bool shared = grid.position(g, 2, 1) == grid.group_step * grid.planes(g, 2);
-    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_one_length(word_cells{});
+    if (g.kernel_height != 3 || grid.row_cells(g, 2) != 2 || !shared) return of_cells(word_cells{});
     if (grid.phases == 1)
         return {&multiply_shared_cells<Arch, 1, tile>, &multiply_shared_cells<Arch, 1, tile - 1>, tile};
     return {&multiply_shared_cells<Arch, 2, tile / 2>, &multiply_shared_cells<Arch, 2, tile / 2 - 1>, tile / 2};
