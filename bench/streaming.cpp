@@ -20,10 +20,12 @@ void run(benchmark::State& state, const models::named_stream& one, bool int8) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-    for (const models::named_stream& one : models::timed_streams())
-        for (const bool int8 : {false, true})
-            benchmark::RegisterBenchmark((std::string(one.name) + (int8 ? "/int8" : "/float")).c_str(), run, one, int8)
-                ->UseManualTime();
+    for (const auto all : {models::timed_streams(), models::streams_without_peers()})
+        for (const models::named_stream& one : all)
+            for (const bool int8 : {false, true})
+                benchmark::RegisterBenchmark((std::string(one.name) + (int8 ? "/int8" : "/float")).c_str(), run, one,
+                                             int8)
+                    ->UseManualTime();
     return true;
 }();
 

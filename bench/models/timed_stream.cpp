@@ -58,3 +58,8 @@ std::span<const models::named_stream> models::timed_streams() {
                                            {"TCN 4 x 16", make<tcn_16>}};
     return all;
 }
+std::span<const models::named_stream> models::streams_without_peers() {
+    static constexpr named_stream all[] = {{"residual TCN 4 x 32", make<residual_tcn_32>},
+                                           {"wake word, 8 frames", make<wake_word>}};
+    return all;
+}

@@ -39,5 +39,7 @@ struct named_stream {
 };
 /// The networks of streaming_networks.hpp: "dense 64-64-64-16", "LSTM 1-32-1", "GRU 1-24-1", "TCN 4 x 16".
 std::span<const named_stream> timed_streams();
+/// Those that bench/peers has no peers for: "residual TCN 4 x 32", "wake word, 8 frames".
+std::span<const named_stream> streams_without_peers();
 
 }  // namespace models
