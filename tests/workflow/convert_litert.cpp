@@ -165,3 +165,15 @@ TEST_CASE("convert: fixed_point_litert signs files with its own name") {
         zp::quantized<litert::net, litert::config<zp::fixed_point_double_rounding, zp::per_channel_symmetric>>;
     CHECK(zp::detail::signature_of_stage<one::stage>(0) != zp::detail::signature_of_stage<other::stage>(0));
 }
+
+TEST_CASE("convert: under fixed_point_litert padding that counts in an average is 0, as elsewhere") {
+    struct padded : zp::model<zp::input<5, 6, 3>, zp::avg_pool2d<zp::pool{.kernel = 3, .stride = 2, .padding = 1}>> {};
+    const auto of = [](auto policy) {
+        using Policy = decltype(policy);
+        const auto calibrated = zp::calibrate(
+            zp::prepare<litert::config<Policy, zp::per_channel_symmetric>>(zp::fuse(zp::float_model<padded>())),
+            made_up::inputs<padded>(4, 8, 0.5f, 2.0f));  // so that the code of 0 is none in the middle
+        return litert::rows_of(zp::convert(calibrated), made_up::inputs<padded>(1, 9, 0.5f, 2.0f)[0]);
+    };
+    CHECK(of(zp::fixed_point_litert{}) == of(zp::fixed_point_double_rounding{}));
+}

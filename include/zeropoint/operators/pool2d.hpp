@@ -50,11 +50,13 @@ struct max_pool2d : pooling {
 struct avg_pool2d : pooling {
     static constexpr cut_rule cut = cut_rule::windowed;
     static constexpr stream_rule stream = stream_rule::pooled;
-    /// Where padding counts, it counts below the last row too, of which a part knows nothing.
-    static constexpr bool computes_alike(const node_view&, const node_view& whole) {
-        const auto window = options_of<window2d>(whole.n);
-        return window.count_include_pad == 0 || (window.padding_top == 0 && window.padding_left == 0);
+    /// Whether windows have padding that counts.
+    static constexpr bool counts_padding(const node& n) {
+        const auto window = options_of<window2d>(n);
+        return window.count_include_pad != 0 && (window.padding_top != 0 || window.padding_left != 0);
     }
+    /// Where padding counts, it counts below the last row too, of which a part knows nothing.
+    static constexpr bool computes_alike(const node_view&, const node_view& whole) { return !counts_padding(whole.n); }
     static constexpr std::span<const char* const> option_names = window2d::names;
 
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
@@ -62,11 +64,11 @@ struct avg_pool2d : pooling {
                                  zero_point(o), o.x(), o.y());
     }
 };
-/// The mean of the codes, ties away from zero: LiteRT's.
+/// The mean of the codes, ties away from zero: LiteRT's, where padding never counts. Where it does, it is 0 and not code 0.
 struct avg_pool2d_of_codes : avg_pool2d {
     template <class Arch, class T> static void forward(const operands<T>& o) noexcept {
-        kernel::avg_pool2d<Arch, kernel::ties_away_from_zero>(
-            geometry_of_window(o.at()), options_of<window2d>(o.at().n).count_include_pad != 0, 0, o.x(), o.y());
+        if (counts_padding(o.at().n)) return avg_pool2d::forward<Arch>(o);
+        kernel::avg_pool2d<Arch, kernel::ties_away_from_zero>(geometry_of_window(o.at()), false, 0, o.x(), o.y());
     }
 };
 struct adaptive_avg_pool2d : pooling {

@@ -76,8 +76,9 @@ def emit_avg_pool(e: Emitter, node: Node) -> Value:
         maps.append(matrix)
         padded = [min(i * stride - begin + kernel, inside + begin) - (i * stride - begin) for i in range(out)]
         counts.append(np.array(padded) if o["count_include_pad"] else matrix.sum(1))
+    counts_padding = o["count_include_pad"] and (o["padding_top"] or o["padding_left"])
     return linear_map(e, node, maps[0], maps[1], np.outer(*counts),
-                      of_codes=e.model.requantization == "fixed_point_litert")
+                      of_codes=e.model.requantization == "fixed_point_litert" and not counts_padding)
 
 
 @emits("adaptive_avg_pool2d", "adaptive_avg_pool1d")
