@@ -80,8 +80,14 @@ class Context:
 
     def value(self, name: str, y: Tensor) -> Tensor:
         self.values[name] = y
-        if not self.rounds:
-            return y
+        return self.on_grid(name, y) if self.rounds else y
+
+    def averaged(self, name: str, y: Tensor, size: int) -> Tensor:
+        """A mean keeps the grid of the value that it is of, as quantized pools do."""
+        y = F.avg_pool2d(y, size)
+        return self.on_grid(name, y) if self.rounds else y
+
+    def on_grid(self, name: str, y: Tensor) -> Tensor:
         scale, zero_point = self.network.grids[name]
         return torch.fake_quantize_per_tensor_affine(y, scale, zero_point, 0, 2 ** self.network.bits_of(name) - 1)
 
@@ -105,7 +111,7 @@ class Few:
                 self.grids[name] = grid_of(values, self.bits_of(name))
 
     def bits_of(self, name: str) -> int:
-        return 8 if name in ("input", next(iter(self.layers)), "logits") else self.activation_bits
+        return 8 if name in (next(iter(self.layers)), "logits") else self.activation_bits  # the input is no layer
 
     def scales(self, name: str) -> Tensor:
         """[channels][1] of the least squared error."""
@@ -159,6 +165,10 @@ def single(name: str, end: Callable[[Tensor], Tensor], before: Callable[[Tensor]
     return Unit([name], lambda c, x: behind(c.value(name, end(c.layer(name, before(x))))))
 
 
+def pooled(name: str, size: int) -> Unit:
+    return Unit([name], lambda c, x: c.averaged(name, c.value(name, F.relu(c.layer(name, x))), size))
+
+
 def digits_cnn(model: nn.Module, weight_bits: int, activation_bits: int, images: Tensor) -> Few:
     layers = {"conv1": folded(model, "conv1", "bn1", 8),
               "block.conv1": folded(model, "block.conv1", "block.bn1", weight_bits),
@@ -172,7 +182,7 @@ def digits_cnn(model: nn.Module, weight_bits: int, activation_bits: int, images:
         return c.value("block", F.relu(x + c.layer("block.conv2", y)))
 
     units = [single("conv1", F.relu), Unit(["block.conv1", "block.conv2"], block),
-             single("depthwise", F.relu6, lambda x: F.max_pool2d(x, 2)), single("pointwise", F.relu, behind=lambda x: F.avg_pool2d(x, 2)),
+             single("depthwise", F.relu6, lambda x: F.max_pool2d(x, 2)), pooled("pointwise", 2),
              single("fc1", F.relu, lambda x: x.flatten(1)[:, :, None, None]), single("logits", same, behind=lambda x: x[:, :, 0, 0])]
     return Few(layers, units, activation_bits, images)
 
@@ -194,7 +204,7 @@ def mobile(model: nn.Module, weight_bits: int, activation_bits: int, images: Ten
         else:
             units += [single(name, layers[name].end) for name in names]
     layers |= {"head": folded(model, "head", "head_norm", weight_bits), "logits": linear(model, "classifier", 8, same)}
-    units += [single("head", F.relu, behind=lambda x: F.avg_pool2d(x, 4)), single("logits", same, behind=lambda x: x[:, :, 0, 0])]
+    units += [pooled("head", 4), single("logits", same, behind=lambda x: x[:, :, 0, 0])]
     return Few(layers, units, activation_bits, images)
 
 
@@ -339,7 +349,7 @@ class LearnedStep(Context):
         weight = self.rounded(weight.flatten(1), self.weight_scales[name], 0, -high - 1, high, weight[0].numel()).view_as(weight)
         return F.conv2d(x, weight, self.biases[name], one.stride, one.padding, 1, one.groups)
 
-    def value(self, name: str, y: Tensor) -> Tensor:
+    def on_grid(self, name: str, y: Tensor) -> Tensor:
         high = 2 ** self.network.bits_of(name) - 1
         return self.rounded(y, self.value_scales[name], self.network.grids[name][1], 0, high, y[0].numel())
 
