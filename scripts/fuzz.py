@@ -22,9 +22,7 @@ import sys
 import changes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SANITIZERS = ("-fsanitize=fuzzer,address,undefined",)
-# The C++ library is not instrumented: what it has of strings and streams, compiled, is compiled here once more.
-MEMORY = ("-fsanitize=fuzzer,memory", "-fsanitize-memory-track-origins", "-D_GLIBCXX_EXTERN_TEMPLATE=0")
+SANITIZERS = "-fsanitize=fuzzer,address,undefined"
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 TURNS = 3  # runs of --in-turn that take all targets
 LONGEST = 16384  # bytes of an input: seeds have 1 to 5 thousand
@@ -52,7 +50,7 @@ def include_flags(given: str | None) -> list[str]:
     return pathlib.Path(given).read_text(encoding="utf-8").split()
 
 
-def build(name: str, compiler: str, flags: list[str], folder: pathlib.Path, sanitizers: tuple[str, ...]) -> str:
+def build(name: str, compiler: str, flags: list[str], folder: pathlib.Path, sanitizers: list[str]) -> str:
     """What went wrong, or nothing."""
     command = [compiler, *FLAGS, *sanitizers, *flags, str(ROOT / "fuzz" / f"{name}.cpp"), "-o", str(folder / name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -80,7 +78,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=60, help="of each target (default: %(default)s)")
     parser.add_argument("--only", default="", help="comma-separated targets")
     parser.add_argument("--in-turn", action="store_true", help="a third of them")
-    parser.add_argument("--memory", action="store_true", help="with MemorySanitizer, which sees reads of what nobody wrote; elsewhere than the others")
     changes.add_options(parser)
     parser.add_argument("--compiler", default="clang++-14" if shutil.which("clang++-14") else "clang++")
     parser.add_argument("--include-flags", help="response file with -I flags; default: the newest in build/")
@@ -95,13 +92,11 @@ def main() -> int:
         found = changes.find(options)
         names = names[found.turn % TURNS::TURNS]
         print(f"{', '.join(names)}: {found.basis}")
-    if options.memory:
-        options.folder = options.folder.with_name(options.folder.name + "_memory")
     options.folder.mkdir(parents=True, exist_ok=True)
     flags = [*options.march.split(), *include_flags(options.include_flags)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        made = [pool.submit(build, "seeds", options.compiler, flags, options.folder, ())]
-        made += [pool.submit(build, name, options.compiler, flags, options.folder, MEMORY if options.memory else SANITIZERS) for name in names]
+        made = [pool.submit(build, "seeds", options.compiler, flags, options.folder, [])]
+        made += [pool.submit(build, name, options.compiler, flags, options.folder, [SANITIZERS]) for name in names]
         problems = [f"{name} does not compile:\n{problem}" for name, future in zip(["seeds", *names], made)
                     if (problem := future.result())]
         if problems:
