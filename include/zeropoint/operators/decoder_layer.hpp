@@ -23,8 +23,9 @@ template <fixed_string Name, int Heads, int FeedForward, class Memory, class Act
           encoder_options Options = encoder_options{}, class Mask = void, class MemoryMask = void>
 struct decoder_layer {
     static_assert(FeedForward >= 1, "decoder_layer<Name, Heads, FeedForward, Memory>: FeedForward must be at least 1");
-    /// The two attentions of the layer.
+    /// Attention of the sequence to itself.
     using to_itself = self_attention<operators::joined<Name, "self_attn">, Heads, with_bias::yes, Mask>;
+    /// Attention of the sequence to the memory.
     using to_memory =
         cross_attention<operators::joined<Name, "multihead_attn">, Heads, Memory, with_bias::yes, MemoryMask>;
     static constexpr int nodes = to_itself::nodes + to_memory::nodes + nodes_of<Activation> + 8;
