@@ -1,4 +1,4 @@
-// expect: avg_pool1d without padding of its own (put a zp::zero_pad2d in front)
+// expect: avg_pool1d without padding of its own
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/pad.hpp>
 #include <zeropoint/model/composition.hpp>

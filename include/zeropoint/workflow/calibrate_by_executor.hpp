@@ -56,6 +56,7 @@ public:
     /// Runs what is kept.
     void run() {
         for (auto& row : seen_) row.store(0, std::memory_order_relaxed);
+        first_number_ = network_.samples() + 1;
         const std::size_t count = std::exchange(count_, 0);
         spread(count, with_,
                [&](std::size_t k, int worker) { run_input(k, memory_[static_cast<std::size_t>(worker)].data()); });
@@ -92,7 +93,7 @@ private:
         std::array<const void*, Prepared::inputs().size()> xs{};
         for (std::size_t p = 0; p != xs.size(); ++p) xs[p] = kept_[p].data() + k * bytes_of_port(p);
         const auto observe = [&] {
-            network_.observe(xs.data(), memory, [&](int i, const auto& see) {
+            network_.observe(xs.data(), memory, first_number_ + k, [&](int i, const auto& see) {
                 const auto row = static_cast<std::size_t>(i);
                 wait_for(seen_[static_cast<std::size_t>(last_of_same[row])], k);
                 see();
@@ -127,7 +128,7 @@ private:
     std::vector<aligned_buffer> memory_;                                  // one a worker
     std::array<std::vector<std::byte>, Prepared::inputs().size()> kept_;  // inputs one behind the other, a port each
     std::size_t count_ = 0;                                               // of them
-    std::uint64_t done_ = 0;
+    std::uint64_t done_ = 0, first_number_ = 1;                           // the latter of those that are kept
     std::array<std::atomic<std::size_t>, static_cast<std::size_t>(row_count) + 1> seen_{};  // how many inputs, by row
     std::atomic<std::size_t> failed_{std::numeric_limits<std::size_t>::max()};
 };

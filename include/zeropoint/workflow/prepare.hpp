@@ -94,16 +94,18 @@ public:
     /// The same of several: one pointer an input.
     void observe(const void* const* xs) {
         if (memory_.size() == 0) memory_ = aligned_buffer(memory_bytes());
-        observe(xs, memory_.data(), [](int, const auto& see) { see(); });
+        observe(xs, memory_.data(), samples_ + 1, [](int, const auto& see) { see(); });
     }
     /// The same in memory of the caller's, of memory_bytes() at a multiple of 64: for several inputs at once, where `in_turn(i, see)` calls
-    /// see() when all earlier inputs have been seen by whatever row i feeds. Row number rows().size() is the input as a whole.
-    template <class InTurn> void observe(const void* const* xs, std::byte* memory, const InTurn& in_turn) {
+    /// see() when all earlier inputs have been seen by whatever row i feeds. Row number rows().size() is the input as a whole, and
+    /// `number` the input's, from 1, for errors: how many were observed changes meanwhile.
+    template <class InTurn>
+    void observe(const void* const* xs, std::byte* memory, std::uint64_t number, const InTurn& in_turn) {
         std::array<void*, base::outputs().size()> ys;
         for (std::size_t p = 0; p != ys.size(); ++p) ys[p] = memory + output_offsets[p];
         base::run(xs, ys.data(), memory, [&](int i, const void* values) {
             in_turn(i, [&] {
-                observe_node(i, static_cast<const float*>(values));
+                observe_node(i, static_cast<const float*>(values), number);
                 input_sums_.observe(i, static_cast<const float*>(values));
             });
         });
@@ -171,7 +173,7 @@ private:
         return offsets;
     }();
 
-    void observe_node(int i, const float* values) {
+    void observe_node(int i, const float* values, std::uint64_t number) {
         const node& n = base::stage::table.nodes[i];
         if (n.op->is_output) return;  // seen where it is made
         const shape& extents = n.out.extents;
@@ -181,7 +183,7 @@ private:
             if (found.first_not_finite == count) widen(static_cast<std::size_t>(i), found.min, found.max);
         }
         if (!n.flags.observed) return;
-        const std::string where = display_name(base::rows(), i) + ", calibration input " + std::to_string(samples_ + 1);
+        const std::string where = display_name(base::rows(), i) + ", calibration input " + std::to_string(number);
         const observation seen{{values, count}, extents.channels, 1, where};
         observers_.visit(n.out.qparams_id, [&](auto& watched) {
             observe_with<Arch>(watched.statistics, seen);
