@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <zeropoint/core/rounding.hpp>
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 
 #include "support/convolution.hpp"

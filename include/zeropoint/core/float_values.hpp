@@ -16,9 +16,9 @@ constexpr bool is_finite(double x) {
 }
 
 /// Of float, as is the bound of a clamp that has none.
-constexpr float infinity = std::bit_cast<float>(0x7f800000u);
-constexpr double double_infinity = std::bit_cast<double>(0x7ff0000000000000ull);
-constexpr float not_a_number = std::bit_cast<float>(0x7fc00000u);  // a quiet NaN, of float
+inline constexpr float infinity = std::bit_cast<float>(0x7f800000u);
+inline constexpr double double_infinity = std::bit_cast<double>(0x7ff0000000000000ull);
+inline constexpr float not_a_number = std::bit_cast<float>(0x7fc00000u);  // a quiet NaN, of float
 
 }  // namespace v0
 }  // namespace zp
