@@ -12,10 +12,16 @@
 #include <zeropoint/model/spread.hpp>
 #include <zeropoint/operators.hpp>
 
+#include "../support/extent.hpp"
 #include "../support/made_up.hpp"
 #include "../support/parts.hpp"
 
 namespace {
+
+/// A pool of so many workers, where there are threads.
+zp::executors::thread_pool pool_of(int workers) {
+    return zp::executors::thread_pool(zp_test::has_threads ? workers : 1);
+}
 
 struct net : zp::model<zp::input<1, 1, 8>, zp::linear<"fc", 3>> {};
 
@@ -30,7 +36,7 @@ template <class Error, class Call> std::string message_of(Call call) {
 
 TEST_CASE("spread makes every call once, and no worker two at once") {
     for (const int workers : {1, 2, 7}) {
-        const zp::executors::thread_pool pool(workers);
+        const auto pool = pool_of(workers);
         for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
             std::vector<std::atomic<int>> calls(count), busy(static_cast<std::size_t>(workers));
             std::atomic<int> collisions = 0;
@@ -46,7 +52,7 @@ TEST_CASE("spread makes every call once, and no worker two at once") {
 }
 
 TEST_CASE("spread throws what the smallest number threw, when all before it are done") {
-    const zp::executors::thread_pool pool(4);
+    const auto pool = pool_of(4);
     for (int again = 0; again != 20; ++again) {
         std::vector<std::atomic<int>> calls(60);
         const std::string what = message_of<zp::value_error>([&] {
@@ -69,7 +75,7 @@ TEST_CASE("run_many gives the outputs of so many calls") {
     for (std::size_t i = 0; i != 21; ++i) model.run(x.data() + 8 * i, wanted.data() + 3 * i, memory.bytes);
     const zp::workspaces<decltype(model)> two(2), five(5);
     for (const int workers : {1, 3}) {
-        const zp::executors::thread_pool pool(workers);
+        const auto pool = pool_of(workers);
         for (const auto* memories : {&two, &five}) {
             std::fill(y.begin(), y.end(), -1.0f);
             zp::run_many(model, x, y, *memories, pool);
