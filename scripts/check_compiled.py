@@ -24,6 +24,7 @@ ELSEWHERE = {
     "python/tests/export/make_int8.cpp": "python/tests/exported.py",
     "scripts/architectures/micro_kernels.cpp": "scripts/architectures/audit.py",
     "scripts/architectures/bochs_guest/init.c": "scripts/architectures/bochs.py",
+    "scripts/architectures/bochs_guest/tiles.c": "scripts/architectures/bochs.py",
     "scripts/architectures/bochs_guest/run_each.c": "scripts/architectures/dispatch.py",
 }
 
