@@ -9,7 +9,8 @@
 #include "../support/golden_file.hpp"
 
 // Needs a whole run of this program: alone, or under a filter that leaves readers out, it fails.
-TEST_CASE("golden vectors: the tests of this room have read every tensor of the files that no other room reads") {
+TEST_CASE("golden vectors: the tests of this room have read every tensor of the files that no other room reads" *
+          doctest::test_suite("whole_room")) {
     // tests/workflow, methods, training and kernel; tests/models, observe and scheme, which check themselves; tests/io.
     const std::set<std::string> elsewhere = {"decoder_layers",
                                              "decoders",

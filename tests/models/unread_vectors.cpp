@@ -6,6 +6,6 @@
 #include "../support/golden_file.hpp"
 
 // Needs a whole run of this program.
-TEST_CASE("golden vectors: every network of the file was compared with PyTorch") {
+TEST_CASE("golden vectors: every network of the file was compared with PyTorch" * doctest::test_suite("whole_room")) {
     if (zp_test::fewer_problems == 1) CHECK(zp_test::unread_tensors("networks").empty());
 }
