@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -50,8 +51,9 @@ quantized_weights quantize_table_on_grid(std::span<const float> table, const qpa
 /// The codes of an array of role `table`: of the grid of the node's output, which is `range`, where that is codes; else with a
 /// scale and an offset a row, as quantize_rows makes them. Raises calibration_error with the layer's name where a weight is not
 /// finite, or above 32000 in 4 bits.
-inline quantized_weights quantize_table(const node_view& v, const parameter_array& array, std::span<const float> table,
-                                        const qparams& range, std::string_view where) {
+template <std::same_as<node_view> View>  // or whoever includes this would instantiate the quantization of rows
+quantized_weights quantize_table(const View& v, const parameter_array& array, std::span<const float> table,
+                                 const qparams& range, std::string_view where) {
     const value_type& y = v.y_type();
     const int columns = array.extents[1];
     const bool is_small = y.is_float() && table_value_bits(v.n) == 4;
