@@ -40,7 +40,7 @@ struct float_argmax {
 /// whole floats, in float and in int8 stages. Above 128 channels it stays in float32.
 struct argmax {
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
+    static constexpr int lower(auto& b, int x) {  // a template: only a network that has it instantiates its forms
         if (b.nodes[x].out.extents.channels <= operators::argmax::most_channels)
             return append_operator<op::argmax, operators::argmax>(b, {&x, 1});
         return append_operator<op::argmax, operators::float_argmax>(b, {&x, 1});

@@ -88,20 +88,21 @@ template <class Operator, const operator_kind& Kind> constexpr int append_one(bu
 /// Softmax of scores, of a matrix a head, where Mask is void over all columns.
 template <class Mask> struct softmax_of_scores {
     static constexpr int nodes = 1 + nodes_of<Mask>;
-    static constexpr int lower(builder& b, int scores, int x) {
+    static constexpr int lower(auto& b, int scores, int x) {
         const int masked[] = {scores, sequential<Mask>::lower(b, x)};
         return append_operator<op::softmax, masked_softmax>(b, masked);
     }
 };
 template <> struct softmax_of_scores<void> {
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int scores, int) { return append_one<softmax, op::softmax>(b, scores); }
+    static constexpr int lower(auto& b, int scores, int) { return append_one<softmax, op::softmax>(b, scores); }
 };
 
-/// Attention between its projections, over rows that are there already.
+/// Attention between its projections, over rows that are there already. The type of b depends on nothing: were it not a template's, the
+/// forms of these rows would be instantiated wherever this is included.
 template <int Heads, class Mask> struct attention_of_rows {
     static constexpr int nodes = 7 + softmax_of_scores<Mask>::nodes;
-    static constexpr int lower(builder& b, int queries, int keys, int values, int x) {
+    static constexpr int lower(auto& b, int queries, int keys, int values, int x) {
         const int q = append_one<divide_by_root, op::mul_scalar>(b, split(b, queries));
         const int qk[] = {q, split(b, keys)}, v = split(b, values);
         const int scores = append_operator<op::matmul, matmul<true>>(b, qk);
@@ -144,7 +145,7 @@ namespace operators {
 template <fixed_string Name, int Heads, with_bias Bias, class Mask> struct projected_attention {
     static constexpr int nodes = 11 + softmax_of_scores<Mask>::nodes;
     /// The mask is that of x.
-    static constexpr int lower(builder& b, int queries, int memory, int x) {
+    static constexpr int lower(auto& b, int queries, int memory, int x) {  // as above
         const shape of_queries = b.nodes[queries].out.extents, of_memory = b.nodes[memory].out.extents;
         if (of_queries.channels != of_memory.channels) b.fail(rule::operand_shapes, of_queries, of_memory);
         const int channels = of_queries.channels;

@@ -184,19 +184,23 @@ struct score_factor {
 /// product, and a mask be beside the scores. `last` merges the heads.
 constexpr bool contract_attention(const node* nodes, int last, node& whole) {
     const auto read_by = [&](const node& n, int k) -> const node& { return nodes[n.inputs[k]]; };
-    const auto is = [](const node& n, const operator_info& info) { return n.op == &info && n.fused.is_empty(); };
+    // By kinds: the records have the forms of all storages, which only a network with such rows is to instantiate.
+    const auto is = [](const node& n, const operator_kind& kind) { return n.op->kind == &kind && n.fused.is_empty(); };
+    const auto is_product = [&](const node& n, bool of_transposed) {
+        return is(n, op::matmul) && (n.op->options[0] != 0) == of_transposed;
+    };
     const node& weighted = read_by(nodes[last], 0);
-    if (!is(weighted, info_of<matmul<false>, op::matmul>)) return false;
+    if (!is_product(weighted, false)) return false;
     const node& probabilities = read_by(weighted, 0);
-    const bool is_masked = is(probabilities, info_of<masked_softmax, op::softmax>);
-    if (!is_masked && !is(probabilities, info_of<softmax, op::softmax>)) return false;
+    if (!is(probabilities, op::softmax)) return false;
+    const bool is_masked = probabilities.input_count == 2;
     score_factor factor;
     const auto without_factors = [&](const node* n) {
         while (factor.take(*n)) n = &read_by(*n, 0);
         return n;
     };
     const node* scores = without_factors(&read_by(probabilities, 0));
-    if (!is(*scores, info_of<matmul<true>, op::matmul>)) return false;
+    if (!is_product(*scores, true)) return false;
     const node* parts[] = {without_factors(&read_by(*scores, 0)), without_factors(&read_by(*scores, 1)),
                            &read_by(weighted, 1)};
     const int heads = weighted.out.extents.height, depth = parts[0]->out.extents.channels;

@@ -89,7 +89,7 @@ struct masked_softmax : operator_layer<op::softmax, "", operators::masked_softma
 /// Other integers raise value_error before anything runs. In int8 a 1 is 255 / 256.
 struct attention_mask {
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
+    static constexpr int lower(auto& b, int x) {  // a template: only a network that has it instantiates its forms
         if (!b.nodes[x].is_indices()) b.fail(rule::indices_expected, b.nodes[x].out.extents);
         return append_operator<op::attention_mask, operators::attention_mask>(b, {&x, 1});
     }

@@ -149,7 +149,7 @@ struct rearrange<extents<Extents...>, order<Axes...>, Output> {
     static_assert(is_one_copy,
                   "rearrange<Extents, Order, Output>: more than five axes move apart from each other: take two of it");
     static constexpr int nodes = 1;
-    static constexpr int lower(builder& b, int x) {
+    static constexpr int lower(auto& b, int x) {  // a template: only a network that has it instantiates its forms
         if constexpr (has_extents && has_axes && keeps_size && is_one_copy)
             return append_operator<op::rearrange, operators::rearrange<extents<Extents...>, order<Axes...>, Output>>(
                 b, {&x, 1});
