@@ -168,24 +168,24 @@ public:
         state_ = {g_, states_, layer * g_.directions() + direction};
     }
     template <class X> void from_input(const X* x, int) noexcept { x_ = reinterpret_cast<const std::byte*>(x); }
-    [[gnu::always_inline]] void step(int row) const noexcept {
-        if constexpr (Key.is_step) {
-            run(kernel::fixed_cell<Key.step.inputs, Key.step.hidden>(), row);
-        } else {
-            run(at_->extents, row);
-        }
+    void step(int row) const noexcept { run(at_->extents, row, nullptr); }
+    /// The only one, whose h y gets as codes of the output, but for a table.
+    [[gnu::always_inline]] void only_step(std::int8_t* y) const noexcept {
+        run(kernel::fixed_cell<Key.step.inputs, Key.step.hidden>(), 0, y);
     }
     const std::int8_t* h() const noexcept { return state_.h; }
     std::int8_t* between() const noexcept { return reinterpret_cast<std::int8_t*>(memory_ + parts_.between); }
 
 private:
-    template <class Extents> [[gnu::always_inline]] void run(const Extents& e, int row) const noexcept {
+    template <class Extents>
+    [[gnu::always_inline]] void run(const Extents& e, int row, std::int8_t* y) const noexcept {
         auto* input = reinterpret_cast<activation*>(memory_ + parts_.input);
         const std::byte* x = x_ + std::ptrdiff_t{row} * e.inputs;
         if (Key.is_step || layer_ == 0) cell::stage_input(e, header_.x, reinterpret_cast<const Code*>(x), input);
         else cell::stage_input(e, kernel::byte_codes{}, reinterpret_cast<const std::int8_t*>(x), input);
         cell::step(e, block_, shift_, input, state_.h, state_.carried,
-                   reinterpret_cast<activation*>(memory_ + parts_.state));
+                   reinterpret_cast<activation*>(memory_ + parts_.state), y,
+                   header_.conversion == byte_recurrent_header::flipped);
     }
 
     const recurrent_geometry& g_;
@@ -281,11 +281,20 @@ template <recurrent_key Key, class Arch> struct byte_recurrent_form {
             c.view(n), [&](const recurrent_geometry& g) __attribute__((always_inline)) {
                 byte_recurrent_cells<Key, Arch, value> cells(g, c.block<std::byte>(n), c.begin_state(n),
                                                              c.scratch<std::byte>(n));
-                run_recurrent<Key>(g, cells, c.in<value>(n), reinterpret_cast<std::int8_t*>(y), cells.between());
+                auto* h = reinterpret_cast<std::int8_t*>(y);
+                if constexpr (Key.is_step) {
+                    for (int direction = 0; direction != g.directions(); ++direction) {
+                        cells.begin(0, direction);
+                        cells.from_input(c.in<value>(n), 1);
+                        cells.only_step(h + direction * g.outputs());
+                    }
+                } else {
+                    run_recurrent(g, cells, c.in<value>(n), h, cells.between());
+                }
             });
         const auto& header = *c.block<byte_recurrent_header>(n);
         const auto count = static_cast<std::size_t>(Key.is_step ? Key.step.width() : n.out.extents.size());
-        if (header.conversion == byte_recurrent_header::flipped)
+        if (!Key.is_step && header.conversion == byte_recurrent_header::flipped)
             for (std::size_t i = 0; i != count; ++i) y[i] = static_cast<value>(y[i] ^ 128);
         if (header.conversion == byte_recurrent_header::by_table)
             kernel::lookup_table<Arch>(y, count, reinterpret_cast<const value*>(header.output), y);

@@ -76,14 +76,20 @@ void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed,
     std::vector<activation> staged(static_cast<std::size_t>(cell_type::staged_inputs(extents))),
         room(static_cast<std::size_t>(cell_type::staged_state(extents)));
     std::vector<std::int16_t> carried = arrays::codes<std::int16_t>(hidden, seed), expected_carried = carried;
-    std::vector<std::int8_t> state = arrays::codes<std::int8_t>(hidden, seed + 1), expected = state;
+    std::vector<std::int8_t> state = arrays::codes<std::int8_t>(hidden, seed + 1), expected = state, y(hidden + 1, 77);
     carried.push_back(77);  // which no step may change
     state.push_back(77);
     for (std::uint64_t step = 0; step != 6; ++step) {
         const auto in = arrays::codes<Code>(static_cast<std::size_t>(cell.inputs), seed + 2 + step);
         reference::recurrent_step(cell, in.data(), zero_point, expected_carried, expected);
         cell_type::stage_input(e, codes, in.data(), staged.data());
-        cell_type::step(e, packed.data(), cell.shift, staged.data(), state.data(), carried.data(), room.data());
+        // In turns without an output, with one, and with a flipped one.
+        const bool gives = step % 3 != 0, flips = step % 3 == 2;
+        cell_type::step(e, packed.data(), cell.shift, staged.data(), state.data(), carried.data(), room.data(),
+                        gives ? y.data() : nullptr, flips);
+        if (gives)
+            for (std::size_t i = 0; i != hidden; ++i)
+                REQUIRE(static_cast<std::uint8_t>(y[i]) == static_cast<std::uint8_t>(expected[i] ^ (flips ? 128 : 0)));
         const std::vector<std::int16_t> found_carried(carried.begin(), carried.end() - 1);
         const std::vector<std::int8_t> found(state.begin(), state.end() - 1);
         REQUIRE(found_carried == expected_carried);
@@ -91,6 +97,7 @@ void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed,
     }
     CHECK(carried.back() == 77);
     CHECK(state.back() == 77);
+    CHECK(y.back() == 77);
 }
 
 template <class Arch, bool IsLstm, bool Wide> void compare_extents() {
@@ -108,8 +115,10 @@ template <class Arch, bool IsLstm, bool Wide> void compare_extents() {
             compare<Arch, IsLstm, Wide, std::uint8_t>(cell, seed, next.integer(0, 255), e);
             compare<Arch, IsLstm, Wide, std::int8_t>(cell, seed, next.integer(-128, 127), e);
         }
-    const auto cell = random_cell(next, IsLstm, 3, 40, 15, 2);
-    compare<Arch, IsLstm, Wide, std::uint8_t>(cell, 5, 128, kernel::fixed_cell<3, 40>());
+    // Extents that are known: with an input that is multiplied last, and one that is multiplied first.
+    const auto narrow = random_cell(next, IsLstm, 3, 40, 15, 2), wide = random_cell(next, IsLstm, 21, 19, 15, 2);
+    compare<Arch, IsLstm, Wide, std::uint8_t>(narrow, 5, 128, kernel::fixed_cell<3, 40>());
+    compare<Arch, IsLstm, Wide, std::int8_t>(wide, 6, -3, kernel::fixed_cell<21, 19>());
 }
 
 /// Every word in vectors.

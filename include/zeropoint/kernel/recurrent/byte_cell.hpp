@@ -43,8 +43,11 @@ struct byte_codes {
 /// Extents of a layer; `fixed_cell` has them when it is compiled.
 struct cell_extents {
     int inputs, hidden;
+    static constexpr int known_inputs = 0;
 };
-template <int Inputs, int Hidden> struct fixed_cell { static constexpr int inputs = Inputs, hidden = Hidden; };
+template <int Inputs, int Hidden> struct fixed_cell {
+    static constexpr int inputs = Inputs, hidden = Hidden, known_inputs = Inputs;
+};
 
 /// What a row of weights computes with beside them, as integers: gate by gate, unit by unit. A half is in x_bias, and in h_bias of
 /// a GRU's third gate.
@@ -75,6 +78,9 @@ private:
     static constexpr bool is_apart(int gate) { return !IsLstm && gate == 2; }
 
     template <class Extents> static constexpr int x_steps(const Extents& e) { return (e.inputs + group - 1) / group; }
+    /// Whether the input is a value or a few, known when compiled.
+    template <class Extents>
+    static constexpr bool has_short_input = Extents::known_inputs > 0 && Extents::known_inputs <= 2 * group;
     template <class Extents> static constexpr int h_steps(const Extents& e) { return (e.hidden + group - 1) / group; }
     template <class Extents> static constexpr int blocks(const Extents& e) { return (e.hidden + units - 1) / units; }
     template <class Extents> static constexpr std::size_t numbers_begin(const Extents& e) {
@@ -96,6 +102,8 @@ private:
         else return signed_quads ? (codes.is_signed ? 0 : -128) : (codes.is_signed ? 128 : 0);
     }
     static constexpr byte_codes of_state{};
+    /// Blocks whose products come before the gates of any of them: gates are chains, of which two are under way then.
+    static constexpr int blocks_together = 2;
 
 public:
     /// What activations are multiplied as.
@@ -144,21 +152,33 @@ public:
                                                    activation* staged) noexcept {
         stage(x, e.inputs, codes, staged_inputs(e), staged);
     }
-    /// One step behind it: h and carried have e.hidden values, `state` has room for staged_state(e) elements.
+    /// One step behind it: h and carried have e.hidden values, `state` has room for staged_state(e) elements. y, unless null, gets
+    /// h too, with its highest bits flipped where `flips`.
     template <class Extents>
     [[gnu::always_inline]] static void step(const Extents& e, const std::byte* packed, int shift,
                                             const activation* staged, std::int8_t* h, std::int16_t* carried,
-                                            activation* state) noexcept {
+                                            activation* state, std::int8_t* y = nullptr, bool flips = false) noexcept {
         stage(h, e.hidden, of_state, staged_state(e), state);
         if constexpr (ops::has_batches) {
             const word_functions<ops> functions;
-            for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
-                step_block(e, functions, packed, shift, staged, state, e.hidden - block * units, h + block * units,
-                           carried + block * units);
+            const auto flip = static_cast<std::int16_t>(flips ? -128 : 0);
+            block_arguments<ops> arguments[blocks_together];
+            for (int first = 0; first < blocks(e); first += blocks_together) {
+                const int count = std::min(blocks(e) - first, blocks_together);
+                for (int i = 0; i != count; ++i, packed += block_bytes(e))
+                    multiply_block(e, packed, shift, staged, state, arguments[i]);
+                for (int i = 0; i != count; ++i) {
+                    const int unit = (first + i) * units;
+                    finish_block(functions, arguments[i], e.hidden - unit, h + unit, carried + unit,
+                                 y == nullptr ? nullptr : y + unit, flip);
+                }
+            }
         } else {
             for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
                 step_units(e, packed, shift, staged, state, std::min(e.hidden - block * units, units),
                            h + block * units, carried + block * units);
+            if (y != nullptr)
+                for (int i = 0; i != e.hidden; ++i) y[i] = static_cast<std::int8_t>(h[i] ^ (flips ? -128 : 0));
         }
     }
 
@@ -208,50 +228,63 @@ private:
         for (int k = 0; k != steps; ++k) {
             const auto a = ops::broadcast(from + k * group);
             repeat<sums>([&](int s) __attribute__((always_inline)) {
-                const weight* at = w + k * step_weights + s * lanes * group;
-                if constexpr (quads) {
-                    ops::dot4(to[s], a, ops::template load<typename ops::int8>(at));
-                } else if constexpr (Wide) {
-                    ops::dot2(to[s], a, ops::template load<typename ops::int16>(at));
-                } else {
-                    ops::dot2(to[s], a, ops::load_widened(at));
-                    ops::keep(to[s]);  // or g++ adds all products at the end, from more registers than there are
-                }
+                multiply_one(to[s], a, w + k * step_weights + s * lanes * group);
+                // Or g++ adds all products at the end, from more registers than there are.
+                if constexpr (!quads && !Wide) ops::keep(to[s]);
             });
         }
+    }
+    template <class Activations>
+    [[gnu::always_inline]] static void multiply_one(int32& to, const Activations& a, const weight* w) noexcept {
+        if constexpr (quads) ops::dot4(to, a, ops::template load<typename ops::int8>(w));
+        else if constexpr (Wide) ops::dot2(to, a, ops::template load<typename ops::int16>(w));
+        else ops::dot2(to, a, ops::load_widened(w));
     }
     [[gnu::always_inline]] static void clear(int32 (&to)[sums]) noexcept {
         static constexpr std::int32_t zeros[lanes] = {};
         repeat<sums>([&](int s) __attribute__((always_inline)) { to[s] = ops::template load<int32>(zeros); });
     }
 
+    /// What a block's products leave: gates' arguments as words, and a GRU's third gate's two of 32 bits.
+    template <class Ops> struct block_arguments {
+        typename Ops::int16 words[IsLstm ? 4 : 2];
+        typename Ops::int32 from_input[IsLstm ? 1 : 2], from_state[IsLstm ? 1 : 2];
+    };
+
     template <class Extents>
-    [[gnu::always_inline]] static void step_block(const Extents& e, const word_functions<ops>& functions,
-                                                  const std::byte* packed, int shift, const activation* x,
-                                                  const activation* state, int count, std::int8_t* h,
-                                                  std::int16_t* carried) noexcept {
-        using int16 = typename ops::int16;
+    [[gnu::always_inline]] static void multiply_block(const Extents& e, const std::byte* packed, int shift,
+                                                      const activation* x, const activation* state,
+                                                      block_arguments<ops>& to) noexcept {
         const auto* w = reinterpret_cast<const weight*>(packed);
         const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e));
+        constexpr bool is_short = has_short_input<Extents>;
         int32 from_state[sums];
-        // Where registers are few, sums of the input wait in memory.
-        alignas(64) std::int32_t from_input[sums * lanes];
-        {
+        // Where registers are few, sums of the input wait in memory, unless they are a product or two.
+        alignas(64) std::int32_t from_input[is_short ? 1 : sums * lanes];
+        if constexpr (!is_short) {
             int32 input[sums];
             clear(input);
             multiply(x, x_steps(e), w, input);
             repeat<sums>([&](int s) __attribute__((always_inline)) { ops::store(from_input + s * lanes, input[s]); });
+            asm volatile("" : "+m"(from_input));
         }
-        asm volatile("" : "+m"(from_input));
         clear(from_state);
         multiply(state, h_steps(e), w + x_steps(e) * step_weights, from_state);
 
         const auto scaled_input = [&](int s) __attribute__((always_inline)) {
-            auto sum = ops::load_wide(numbers + s * vector_numbers + at_bias);
-            ops::add_scaled(sum, ops::template load<int32>(from_input + s * lanes), numbers + s * vector_numbers);
+            const std::int32_t* own = numbers + s * vector_numbers;
+            auto sum = ops::load_wide(own + at_bias);
+            if constexpr (is_short) {
+                int32 input(0);
+                for (int k = 0; k != x_steps(e); ++k)
+                    multiply_one(input, ops::broadcast(x + k * group), w + k * step_weights + s * lanes * group);
+                ops::add_scaled(sum, input, own);
+            } else {
+                ops::add_scaled(sum, ops::template load<int32>(from_input + s * lanes), own);
+            }
             return sum;
         };
-        const auto words = [&](int gate) __attribute__((always_inline)) {
+        repeat<IsLstm ? 4 : 2>([&](int gate) __attribute__((always_inline)) {
             int32 argument[2];
             repeat<2>([&](int i) __attribute__((always_inline)) {
                 const int s = 2 * gate + i;
@@ -259,9 +292,23 @@ private:
                 ops::add_scaled(sum, from_state[s], numbers + s * vector_numbers + at_h);
                 argument[i] = ops::shift_wide(sum, shift);
             });
-            return ops::pack_words(argument[0], argument[1]);
-        };
+            to.words[gate] = ops::pack_words(argument[0], argument[1]);
+        });
+        if constexpr (!IsLstm)
+            repeat<2>([&](int q) __attribute__((always_inline)) {
+                const std::int32_t* own = numbers + (4 + q) * vector_numbers;
+                auto sum = ops::load_wide(own + at_h_bias);
+                ops::add_scaled(sum, from_state[4 + q], own + at_h);
+                to.from_input[q] = ops::shift_wide(scaled_input(4 + q), shift);
+                to.from_state[q] = ops::shift_wide(sum, shift);
+            });
+    }
 
+    /// Gates of a block's first `count` units: h, and y with what it is flipped by, unless null.
+    [[gnu::always_inline]] static void finish_block(const word_functions<ops>& functions,
+                                                    const block_arguments<ops>& from, int count, std::int8_t* h,
+                                                    std::int16_t* carried, std::int8_t* y, std::int16_t flip) noexcept {
+        using int16 = typename ops::int16;
         // The last block may have fewer units than words of a vector.
         alignas(64) std::int16_t last[units] = {};
         const bool is_whole = count >= units;
@@ -269,7 +316,8 @@ private:
         const int16 old = ops::template load<int16>(is_whole ? carried : last);
         int16 now, out;
         if constexpr (IsLstm) {
-            const int16 i = functions.sigmoid(words(0)), g = functions.tanh(words(2)), f = functions.sigmoid(words(1));
+            const int16 i = functions.sigmoid(from.words[0]), g = functions.tanh(from.words[2]),
+                        f = functions.sigmoid(from.words[1]);
             int32 kept[2], added[2];
             ops::multiply_words(f, old, kept[0], kept[1]);
             ops::multiply_words(i, g, added[0], added[1]);
@@ -277,20 +325,16 @@ private:
                 kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
             });
             now = ops::pack_words(kept[0], kept[1]);
-            const int16 bounded = functions.tanh(xsimd::sadd(now, now)), o = functions.sigmoid(words(3));
+            const int16 o = functions.sigmoid(from.words[3]), bounded = functions.tanh(xsimd::sadd(now, now));
             out = ops::multiply_q15(o, bounded);
         } else {
-            const int16 r = functions.sigmoid(words(0));
+            const int16 r = functions.sigmoid(from.words[0]), z = functions.sigmoid(from.words[1]);
             int32 reset[2], argument[2];
             ops::widen_words(r, reset[0], reset[1]);
             repeat<2>([&](int q) __attribute__((always_inline)) {
-                const std::int32_t* own = numbers + (4 + q) * vector_numbers;
-                auto sum = ops::load_wide(own + at_h_bias);
-                ops::add_scaled(sum, from_state[4 + q], own + at_h);
-                const int32 x_n = ops::shift_wide(scaled_input(4 + q), shift), h_n = ops::shift_wide(sum, shift);
-                argument[q] = (x_n + multiply_reset(reset[q], h_n) + int32(2)) >> 2;
+                argument[q] = (from.from_input[q] + multiply_reset(reset[q], from.from_state[q]) + int32(2)) >> 2;
             });
-            const int16 n = functions.tanh(ops::pack_words(argument[0], argument[1])), z = functions.sigmoid(words(1));
+            const int16 n = functions.tanh(ops::pack_words(argument[0], argument[1]));
             int32 kept[2], less[2], fresh[2];
             ops::multiply_words(z, old, kept[0], kept[1]);
             ops::multiply_words(z, n, less[0], less[1]);
@@ -305,12 +349,17 @@ private:
         if (is_whole) {
             ops::store(carried, now);
             ops::store_codes(h, codes);
+            if (y != nullptr) ops::store_codes(y, codes ^ int16(flip));
         } else {
             alignas(64) std::int8_t bytes[units];
             ops::store(last, now);
             ops::store_codes(bytes, codes);
             std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
             std::memcpy(h, bytes, static_cast<std::size_t>(count));
+            if (y != nullptr) {
+                ops::store_codes(bytes, codes ^ int16(flip));
+                std::memcpy(y, bytes, static_cast<std::size_t>(count));
+            }
         }
     }
     /// (r * h_n + 2^14) >> 15 of r in [0, 2^15) and h_n of 31 bits: its upper 16 bits, whose products need no rounding, and its lower
