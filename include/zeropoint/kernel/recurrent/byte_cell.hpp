@@ -102,7 +102,8 @@ private:
         else return signed_quads ? (codes.is_signed ? 0 : -128) : (codes.is_signed ? 128 : 0);
     }
     static constexpr byte_codes of_state{};
-    /// Blocks whose products come before the gates of any of them: gates are chains, of which two are under way then.
+    /// Blocks whose products come before the gates of any of them, and whose states before the h of any: gates are chains, of which
+    /// two are under way then.
     static constexpr int blocks_together = 2;
 
 public:
@@ -167,11 +168,15 @@ public:
                 const int count = std::min(blocks(e) - first, blocks_together);
                 for (int i = 0; i != count; ++i, packed += block_bytes(e))
                     multiply_block(e, packed, shift, staged, state, arguments[i]);
-                for (int i = 0; i != count; ++i) {
-                    const int unit = (first + i) * units;
-                    finish_block(functions, arguments[i], e.hidden - unit, h + unit, carried + unit,
-                                 y == nullptr ? nullptr : y + unit, flip);
-                }
+                const auto for_each_block = [&](auto visit) __attribute__((always_inline)) {
+                    for (int i = 0; i != count; ++i) visit(arguments[i], (first + i) * units);
+                };
+                for_each_block([&](auto& block, int unit) __attribute__((always_inline)) {
+                    update_block(functions, block, e.hidden - unit, carried + unit);
+                });
+                for_each_block([&](auto& block, int unit) __attribute__((always_inline)) {
+                    give_block(functions, block, e.hidden - unit, h + unit, y == nullptr ? nullptr : y + unit, flip);
+                });
             }
         } else {
             for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
@@ -304,63 +309,68 @@ private:
             });
     }
 
-    /// Gates of a block's first `count` units: h, and y with what it is flipped by, unless null.
-    [[gnu::always_inline]] static void finish_block(const word_functions<ops>& functions,
-                                                    const block_arguments<ops>& from, int count, std::int8_t* h,
-                                                    std::int16_t* carried, std::int8_t* y, std::int16_t flip) noexcept {
+    /// What gates make of the state of a block's first `count` units. words[0] is then what h is made from, of an LSTM by a tanh and
+    /// words[3].
+    [[gnu::always_inline]] static void update_block(const word_functions<ops>& functions, block_arguments<ops>& block,
+                                                    int count, std::int16_t* carried) noexcept {
         using int16 = typename ops::int16;
         // The last block may have fewer units than words of a vector.
         alignas(64) std::int16_t last[units] = {};
         const bool is_whole = count >= units;
         if (!is_whole) std::memcpy(last, carried, static_cast<std::size_t>(count) * sizeof *carried);
         const int16 old = ops::template load<int16>(is_whole ? carried : last);
-        int16 now, out;
+        int32 kept[2];
         if constexpr (IsLstm) {
-            const int16 i = functions.sigmoid(from.words[0]), g = functions.tanh(from.words[2]),
-                        f = functions.sigmoid(from.words[1]);
-            int32 kept[2], added[2];
+            const int16 i = functions.sigmoid(block.words[0]), g = functions.tanh(block.words[2]),
+                        f = functions.sigmoid(block.words[1]);
+            int32 added[2];
             ops::multiply_words(f, old, kept[0], kept[1]);
             ops::multiply_words(i, g, added[0], added[1]);
             repeat<2>([&](int q) __attribute__((always_inline)) {
                 kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
             });
-            now = ops::pack_words(kept[0], kept[1]);
-            const int16 o = functions.sigmoid(from.words[3]), bounded = functions.tanh(xsimd::sadd(now, now));
-            out = ops::multiply_q15(o, bounded);
+            block.words[3] = functions.sigmoid(block.words[3]);
         } else {
-            const int16 r = functions.sigmoid(from.words[0]), z = functions.sigmoid(from.words[1]);
+            const int16 r = functions.sigmoid(block.words[0]), z = functions.sigmoid(block.words[1]);
             int32 reset[2], argument[2];
             ops::widen_words(r, reset[0], reset[1]);
             repeat<2>([&](int q) __attribute__((always_inline)) {
-                argument[q] = (from.from_input[q] + multiply_reset(reset[q], from.from_state[q]) + int32(2)) >> 2;
+                argument[q] = (block.from_input[q] + multiply_reset(reset[q], block.from_state[q]) + int32(2)) >> 2;
             });
             const int16 n = functions.tanh(ops::pack_words(argument[0], argument[1]));
-            int32 kept[2], less[2], fresh[2];
+            int32 less[2], fresh[2];
             ops::multiply_words(z, old, kept[0], kept[1]);
             ops::multiply_words(z, n, less[0], less[1]);
             ops::widen_words(n, fresh[0], fresh[1]);
             repeat<2>([&](int q) __attribute__((always_inline)) {
                 kept[q] = (kept[q] - less[q] + (fresh[q] << 15) + int32(16384)) >> 15;
             });
-            now = ops::pack_words(kept[0], kept[1]);
-            out = now;
         }
-        const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
+        const int16 now = ops::pack_words(kept[0], kept[1]);
+        block.words[0] = now;
         if (is_whole) {
             ops::store(carried, now);
-            ops::store_codes(h, codes);
-            if (y != nullptr) ops::store_codes(y, codes ^ int16(flip));
         } else {
-            alignas(64) std::int8_t bytes[units];
             ops::store(last, now);
-            ops::store_codes(bytes, codes);
             std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
-            std::memcpy(h, bytes, static_cast<std::size_t>(count));
-            if (y != nullptr) {
-                ops::store_codes(bytes, codes ^ int16(flip));
-                std::memcpy(y, bytes, static_cast<std::size_t>(count));
-            }
         }
+    }
+    /// h behind it, and y unless null, which gets h by an exclusive or with `flip`.
+    [[gnu::always_inline]] static void give_block(const word_functions<ops>& functions,
+                                                  const block_arguments<ops>& block, int count, std::int8_t* h,
+                                                  std::int8_t* y, std::int16_t flip) noexcept {
+        using int16 = typename ops::int16;
+        int16 out = block.words[0];
+        if constexpr (IsLstm) out = ops::multiply_q15(block.words[3], functions.tanh(xsimd::sadd(out, out)));
+        const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
+        const auto store = [&](std::int8_t* to, const int16& words) __attribute__((always_inline)) {
+            if (count >= units) return ops::store_codes(to, words);
+            alignas(64) std::int8_t bytes[units];
+            ops::store_codes(bytes, words);
+            std::memcpy(to, bytes, static_cast<std::size_t>(count));
+        };
+        store(h, codes);
+        if (y != nullptr) store(y, codes ^ int16(flip));
     }
     /// (r * h_n + 2^14) >> 15 of r in [0, 2^15) and h_n of 31 bits: its upper 16 bits, whose products need no rounding, and its lower
     /// 15.
