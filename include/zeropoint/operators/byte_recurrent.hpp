@@ -177,8 +177,7 @@ public:
     std::int8_t* between() const noexcept { return reinterpret_cast<std::int8_t*>(memory_ + parts_.between); }
 
 private:
-    template <class Extents>
-    [[gnu::always_inline]] void run(const Extents& e, int row, std::int8_t* y) const noexcept {
+    template <class Extents> [[gnu::always_inline]] void run(const Extents& e, int row, std::int8_t* y) const noexcept {
         auto* input = reinterpret_cast<activation*>(memory_ + parts_.input);
         const std::byte* x = x_ + std::ptrdiff_t{row} * e.inputs;
         if (Key.is_step || layer_ == 0) cell::stage_input(e, header_.x, reinterpret_cast<const Code*>(x), input);

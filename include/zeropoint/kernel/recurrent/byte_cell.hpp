@@ -363,7 +363,7 @@ private:
         int16 out = block.words[0];
         if constexpr (IsLstm) out = ops::multiply_q15(block.words[3], functions.tanh(xsimd::sadd(out, out)));
         const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
-        const auto store = [&](std::int8_t* to, const int16& words) __attribute__((always_inline)) {
+        const auto store = [&](std::int8_t * to, const int16& words) __attribute__((always_inline)) {
             if (count >= units) return ops::store_codes(to, words);
             alignas(64) std::int8_t bytes[units];
             ops::store_codes(bytes, words);
