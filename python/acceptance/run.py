@@ -6,6 +6,7 @@
     python python/acceptance/run.py --only resnet18 swin_t --no-int8
     python python/acceptance/run.py --write                the page, from what is kept
     python python/acceptance/run.py --check --in-turn      a few networks, the next ones in the next run, must give what is kept
+    python python/acceptance/run.py --check --small --static    the half with few rows must be imported as it is kept: two seconds a network
 
 What is made lies in build/acceptance: headers, weights, ONNX files. Programs are compiled with -O1 and kept by their content,
 so that networks that both front ends write alike are compiled once. The exit code is 1 where a network is not what it is
@@ -37,6 +38,7 @@ from acceptance.networks import Network, families, made  # noqa: E402
 
 BUILD = HERE.parents[1] / "build" / "acceptance"
 TURNS = 25  # runs of --in-turn that take all networks
+SMALL = 60  # rows: half of the networks have as many at most, and take a fifth of the time
 SAME_SNR = 1.0  # dB: calibration is of floats, which machines add up in different orders
 
 
@@ -125,6 +127,12 @@ def checked(chosen: list[tuple[str, Network]], options: argparse.Namespace) -> i
     return 1 if wrong else 0
 
 
+def is_small(family: str, network: Network) -> bool:
+    """By what is kept of it."""
+    kept = page.read(family).get(network.name, {})
+    return kept.get("torch", {}).get("rows", 0) <= SMALL
+
+
 def orders() -> list[tuple[str, list[str]]]:
     """The names of each family."""
     return [(name, [n.name for f, n in families() if f == name]) for name in NAMES]
@@ -160,6 +168,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--family", choices=NAMES, default="")
+    parser.add_argument("--small", action="store_true", help=f"networks of at most {SMALL} rows, and those that are refused")
     parser.add_argument("--static", action="store_true", help="neither compile nor run")
     parser.add_argument("--no-int8", action="store_true", help="float alone, which compiles faster")
     parser.add_argument("--again", action="store_true", help="also what has not changed")
@@ -170,9 +179,9 @@ def main() -> int:
     changes.add_options(parser)
     options = parser.parse_args()
     chosen = [(family, network) for family, network in families(options.family)
-              if not options.only or network.name in options.only]
+              if (not options.only or network.name in options.only) and (not options.small or is_small(family, network))]
     if not chosen:
-        parser.error("no network has such a name; see --list")
+        parser.error("there is no such network; see --list")
     if options.write:
         page.PAGE.write_text(page.page(orders()))
         return 0
