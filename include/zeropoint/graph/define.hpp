@@ -226,7 +226,7 @@ constexpr int append_operator(builder& b, std::span<const int> xs, const char* n
         return xs[0];
     }
     for (std::size_t k = 0; k != xs.size(); ++k) shapes[k] = b.nodes[xs[k]].out.extents;
-    const std::span<const shape> in(shapes, xs.size());
+    const std::span<const shape> in(static_cast<const shape*>(shapes), xs.size());
     if (!detail::accepts<Operator>(in)) {
         if constexpr (requires { Operator::expected_shape(in[0]); })
             b.fail(rule::input_shape, in.front(), Operator::expected_shape(in[0]));

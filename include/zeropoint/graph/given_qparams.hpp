@@ -2,7 +2,7 @@
 // Scales and zero points that somebody chose: convert takes them in place of what observers say.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +19,11 @@ inline namespace v0 {
 class given_qparams {
 public:
     /// What codes of the activations of a qparams_id mean.
-    void give_range(int qparams_id, const qparams& range) { set(ranges_, {qparams_id, 0}, {range}); }
+    void give_range(int qparams_id, const qparams& range) { set(ranges_, qparams_id, 0, {range}); }
     /// What codes of weights mean: one for all, or one an output channel (of a matrix: a row; of weight-only layers with groups:
     /// a group, all groups of an output behind each other).
     void give_weights(int row, int array, std::vector<qparams> channels) {
-        set(weights_, {row, array}, std::move(channels));
+        set(weights_, row, array, std::move(channels));
     }
     /// Observers decide again.
     void take_back() {
@@ -35,13 +35,12 @@ public:
 
     /// Null where none is given.
     const qparams* range_of(int qparams_id) const {
-        const entry* found = find(ranges_, {qparams_id, 0});
-        return found == nullptr ? nullptr : &found->values.front();
+        const std::vector<qparams>* found = find(ranges_, qparams_id, 0);
+        return found == nullptr ? nullptr : found->data();
     }
     /// Null where none are given; else one for all, or one an output channel.
     const std::vector<qparams>* weights_of(int row, int array) const {
-        const entry* found = find(weights_, {row, array});
-        return found == nullptr ? nullptr : &found->values;
+        return find(weights_, row, array);
     }
 
     /// Takes over what `other` has beside this. Raises value_error where both have the same of different values.
@@ -51,30 +50,33 @@ public:
     }
 
 private:
-    using key = std::pair<int, int>;
     struct entry {
-        key of;
+        int of, array;
         std::vector<qparams> values;
     };
-    using entries = std::vector<entry>;  // by key
+    using entries = std::vector<entry>;
 
-    static auto place(auto& all, key of) {
-        return std::lower_bound(all.begin(), all.end(), of, [](const entry& e, key k) { return e.of < k; });
+    // Plain loops, over what is short: whoever includes a network pays for what this class instantiates.
+    static const std::vector<qparams>* find(const entries& all, int of, int array) {
+        for (const entry& e : all)
+            if (e.of == of && e.array == array) return &e.values;
+        return nullptr;
     }
-    static const entry* find(const entries& all, key of) {
-        const auto at = place(all, of);
-        return at == all.end() || at->of != of ? nullptr : &*at;
+    static void set(entries& all, int of, int array, std::vector<qparams> values) {
+        for (entry& e : all)
+            if (e.of == of && e.array == array) return e.values.swap(values);
+        all.push_back({of, array, std::move(values)});
     }
-    static void set(entries& all, key of, std::vector<qparams> values) {
-        const auto at = place(all, of);
-        if (at == all.end() || at->of != of) all.insert(at, entry{of, std::move(values)});
-        else at->values = std::move(values);
+    static bool are_equal(const std::vector<qparams>& a, const std::vector<qparams>& b) {
+        std::size_t i = 0;
+        while (i != a.size() && i != b.size() && a[i] == b[i]) ++i;
+        return i == a.size() && i == b.size();
     }
     static void merge(entries& mine, const entries& others, const char* what) {
         for (const entry& other : others) {
-            const entry* own = find(mine, other.of);
-            if (own == nullptr) set(mine, other.of, other.values);
-            else if (own->values != other.values)
+            const std::vector<qparams>* own = find(mine, other.of, other.array);
+            if (own == nullptr) set(mine, other.of, other.array, other.values);
+            else if (!are_equal(*own, other.values))
                 raise<value_error>(
                     std::string("merge: two copies of a network were given different scales of the same ") + what +
                     ": give them after merging");

@@ -38,8 +38,10 @@ inline bool is_under(std::string_view name, std::string_view part) {
     return name.substr(0, part.size()) == part && (name.size() == part.size() || name[part.size()] == '.');
 }
 
-[[gnu::cold]] inline void change_names(safetensors_file& file, const load_options& options,
-                                       const std::vector<tensor_in_file>& needed) {
+// A template, so that it costs those who call it.
+template <class Tensor>
+[[gnu::cold]] void change_names(safetensors_file& file, const load_options& options,
+                                const std::vector<Tensor>& needed) {
     std::vector<std::string> before;
     bool has_prefix = options.prefix.empty();
     file.rename([&](const std::string& name) {
@@ -64,7 +66,7 @@ inline bool is_under(std::string_view name, std::string_view part) {
                                   nearest.empty() ? std::string() : in_quotes(nearest) + "?"}));
     }
     const auto is_needed = [&](const std::string& name) {
-        return std::any_of(needed.begin(), needed.end(), [&](const tensor_in_file& one) { return one.name == name; });
+        return std::any_of(needed.begin(), needed.end(), [&](const Tensor& one) { return one.name == name; });
     };
     file.rename([&](const std::string& name) {
         std::string changed = name;

@@ -15,6 +15,7 @@
 
 #include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/number_text.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_reader.hpp>
 #include <zeropoint/kernel/dynamic/nibble_quads.hpp>
@@ -62,7 +63,7 @@ public:
     /// `signature(bits)` is the signature of the network, 0, or of the same with other fused tables.
     /// Whether the file is an `earlier` one, which only networks have whose nodes stood otherwise, is remembered.
     [[gnu::cold]] void read_header(std::string (*signature_with)(int), const earlier_nodes* earlier) {
-        if (!file_.metadata().contains("format"))
+        if (!file_.metadata().contains(std::string_view("format")))
             fail("metadata \"format\" of \"zeropoint.int8\"",
                  "none: it is no file that zp::save wrote of an int8 network; load a float state dict as the float "
                  "model");
@@ -158,7 +159,8 @@ private:
     /// For people: which network, where the file says so.
     [[gnu::cold]] std::string saved_from() const {
         const file_metadata& all = file_.metadata();
-        const auto network = all.find("network"), config = all.find("qconfig"), by = all.find("zeropoint");
+        const auto of = [&](std::string_view key) { return all.find(key); };  // one search, not one a length of keys
+        const auto network = of("network"), config = of("qconfig"), by = of("zeropoint");
         if (network == all.end() || config == all.end() || by == all.end())
             return "a network with other layers, or under another qconfig";
         return joined({"the network ", network->second, " under the qconfig ", config->second, ", by zeropoint ",
@@ -269,7 +271,7 @@ private:
             if (coding.storage == scalar_type::int16) {
                 const std::vector<std::int16_t> codes = read<std::int16_t>(name, shape);
                 check_limits(name, codes, what, least, most);
-                const auto bytes = std::as_bytes(std::span(codes));
+                const auto bytes = std::as_bytes(span_of(codes));
                 return {bytes.begin(), bytes.end()};
             }
         const bool is_signed = coding.storage == scalar_type::int8;
@@ -279,7 +281,10 @@ private:
             return {file.begin(), file.end()};  // each byte is two codes, or one
         std::vector<std::byte> apart;
         if constexpr (Contents.pairs)
-            if (coding.bits() == 4) file = apart = codes_of_pairs(file, array.extents[1], is_signed);
+            if (coding.bits() == 4) {
+                apart = codes_of_pairs(file, array.extents[1], is_signed);
+                file = span_of(apart);
+            }
         for (const std::byte byte : file) {
             const auto code = std::to_integer<std::int32_t>(byte), value = is_signed && code > 127 ? code - 256 : code;
             if (value < least || value > most)

@@ -12,6 +12,7 @@
 
 #include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/half_float.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/core/type_name.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors_writer.hpp>
@@ -103,7 +104,7 @@ private:
         if (array.role == parameter_role::filters) array_to_file(array, codes.data(), ordered.data());
         if constexpr (Contents.pairs)
             if (coding.has_groups && coding.bits() == 4)
-                return file_.add(name, file_dtype::U8, shape, pairs_of_codes(ordered, array.extents[1]));
+                return file_.add(name, file_dtype::U8, shape, pairs_of_codes(span_of(ordered), array.extents[1]));
         file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
     }
     void add_halves(const std::string& name, const file_shape& shape, const std::vector<float>& values) {

@@ -17,9 +17,10 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/float_values.hpp>
-#include <zeropoint/core/number_text.hpp>
-#include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/core/half_float.hpp>
+#include <zeropoint/core/number_text.hpp>
+#include <zeropoint/core/span_of.hpp>
+#include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/safetensors_header.hpp>
 #include <zeropoint/io/sorted_order.hpp>
@@ -136,7 +137,7 @@ public:
     /// The same into a new vector.
     template <class T> std::vector<T> values(const file_tensor& tensor) const {
         std::vector<T> all(tensor.size());
-        copy_to(tensor, std::span<T>(all));
+        copy_to(tensor, std::span<T>(all.data(), all.size()));
         return all;
     }
 
@@ -170,7 +171,7 @@ public:
     /// The same into a new vector.
     std::vector<float> floats(const file_tensor& tensor) const {
         std::vector<float> all(tensor.size());
-        copy_floats_to(tensor, all);
+        copy_floats_to(tensor, {all.data(), all.size()});
         return all;
     }
 
@@ -190,7 +191,7 @@ public:
     std::vector<float> finite_floats(std::string_view name, const file_shape& shape) const {
         const file_tensor& tensor = expect_floating(name, shape);
         std::vector<float> all = floats(tensor);
-        expect_finite(tensor, all);
+        expect_finite(tensor, detail::span_of(all));
         return all;
     }
 
@@ -309,7 +310,7 @@ private:
     }
 
     /// The names at these positions, up to eight of them.
-    [[gnu::cold]] std::string list(std::span<const std::size_t> indices) const {
+    [[gnu::cold]] std::string list(const std::vector<std::size_t>& indices) const {
         constexpr std::size_t most_listed = 8;
         std::string text = indices.empty() ? "no tensors" : "";
         for (std::size_t i = 0; i != std::min(indices.size(), most_listed); ++i)
@@ -363,7 +364,7 @@ private:
 /// compiled there.
 template <class Header> void safetensors_file::open(const byte_source& source) {
     const std::vector<std::byte> first = source.next(Header::length_bytes);
-    const std::uint64_t header_bytes = checked_header_length(first, source.size);
+    const std::uint64_t header_bytes = checked_header_length(detail::span_of(first), source.size);
     Header header;
     {
         const std::vector<std::byte> text = source.next(header_bytes);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <zeropoint/core/error.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/safetensors_header.hpp>
@@ -112,7 +113,10 @@ public:
     }
 
     /// Writes the file, or leaves what was at `path` untouched and raises file_error.
-    void write(const std::string& path) const { write_whole_file(path, bytes()); }
+    void write(const std::string& path) const {
+        const std::vector<std::byte> all = bytes();
+        write_whole_file(path, detail::span_of(all));
+    }
 
 private:
     template <class Values>

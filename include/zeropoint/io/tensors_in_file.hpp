@@ -24,7 +24,8 @@ struct tensor_in_file {
 
 namespace detail {
 
-class tensor_list {
+// A template, so that it costs those who ask.
+template <class Tensor> class tensor_list {
 public:
     /// What one array of codes is in a file.
     void add_codes(const node_view& v, int i, const parameter_array& array, const coded_array& coding) {
@@ -44,7 +45,7 @@ public:
     void add_floats(const node_view& v, int i, const parameter_array& array, bool keeps_parts_whole) {
         if (!array.in_state_dict) return;
         const bool is_part = v.n.part.name != nullptr && keeps_parts_whole;
-        tensor_in_file made{is_part ? whole_name(v.n, array.name) : tensor_name(v.n, array.name), file_dtype::F32,
+        Tensor made{is_part ? whole_name(v.n, array.name) : tensor_name(v.n, array.name), file_dtype::F32,
                             shape_of(array), i, array.name};
         const auto before = std::find_if(all.begin(), all.end(), [&](const auto& t) { return t.name == made.name; });
         if (before == all.end()) all.push_back(std::move(made));
@@ -74,14 +75,14 @@ public:
             all.push_back({table_name(v.n, i), file_dtype::I32, {count}, i, "table"});
     }
 
-    std::vector<tensor_in_file> all;
+    std::vector<Tensor> all;
 };
 
 }  // namespace detail
 
 /// The tensors of a stage's files, those of the network first, then node by node. Of stages that have no files: none.
 template <class Stage> std::vector<tensor_in_file> tensors_in_file() {
-    detail::tensor_list list;
+    detail::tensor_list<tensor_in_file> list;
     if constexpr (detail::has_ranges<Stage>) {
         const file_shape shape{Stage::loose.qparams_count};
         list.all.push_back({detail::scales_name, file_dtype::F32, shape, -1, "activation", "scale"});

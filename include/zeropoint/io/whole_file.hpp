@@ -111,7 +111,7 @@ template <class Use> [[gnu::cold]] auto with_file(const std::string& path, Use&&
         if (bytes.empty()) return bytes;
         const std::vector<std::byte> rest =
             source.next(source.size == byte_source::unknown ? source.size : source.size - 1);
-        bytes.insert(bytes.end(), rest.begin(), rest.end());
+        bytes.insert(bytes.end(), rest.data(), rest.data() + rest.size());
         return bytes;
     });
 }

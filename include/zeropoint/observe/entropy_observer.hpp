@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/observe/exact_histogram.hpp>
 #include <zeropoint/observe/observer.hpp>
 
@@ -102,7 +103,7 @@ public:
         const auto codes = static_cast<std::size_t>(std::int64_t{DType::quant_max} - DType::quant_min + 1);
         const std::size_t levels = one_sided ? codes : codes / 2;
         const auto threshold =
-            static_cast<float>(static_cast<double>(least_divergence(magnitudes, levels)) * bins.bin_width());
+            static_cast<float>(static_cast<double>(least_divergence(detail::span_of(magnitudes), levels)) * bins.bin_width());
         return {choose_observed_qparams<DType, QScheme, Rule>(std::max(seen.min, -threshold),
                                                               std::min(seen.max, threshold), where)};
     }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/kernel/reduction/float_statistics.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
@@ -44,7 +45,7 @@ public:
 
     const observed_range& range() const { return range_; }
     /// One number a bin, the first for values from `edge(0)` on; the bin of zero is always among them.
-    std::span<const std::uint64_t> counts() const { return counts_; }
+    std::span<const std::uint64_t> counts() const { return detail::span_of(counts_); }
     /// A power of two.
     double bin_width() const { return power_of_two(exponent_); }
     /// Lower edge of bin i; the upper edge is edge(i + 1).

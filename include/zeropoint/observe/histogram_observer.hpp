@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <zeropoint/core/number_text.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/observe/histogram_search.hpp>
 #include <zeropoint/observe/observer.hpp>
 
@@ -51,13 +52,13 @@ public:
                       "histogram_observer serves per_tensor schemes: for this scheme take "
                       "zp::per_channel_observer<zp::histogram_observer<...>>");
         if (range_.empty()) reject_no_data(where, "histogram_observer");
-        const observed_range best = histogram_search(counts_, range_.min, range_.max, search_levels<DType>)();
+        const observed_range best = histogram_search(detail::span_of(counts_), range_.min, range_.max, search_levels<DType>)();
         return {choose_observed_qparams<DType, QScheme, Rule>(best.min, best.max, where)};
     }
     /// Everything seen, of which the search may cut parts.
     observed_range range() const { return range_; }
     /// How many values fell into each bin, from the lowest on.
-    std::span<const float> counts() const { return counts_; }
+    std::span<const float> counts() const { return detail::span_of(counts_); }
     template <class Visitor> void each_state(Visitor&& visit) {
         observation_count::each_state(visit);
         visit(range_);
@@ -80,7 +81,7 @@ private:
         std::vector<float> moved(Bins);
         if (range_.min == range_.max) {
             kernel::histogram<portable>(&range_.min, 1, wide.min, wide.max, Bins, moved.data());
-            const float all = cascade_sum(counts_);
+            const float all = cascade_sum(detail::span_of(counts_));
             for (float& count : moved) count *= all;
             return moved;
         }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/scheme/uncontracted.hpp>
 
@@ -115,7 +116,7 @@ private:
                 rounded_product(density, cubes(-half, finish - (rounded_product(last, target) + half)));
             errors_[i] = first_part + middle_part + last_part;
         }
-        return cascade_sum(errors_);
+        return cascade_sum(detail::span_of(errors_));
     }
     /// Integral of x^2.
     static float cubes(float from, float to) {

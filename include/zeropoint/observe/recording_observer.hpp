@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <zeropoint/core/span_of.hpp>
 #include <zeropoint/observe/observer.hpp>
 #include <zeropoint/observe/per_channel_observer.hpp>
 
@@ -42,7 +43,7 @@ public:
         return {choose_observed_qparams<DType, QScheme, Rule>(range().min, range().max, where)};
     }
     /// What was kept, in the order it came.
-    std::span<const float> values() const { return values_; }
+    std::span<const float> values() const { return detail::span_of(values_); }
     /// How many values did not fit.
     std::uint64_t dropped() const { return count() - values_.size(); }
     template <class Visitor> void each_state(Visitor&& visit) {

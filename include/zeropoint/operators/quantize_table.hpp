@@ -25,8 +25,8 @@ namespace detail {
 template <int Bits> quantized_weights quantize_table_by_row(std::span<const float> table, int columns) {
     const quantized_rows<Bits> quantized = quantize_rows<Bits>(table, columns);
     quantized_weights result;
-    const auto bytes = std::as_bytes(std::span(quantized.codes));
-    result.codes.assign(bytes.begin(), bytes.end());
+    result.codes.resize(quantized.codes.size());
+    if (!result.codes.empty()) std::memcpy(result.codes.data(), quantized.codes.data(), quantized.codes.size());
     for (const kernel::embedding_row& row : quantized.rows) {
         result.scales.push_back(row.scale);
         result.offsets.push_back(row.offset);

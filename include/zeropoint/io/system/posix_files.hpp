@@ -7,10 +7,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <span>
 #include <string>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -50,9 +48,12 @@ namespace posix_files {
     if (::lstat(path.c_str(), &found) != 0) return {};  // or what cannot be written to: that will be told then
     file_status status{file_kind::device, path};
     if (S_ISLNK(found.st_mode)) {
-        const std::unique_ptr<char, decltype(&std::free)> target(::realpath(path.c_str(), nullptr), &std::free);
-        if (target == nullptr || ::stat(target.get(), &found) != 0) return {file_kind::dangling_link, path};
-        status.path = target.get();
+        struct allocated {
+            char* path;
+            ~allocated() { std::free(path); }
+        } const target{::realpath(path.c_str(), nullptr)};
+        if (target.path == nullptr || ::stat(target.path, &found) != 0) return {file_kind::dangling_link, path};
+        status.path = target.path;
     }
     if (S_ISREG(found.st_mode)) status.kind = file_kind::regular;
     if (S_ISDIR(found.st_mode)) status.kind = file_kind::directory;
@@ -63,13 +64,14 @@ namespace posix_files {
     return ::fchmod(::fileno(stream), static_cast<mode_t>(mode)) == 0;
 }
 
+inline bool fits_memory(off_t size) { return size >= 0 && static_cast<off_t>(static_cast<std::size_t>(size)) == size; }
 [[gnu::cold]] inline bool map(const std::string& path, std::span<const std::byte>& bytes) {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return false;
     struct stat found;
     bool is_mapped = ::fstat(descriptor, &found) == 0;
     if (is_mapped && !S_ISREG(found.st_mode)) errno = EINVAL, is_mapped = false;
-    if (is_mapped && !std::in_range<std::size_t>(found.st_size)) errno = EFBIG, is_mapped = false;
+    if (is_mapped && !fits_memory(found.st_size)) errno = EFBIG, is_mapped = false;
     bytes = {};
     if (is_mapped && found.st_size != 0) {
         const auto size = static_cast<std::size_t>(found.st_size);

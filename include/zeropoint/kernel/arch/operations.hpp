@@ -170,8 +170,9 @@ template <class Arch> constexpr bool quads_hold(std::int32_t highest) {
     return has_quads<Arch> && (operations<Arch>::quads != quad_products::seven_bits || highest < 128);
 }
 
+// The table alone: who computes by a row asks for its contract.
 template <class Operations, class... Arch>
-inline constexpr bool all_take = (std::is_same_v<operations<Arch>, Operations> && ...);
+inline constexpr bool all_take = (std::is_same_v<typename operations_of<Arch>::type, Operations> && ...);
 
 static_assert(all_take<default_portable_operations, portable>);
 #if XSIMD_WITH_SSE2
