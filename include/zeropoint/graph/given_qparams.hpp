@@ -39,9 +39,7 @@ public:
         return found == nullptr ? nullptr : found->data();
     }
     /// Null where none are given; else one for all, or one an output channel.
-    const std::vector<qparams>* weights_of(int row, int array) const {
-        return find(weights_, row, array);
-    }
+    const std::vector<qparams>* weights_of(int row, int array) const { return find(weights_, row, array); }
 
     /// Takes over what `other` has beside this. Raises value_error where both have the same of different values.
     void merge(const given_qparams& other) {

@@ -46,7 +46,7 @@ public:
         if (!array.in_state_dict) return;
         const bool is_part = v.n.part.name != nullptr && keeps_parts_whole;
         Tensor made{is_part ? whole_name(v.n, array.name) : tensor_name(v.n, array.name), file_dtype::F32,
-                            shape_of(array), i, array.name};
+                    shape_of(array), i, array.name};
         const auto before = std::find_if(all.begin(), all.end(), [&](const auto& t) { return t.name == made.name; });
         if (before == all.end()) all.push_back(std::move(made));
         else before->shape.front() += made.shape.front();

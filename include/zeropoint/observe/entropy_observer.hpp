@@ -102,8 +102,8 @@ public:
         const bool one_sided = !QScheme::is_symmetric && (seen.min >= 0 || seen.max <= 0);
         const auto codes = static_cast<std::size_t>(std::int64_t{DType::quant_max} - DType::quant_min + 1);
         const std::size_t levels = one_sided ? codes : codes / 2;
-        const auto threshold =
-            static_cast<float>(static_cast<double>(least_divergence(detail::span_of(magnitudes), levels)) * bins.bin_width());
+        const auto threshold = static_cast<float>(
+            static_cast<double>(least_divergence(detail::span_of(magnitudes), levels)) * bins.bin_width());
         return {choose_observed_qparams<DType, QScheme, Rule>(std::max(seen.min, -threshold),
                                                               std::min(seen.max, threshold), where)};
     }

@@ -52,7 +52,8 @@ public:
                       "histogram_observer serves per_tensor schemes: for this scheme take "
                       "zp::per_channel_observer<zp::histogram_observer<...>>");
         if (range_.empty()) reject_no_data(where, "histogram_observer");
-        const observed_range best = histogram_search(detail::span_of(counts_), range_.min, range_.max, search_levels<DType>)();
+        const observed_range best =
+            histogram_search(detail::span_of(counts_), range_.min, range_.max, search_levels<DType>)();
         return {choose_observed_qparams<DType, QScheme, Rule>(best.min, best.max, where)};
     }
     /// Everything seen, of which the search may cut parts.
