@@ -14,8 +14,16 @@
 #include <vector>
 
 #include <zeropoint/core/crc32.hpp>
+#include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/model_tensors.hpp>
 #include <zeropoint/io/safetensors.hpp>
+
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#include <sanitizer/msan_interface.h>
+#define ZEROPOINT_FUZZ_MEMORY
+#endif
+#endif
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
@@ -27,14 +35,14 @@ struct file_parts {
 
     static file_parts of(const std::uint8_t* bytes, std::size_t size) {
         const std::string all(reinterpret_cast<const char*>(bytes), size);
-        std::uint64_t length = 0;
-        if (size >= sizeof length) std::memcpy(&length, bytes, sizeof length);
-        if (size < sizeof length || length > size - sizeof length) return {all, ""};
+        if (size < 8) return {all, ""};
+        const auto length = zp::load_little_endian<std::uint64_t>(reinterpret_cast<const std::byte*>(bytes));
+        if (length > size - 8) return {all, ""};
         return {all.substr(8, static_cast<std::size_t>(length)), all.substr(8 + static_cast<std::size_t>(length))};
     }
     std::size_t write(std::uint8_t* bytes, std::size_t most) const {
-        const std::uint64_t length = header.size();
-        std::string all(reinterpret_cast<const char*>(&length), sizeof length);
+        std::string all(8, '\0');
+        zp::store_little_endian(std::uint64_t{header.size()}, reinterpret_cast<std::byte*>(all.data()));
         all += header;
         all += data;
         const std::size_t size = std::min(all.size(), most);
@@ -47,7 +55,11 @@ struct file_parts {
 inline void change_bytes(std::string& text) {
     const std::size_t size = text.size();
     text.resize(size + 64);
-    text.resize(LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(text.data()), size, text.size()));
+    const std::size_t changed = LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(text.data()), size, text.size());
+#ifdef ZEROPOINT_FUZZ_MEMORY
+    __msan_unpoison(text.data(), changed);  // what was written by libFuzzer, which is compiled without the sanitizer
+#endif
+    text.resize(changed);
 }
 
 class mutation {
@@ -120,7 +132,8 @@ private:
                                                               0x7fc00000, 0x7f7fffff, 0x00000001, 0x00800000,
                                                               0x3f800000, 0xffffffff};
         if (file_.data.size() < 4) return;
-        std::memcpy(file_.data.data() + below(file_.data.size() / 4) * 4, &floats[below(floats.size())], 4);
+        const std::size_t at = below(file_.data.size() / 4) * 4;  // before the other number, on every compiler
+        zp::store_little_endian(floats[below(floats.size())], reinterpret_cast<std::byte*>(file_.data.data() + at));
     }
     /// Where the file can still be read, so that what lies behind the checksums is reached.
     void repair_checksums() {

@@ -30,7 +30,9 @@ struct words : zp::model<zp::indices<6>, zp::embedding<"words", 9, 4>, zp::linea
 using int8_images = zp::quantized<images, zp::default_qconfig>;
 using int8_sequences = zp::quantized<sequences, zp::default_qconfig>;
 using int16_images = zp::quantized<images, zp::int16_qconfig>;
-using dynamic_words = zp::dynamically_quantized<words>;
+/// Integers in every layer and table, which the default leaves in float where they are as small as these.
+using dynamic_config = zp::dynamic_qconfig<zp::dynamic_policy<>, zp::quantize_every_layer, zp::embedding_bits<8>>;
+using dynamic_words = zp::dynamically_quantized<words, dynamic_config>;
 
 /// Calibrated with made-up inputs.
 template <class Net, class QConfig> auto converted() {

@@ -31,7 +31,8 @@ int main(int count, char** arguments) {
     write(folder / "int8_sequences", "made_up",
           zp::to_bytes(fuzzed::converted<fuzzed::sequences, zp::default_qconfig>()));
     write(folder / "int16_model", "made_up", zp::to_bytes(fuzzed::converted<fuzzed::images, zp::int16_qconfig>()));
-    write(folder / "dynamic_model", "made_up", zp::to_bytes(zp::quantize_dynamic(made_up::network<fuzzed::words>())));
+    write(folder / "dynamic_model", "made_up",
+          zp::to_bytes(zp::quantize_dynamic<fuzzed::dynamic_config>(made_up::network<fuzzed::words>())));
     for (const auto& [name, bytes] :
          {std::pair{"float", float_model}, {"sequences", float_sequences}, {"int8", int8_model}})
         write(folder / "safetensors", name, bytes);

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from include_flags import newest
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "tests" / "identity" / "checksum.cpp"
 EXPECTED = ROOT / "tests" / "identity" / "expected.txt"
@@ -55,11 +57,11 @@ def variants(compilers: list[str], quick: bool) -> list[Variant]:
     return result
 
 
-def build_and_run(variant: Variant, include_flags: str, folder: pathlib.Path, number: int) -> str:
+def build_and_run(variant: Variant, include_flags: str | pathlib.Path, folder: pathlib.Path, number: int) -> str:
     """What the program prints, or the first line of what went wrong."""
     program = folder / f"checksum_{number}"
     build = subprocess.run([variant.compiler, "-std=c++20", *variant.flags, f'-DZEROPOINT_SOURCE_DIR="{ROOT}"',
-                            "@" + include_flags, str(PROGRAM), "-o", str(program)], capture_output=True, text=True)
+                            f"@{include_flags}", str(PROGRAM), "-o", str(program)], capture_output=True, text=True)
     if build.returncode != 0:
         return "does not compile: " + next((line for line in build.stderr.splitlines() if "error" in line), build.stderr)
     run = subprocess.run([str(program)], cwd=folder, capture_output=True, text=True)
@@ -77,8 +79,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--update", action="store_true", help="write expected.txt, when all variants agree")
     options = parser.parse_args()
-    found = sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda file: file.stat().st_mtime)
-    include_flags = options.include_flags or (str(found[-1]) if found else None)
+    include_flags = options.include_flags or newest("include_flags.txt")
     if include_flags is None:
         parser.error("no build/*/include_flags.txt: configure first, with cmake --preset dev")
     required = set(filter(None, options.require.split(",")))

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 
+from include_flags import include_flags
 from unity import unity
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -76,12 +77,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     rooms = options.rooms.split(",")
-    given = options.include_flags or max(map(str, ROOT.glob("build/*/test_include_flags.txt")), key=os.path.getmtime, default="")
-    if not given:
-        parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
-    flags = [str(ROOT / word) if (ROOT / word).exists() and not word.startswith("-") else word
-             for word in pathlib.Path(given).read_text(encoding="utf-8").split()]
-    flags = ["-I", *[word for word in flags if word == str(ROOT / "include")][:1], *flags]
+    flags = include_flags(options.include_flags)
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder = options.folder.resolve()
     options.folder.mkdir(parents=True)

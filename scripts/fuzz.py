@@ -4,6 +4,7 @@
 
     scripts/fuzz.py --seconds 10 --in-turn       what CI does: a third of the targets, the next ones in the next run
     scripts/fuzz.py --only int8_model --seconds 3600 --jobs 2
+    scripts/fuzz.py --memory --seconds 60        with MemorySanitizer, for which Clang 19 and its libc++ are downloaded once
 
 Seeds are files of small networks that fuzz/seeds.cpp writes; what is found on the way is kept in build/fuzz/corpus, and the next
 run begins with it. The exit code is 1 where a target ended otherwise than by its time: the input that did it is printed, and kept
@@ -20,9 +21,12 @@ import subprocess
 import sys
 
 import changes
+from include_flags import include_flags
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SANITIZERS = "-fsanitize=fuzzer,address,undefined"
+SANITIZERS = ("-fsanitize=fuzzer,address,undefined",)
+MEMORY = ("-fsanitize=fuzzer,memory", "-fsanitize-memory-track-origins", str(ROOT / "fuzz" / "memory" / "library.cpp"))
+MEMORY_COMPILER = "clang-19"  # of debian_compilers.py
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 TURNS = 3  # runs of --in-turn that take all targets
 LONGEST = 16384  # bytes of an input: seeds have 1 to 5 thousand
@@ -40,19 +44,20 @@ def targets() -> list[str]:
     return sorted(file.stem for file in (ROOT / "fuzz").glob("*.cpp") if file.stem != "seeds")
 
 
-def include_flags(given: str | None) -> list[str]:
-    """Of the library, xsimd and doctest: the response file of a configured build."""
-    if given is None:
-        found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
-        if not found:
-            raise SystemExit("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
-        given = str(found[-1])
-    return pathlib.Path(given).read_text(encoding="utf-8").split()
+def memory_compiler() -> list[str]:
+    """The command, with its flags: over libc++, which is templates but for what fuzz/memory compiles again. What libstdc++ has compiled without
+    the sanitizer writes memory that then counts as uninitialized; libFuzzer is made of it."""
+    sys.path.insert(0, str(ROOT / "scripts" / "compilers"))
+    import debian_compilers
+    compiler = next(compiler for compiler in debian_compilers.COMPILERS if compiler.name == MEMORY_COMPILER)
+    if problem := debian_compilers.prepare([compiler]):
+        raise SystemExit(f"{compiler.name}: {problem[compiler.name]}")
+    return [*compiler.command(), *compiler.dynamic(), "-stdlib=libc++", "-lc++", "-l:libstdc++.so.6"]
 
 
-def build(name: str, compiler: str, flags: list[str], folder: pathlib.Path, sanitizers: list[str]) -> str:
+def build(name: str, compiler: list[str], flags: list[str], folder: pathlib.Path) -> str:
     """What went wrong, or nothing."""
-    command = [compiler, *FLAGS, *sanitizers, *flags, str(ROOT / "fuzz" / f"{name}.cpp"), "-o", str(folder / name)]
+    command = [*compiler, *FLAGS, *flags, str(ROOT / "fuzz" / f"{name}.cpp"), "-o", str(folder / name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else done.stderr[-3000:]
 
@@ -80,9 +85,10 @@ def main() -> int:
     parser.add_argument("--in-turn", action="store_true", help="a third of them")
     changes.add_options(parser)
     parser.add_argument("--compiler", default="clang++-14" if shutil.which("clang++-14") else "clang++")
+    parser.add_argument("--memory", action="store_true", help="MemorySanitizer in place of the others")
     parser.add_argument("--include-flags", help="response file with -I flags; default: the newest in build/")
     parser.add_argument("--march", default="-march=native", help="flags of the processor (default: %(default)s)")
-    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "fuzz")
+    parser.add_argument("--folder", type=pathlib.Path, help="default: build/fuzz, build/fuzz_memory")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     names = [name for name in targets() if not options.only or name in options.only.split(",")]
@@ -92,11 +98,13 @@ def main() -> int:
         found = changes.find(options)
         names = names[found.turn % TURNS::TURNS]
         print(f"{', '.join(names)}: {found.basis}")
+    compiler, sanitizers = (memory_compiler(), MEMORY) if options.memory else ([options.compiler], SANITIZERS)
+    options.folder = options.folder or ROOT / "build" / ("fuzz_memory" if options.memory else "fuzz")
     options.folder.mkdir(parents=True, exist_ok=True)
     flags = [*options.march.split(), *include_flags(options.include_flags)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        made = [pool.submit(build, "seeds", options.compiler, flags, options.folder, [])]
-        made += [pool.submit(build, name, options.compiler, flags, options.folder, [SANITIZERS]) for name in names]
+        made = [pool.submit(build, "seeds", compiler, flags, options.folder)]
+        made += [pool.submit(build, name, compiler, [*sanitizers, *flags], options.folder) for name in names]
         problems = [f"{name} does not compile:\n{problem}" for name, future in zip(["seeds", *names], made)
                     if (problem := future.result())]
         if problems:

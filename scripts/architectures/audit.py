@@ -29,6 +29,9 @@ from pages import with_table
 from targets import COMPILERS, TARGETS, Compiler, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import include_flags  # noqa: E402
+
 SOURCE = pathlib.Path(__file__).with_name("micro_kernels.cpp")
 ALLOWED = 1.15
 OBJDUMPS = ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump")
@@ -260,14 +263,9 @@ def markdown(rows: list[Row], kind: type) -> str:
     return "\n".join(lines)
 
 
-def default_include_flags() -> pathlib.Path | None:
-    found = sorted(ROOT.glob("build/*/include_flags.txt"), key=lambda file: file.stat().st_mtime)
-    return found[-1] if found else None
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--include-flags", type=pathlib.Path, default=default_include_flags(),
+    parser.add_argument("--include-flags", type=pathlib.Path, default=include_flags.newest("include_flags.txt"),
                         help="response file with -I flags of the library; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names of targets.py")
     parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the tables between <!-- audit --> and <!-- /audit -->, and between <!-- pieces --> and <!-- /pieces -->")

@@ -23,6 +23,9 @@ from processes import Finished, Stopwatch
 from targets import COMPILERS, TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+from include_flags import include_flags  # noqa: E402
+
 FOLDER = pathlib.Path("build/dispatch")  # in ROOT, from which programs read their data by the same relative paths
 EXAMPLES = pathlib.Path("examples")
 RUN_EACH = "scripts/architectures/bochs_guest/run_each.c"
@@ -218,11 +221,7 @@ def main() -> int:
     parser.add_argument("--include-flags", help="response file with -I flags of library and tests; default: the newest in build/")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    found = [options.include_flags] if options.include_flags else sorted(
-        ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
-    if not found:
-        parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
-    programs = Programs(pathlib.Path(found[-1]).read_text(encoding="utf-8").splitlines())
+    programs = Programs(include_flags(options.include_flags))
     if machines.platform.machine() != "x86_64" or not programs.compiler:
         print("needs an x86-64 machine with g++", file=sys.stderr)
         return 1

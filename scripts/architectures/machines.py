@@ -21,9 +21,9 @@ class Machine:
     name: str
     before: tuple[str, ...]  # the command that the program's path is appended to
 
-    def run(self, program: pathlib.Path, folder: pathlib.Path, stopwatch: Stopwatch) -> Finished:
+    def run(self, program: pathlib.Path, folder: pathlib.Path, stopwatch: Stopwatch, *arguments: str) -> Finished:
         """Runs a program in a folder, from which it reads its data."""
-        return stopwatch.run([*self.before, str(program)], folder)
+        return stopwatch.run([*self.before, str(program), *arguments], folder)
 
 
 def cpuinfo(*names: str) -> list[str]:

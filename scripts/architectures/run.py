@@ -28,6 +28,7 @@ from targets import COMPILERS, TARGETS, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
+from include_flags import include_flags  # noqa: E402
 from unity import unity  # noqa: E402
 
 EXPECTED = (ROOT / "tests" / "identity" / "expected.txt").read_text(encoding="utf-8")
@@ -206,13 +207,7 @@ def main() -> int:
         print(problem)
     if found:
         return 1
-    include_flags = options.include_flags
-    if include_flags is None:
-        found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
-        if not found:
-            parser.error("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
-        include_flags = str(found[-1])
-    includes = pathlib.Path(include_flags).read_text(encoding="utf-8").splitlines()
+    includes = include_flags(options.include_flags)
     return run_all([t for t in TARGETS if t.name in only], required & only, tested(only, options), includes, options)
 
 

@@ -23,11 +23,13 @@ import sys
 
 import chosen_warnings
 import debian_compilers
+import messages
 from debian_compilers import COMPILERS, Compiler
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "scripts" / "architectures")]
 import changes  # noqa: E402
+from include_flags import include_flags  # noqa: E402
 from pages import with_table  # noqa: E402
 from processes import Finished, Stopwatch  # noqa: E402
 from unity import unity  # noqa: E402
@@ -59,6 +61,7 @@ class Line:
     title: str = ""
     cells: dict[str, str] = dataclasses.field(default_factory=dict)
     problems: list[str] = dataclasses.field(default_factory=list)
+    outcomes: dict[str, messages.Outcome] = dataclasses.field(default_factory=dict)
     stopwatch: Stopwatch = dataclasses.field(default_factory=Stopwatch)
 
 
@@ -133,29 +136,18 @@ class Job:
         return f"{counts[1]} of {int(counts[1]) + int(counts[2])}"
 
     def messages(self) -> str:
-        """Of the mistakes of tests/compile_fail those that are more than one error, or lack their sentence."""
-        cases = sorted((ROOT / "tests" / "compile_fail").glob("*.cpp"))[::self.mistakes]
-        headers = self.folder / "headers.hpp"
-        shutil.copy(ROOT / "tests" / "compile_fail" / "headers.hpp", headers)
-        flags = ["-std=c++20", "-fsyntax-only", "-include", str(headers), "-DZEROPOINT_MUST_FAIL"]
-        done = self.start("-std=c++20", "-x", "c++-header", str(headers), "-o", f"{headers}.gch")
-        if not self.passed("messages, headers", done):
+        """Of the mistakes of tests/compile_fail those that are more errors than check.cmake allows, or lack their sentence."""
+        cases = messages.all_cases()[::self.mistakes]
+        found = messages.count(self.compiler, self.line.title, self.start, self.folder, cases)
+        if isinstance(found, Finished):
+            self.passed("messages, headers", found)
             return "fails"
-        most = 0
-        for case in cases:
-            text = case.read_text(encoding="utf-8")
-            expected = re.match(r"// expect: (.+)", text)
-            allowed = re.search(rf"^// errors: .*\b{'GNU' if self.compiler.family == 'gcc' else 'Clang'} (\d+)", text, re.MULTILINE)
-            limit = int(allowed[1]) if allowed else 1 if self.compiler.family == "gcc" else 2
-            done = self.start(*flags, str(case))
-            errors = done.errors.count("error: ")
-            most = max(most, errors)
-            said = any(re.search(expected[1], line) for line in done.errors.splitlines() if "error" in line or "static" in line)
-            if done.status == 0 or not said or errors > limit:
-                what = "compiles" if done.status == 0 else f"{errors} errors, {limit} are enough" if said else "does not say its sentence"
-                self.line.problems.append(f"{self.compiler.name}, {case.stem}: {what}")
-                print(self.line.problems[-1], flush=True)
-        return f"{len(cases)} mistakes, at most {most} errors"
+        self.line.outcomes = found
+        problems = [f"{self.compiler.name}, {case.name}: {problem}" for case in cases if (problem := found[case.name].problem(case, self.compiler))]
+        self.line.problems += problems
+        self.say("messages", not problems)
+        one = sum(outcome.errors == 1 for outcome in found.values())
+        return f"{one} of {len(cases)} mistakes are one error"
 
     def run(self, checks: list[str]) -> Line:
         version = self.start("-dumpfullversion" if self.compiler.family == "gcc" else "-dumpversion").output.strip()
@@ -163,17 +155,6 @@ class Job:
         for check in checks:
             self.line.cells[check] = getattr(self, check)()
         return self.line
-
-
-def include_flags(given: str | None) -> list[str]:
-    """The library by -I, so that warnings look into it, and what it is tested with by -isystem."""
-    if given is None:
-        found = sorted(ROOT.glob("build/*/test_include_flags.txt"), key=lambda file: file.stat().st_mtime)
-        if not found:
-            raise SystemExit("no build/*/test_include_flags.txt: configure first, with cmake --preset test")
-        given = str(found[-1])
-    folders = dict.fromkeys(line for line in pathlib.Path(given).read_text(encoding="utf-8").split() if not line.startswith("-"))
-    return [word for folder in folders for word in (("-I", folder) if pathlib.Path(folder) == ROOT / "include" else ("-isystem", folder))]
 
 
 def table(lines: list[Line], checks: list[str]) -> list[str]:
@@ -191,7 +172,7 @@ def main() -> int:
     parser.add_argument("--install", action="store_true", help="download those that are not in the cache")
     parser.add_argument("--require", action="store_true", help="a compiler that is not there is a failure")
     parser.add_argument("--in-turn", action="store_true", help="one of each family")
-    parser.add_argument("--update", type=pathlib.Path, help="write the table into this page")
+    parser.add_argument("--update", type=pathlib.Path, help="write the table into this page; with messages, that of mistakes")
     parser.add_argument("--include-flags", help="response file; default: the newest in build/")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / "build" / "compilers")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
@@ -222,11 +203,14 @@ def main() -> int:
         lines = list(pool.map(lambda job: job.run(checks), jobs))
     rows = table(lines, checks)
     print("\n".join(rows))
+    of_messages = messages.table({line.title: line.outcomes for line in lines}) if "messages" in checks else []
+    print("\n".join(of_messages))
     problems = [problem for line in lines for problem in line.problems]
     for problem in problems:
         print(f"\n{problem}")
     if options.update:
-        options.update.write_text(with_table(options.update.read_text(encoding="utf-8"), "compilers", "\n".join(rows)), encoding="utf-8")
+        name, written = ("messages", of_messages) if of_messages else ("compilers", rows)
+        options.update.write_text(with_table(options.update.read_text(encoding="utf-8"), name, "\n".join(written)), encoding="utf-8")
     return 1 if problems or (options.require and missing) else 0
 
 

@@ -1,4 +1,5 @@
 // expect: in_place<Model>: Model must be an int8 network, zp::quantized<...> or zp::dynamically_quantized<...>
+// errors: GNU 1, Clang 2
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstddef>
 #include <span>

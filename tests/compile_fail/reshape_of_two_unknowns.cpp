@@ -1,5 +1,4 @@
 // expect: reshape<Height, Width, Channels>: extents are at least 1
-// errors: GNU 2, Clang 2
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators/reshape.hpp>
 #include <zeropoint/model/composition.hpp>

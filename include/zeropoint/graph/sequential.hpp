@@ -4,6 +4,7 @@
 
 #include <concepts>
 
+#include <zeropoint/core/has_told.hpp>
 #include <zeropoint/graph/builder.hpp>
 
 namespace zp {
@@ -16,25 +17,31 @@ template <class L> concept layer = requires(builder& b, int x) {
     { L::lower(b, x) } -> std::same_as<int>;
 };
 
+/// What keeps a type from being a layer.
+template <class L>
+inline constexpr rule broken_by = has_told<L> ? rule::told_by_itself
+                                  : layer<L>  ? rule::none
+                                              : rule::not_a_layer;
+
 // Loops over arrays and no folds: clang stops a fold at 256 operands.
 
-/// The place, counted from 1, of the first of these types that is no layer; 0 where all are.
+/// The rule that the first of these types breaks that is no layer, and its place, counted from 1; 0 where all are layers.
 template <class... Layers>
-inline constexpr int first_that_is_no_layer = [] {
-    const bool are[] = {true, layer<Layers>...};
+inline constexpr diagnostic first_that_is_no_layer = [] {
+    const rule broken[] = {rule::none, broken_by<Layers>...};
     int place = 0;
-    for (const bool is : are) {
-        if (!is) return place;
+    for (const rule one : broken) {
+        if (one != rule::none) return diagnostic{.broken = one, .a = {1, 1, place}};
         ++place;
     }
-    return 0;
+    return diagnostic{};
 }();
 
 /// Rows of all these layers; 0 where one is none.
 template <class... Layers>
 inline constexpr int nodes_of = [] {
     int sum = 0;
-    if constexpr (first_that_is_no_layer<Layers...> == 0) {
+    if constexpr (first_that_is_no_layer<Layers...>.broken == rule::none) {
         const int counts[] = {0, Layers::nodes...};
         for (const int count : counts) sum += count;
     }
@@ -48,8 +55,8 @@ inline constexpr int nodes_of = [] {
 template <class... Layers> struct sequential {
     static constexpr int nodes = nodes_of<Layers...>;
     static constexpr int lower(builder& b, int x) {
-        if constexpr (first_that_is_no_layer<Layers...> != 0) {
-            b.fail(rule::not_a_layer, {1, 1, first_that_is_no_layer<Layers...>});
+        if constexpr (constexpr diagnostic none = first_that_is_no_layer<Layers...>; none.broken != rule::none) {
+            b.fail(none.broken, none.a);
         } else if constexpr (sizeof...(Layers) != 0) {
             using lower_function = int (*)(builder&, int);
             const lower_function appends[] = {&Layers::lower...};

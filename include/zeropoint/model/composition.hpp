@@ -3,6 +3,7 @@
 #pragma once
 
 #include <zeropoint/core/fixed_string.hpp>
+#include <zeropoint/core/has_told.hpp>
 #include <zeropoint/graph/ports.hpp>
 #include <zeropoint/graph/sequential.hpp>
 #include <zeropoint/operators/common.hpp>
@@ -84,7 +85,8 @@ template <fixed_string Name, class Layer> inline constexpr bool begins_model<nam
 template <class Input, class... Layers> struct model {
     static constexpr int nodes = 1 + nodes_of<Layers...>;
     static constexpr void lower(builder& b) {
-        if constexpr (detail::begins_model<Input>) sequential<Layers...>::lower(b, Input::lower(b, -1));
+        if constexpr (has_told<Input>) b.fail(rule::told_by_itself);
+        else if constexpr (detail::begins_model<Input>) sequential<Layers...>::lower(b, Input::lower(b, -1));
         else b.fail(rule::no_input);
     }
 };

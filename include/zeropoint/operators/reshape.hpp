@@ -43,13 +43,18 @@ template <int Height, int Width, int Channels> struct reshape_view : reshape<Hei
 /// extent may be -1. Channels last that is a permutation, which costs a copy; a view where it moves nothing, as from
 /// H x W x C to W x H x C. For a vector in front of a linear layer take zp::flatten, which never moves anything.
 template <int Height, int Width, int Channels> struct reshape {
+    static constexpr bool has_extents = (Height == -1) + (Width == -1) + (Channels == -1) <= 1 && Height != 0 &&
+                                        Width != 0 && Channels != 0 && Height >= -1 && Width >= -1 && Channels >= -1;
     static_assert(
-        (Height == -1) + (Width == -1) + (Channels == -1) <= 1 && Height != 0 && Width != 0 && Channels != 0 &&
-            Height >= -1 && Width >= -1 && Channels >= -1,
+        has_extents,
         "reshape<Height, Width, Channels>: extents are at least 1; one of them may be -1, and then follows from "
         "the others");
     static constexpr int nodes = 1;
     static constexpr int lower(builder& b, int x) {
+        if (!has_extents) {
+            b.fail(rule::told_by_itself);
+            return x;
+        }
         const shape in = b.nodes[x].out.extents, out = operators::completed(in, {Height, Width, Channels});
         if (in.size() == out.size() && kernel::reshape_is_view(in, out))
             return append_operator<op::reshape, operators::reshape_view<Height, Width, Channels>>(b, {&x, 1});

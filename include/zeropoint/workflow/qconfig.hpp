@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include <zeropoint/core/dtype.hpp>
+#include <zeropoint/core/has_told.hpp>
 #include <zeropoint/scheme/qscheme.hpp>
 #include <zeropoint/workflow/qconfig_options.hpp>
 #include <zeropoint/workflow/quantizer.hpp>
@@ -18,16 +19,17 @@ namespace detail {
 /// What stands for the parts of a qconfig that breaks a rule.
 using quantizer_of_nothing = quantizer<quint8, per_tensor_affine, no_observer>;
 using weights_of_nothing = quantizer<qint8, per_tensor_symmetric, no_observer>;
+template <class... Options> inline constexpr bool one_has_told = (has_told<Options> || ...);
 template <class... Options> inline constexpr bool are_options = (std::is_base_of_v<qconfig_option, Options> && ...);
 template <class Activation, class Weight, class... Options> struct qconfig_rules {
     static constexpr bool has_quantizers = is_quantizer<Activation> && is_quantizer<Weight>,
-                          has_options = are_options<Options...>;
+                          is_told = one_has_told<Options...>, has_options = are_options<Options...>;
     static_assert(is_quantizer<Activation> && is_quantizer<Weight>,
                   "qconfig<Activation, Weight, Options...>: the first two arguments must be zp::quantizer<dtype, "
                   "qscheme, observer>, activations first, then weights; options are added to another qconfig, such as "
                   "a preset, by zp::with<zp::default_qconfig, options...>");
     static_assert(
-        has_options || !has_quantizers,
+        is_told || has_options || !has_quantizers,  // is_told first: has_told says why
         "qconfig<Activation, Weight, Options...>: each option must be keep_float<\"name\">, keep_float_type<op>, "
         "dynamic<\"name\", Policy>, dynamic_type<op, Policy>, weight_only<\"name\", Policy>, weight_only_type<op, "
         "Policy>, "
