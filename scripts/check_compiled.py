@@ -16,6 +16,7 @@ SUFFIXES = ("*.c", "*.cc", "*.cpp", "*.cxx")
 ELSEWHERE = {
     "tests/compile_fail/*.cpp": "tests/compile_fail/CMakeLists.txt",
     "fuzz/*.cpp": "scripts/fuzz.py",
+    "fuzz/memory/library.cpp": "scripts/fuzz.py",
     "fuzz/architectures/outcomes.cpp": "scripts/architectures/mutated_files.py",
     "bench/peers/calls.c": "bench/peers/compare.py",
     "bench/peers/mask_cpuid.c": "bench/peers/instruction_set.py",
