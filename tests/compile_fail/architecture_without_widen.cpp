@@ -1,5 +1,5 @@
 // expect: operations of an architecture: widen, interleave of two and of four rows, gather or store is missing
-// errors: GNU 2, Clang 6
+// errors: GNU 2, Clang 2
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/kernel/arch/portable.hpp>
 

@@ -1,5 +1,4 @@
 // expect: calibrate.prepared, batches.: a batch must hold one or more whole inputs
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

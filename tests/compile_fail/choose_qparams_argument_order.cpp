@@ -1,5 +1,4 @@
 // expect: choose_qparams<DType, QScheme, Rule>: DType must be a quantized dtype such as zp::quint8 or zp::qint8 .the order is dtype, qscheme, rule
-// errors: GNU 1, Clang 5
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/scheme/choose_qparams.hpp>
 

@@ -1,5 +1,4 @@
 // expect: this model has no layer of that name .see no_layer_named<Name, the nearest name that there is, Model>
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

@@ -1,5 +1,4 @@
 // expect: nothing reads a member of that name .see custom_operator<Operator
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

@@ -1,5 +1,4 @@
 // expect: QConfig must be a struct derived from zp::qconfig
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

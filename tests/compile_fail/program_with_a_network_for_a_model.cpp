@@ -1,5 +1,4 @@
 // expect: Net must be a model .see Layer.*what takes a model takes no network of it
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

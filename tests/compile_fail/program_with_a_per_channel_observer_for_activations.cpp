@@ -1,5 +1,4 @@
 // expect: a per_channel observer stands beside a per_tensor scheme
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

@@ -1,5 +1,4 @@
 // expect: the first two arguments must be zp::quantizer.*options are added to another qconfig, such as a preset, by zp::with
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

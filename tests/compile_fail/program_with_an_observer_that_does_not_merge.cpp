@@ -1,5 +1,4 @@
 // expect: the third argument must be an observer such as zp::min_max_observer
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

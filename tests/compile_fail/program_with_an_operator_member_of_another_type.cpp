@@ -1,5 +1,4 @@
 // expect: a static member of Operator is not declared as it is read
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

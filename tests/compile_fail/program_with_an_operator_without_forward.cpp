@@ -1,5 +1,4 @@
 // expect: custom<Name, Operator, ...>: Operator must have static members .kind., .output_shape.shape..
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

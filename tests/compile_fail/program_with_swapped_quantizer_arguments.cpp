@@ -1,5 +1,4 @@
 // expect: the first argument must be a quantized dtype such as zp::quint8 or zp::qint8 .the order is dtype, qscheme, observer
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

@@ -1,5 +1,4 @@
 // expect: this linear layer is given an image, not a vector
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>

@@ -1,5 +1,4 @@
 // expect: streaming<Network>: Network must be a network of the model
-// errors: GNU 1, Clang 1
 // SPDX-License-Identifier: BSD-3-Clause
 #include <zeropoint/operators.hpp>
 #include <zeropoint/workflow/streaming.hpp>

@@ -145,7 +145,9 @@ template <class Prepared, class... Ranges> void observe_batch(Prepared& network,
     using side = input_side<typename Prepared::stage, input_ranges<Ranges...>>;
     constexpr bool is_judged = Prepared::stage::is_valid;  // else the verdict has said what is wrong
     if constexpr (is_judged) side::check_rules();
-    if constexpr (side::fits && is_judged) [&]<int... P>(std::integer_sequence<int, P...>) {
+    if constexpr (side::fits && is_judged) {
+        // Named: GCC 14 quotes all of a lambda that is called where it stands.
+        const auto observe = [&]<int... P>(std::integer_sequence<int, P...>) {
             constexpr bool fits =
                 (is_batch<Prepared, P, std::remove_const_t<typename side::template argument_at<P>::range>> && ...);
             constexpr bool has_several = sizeof...(P) != 1;
@@ -169,8 +171,9 @@ template <class Prepared, class... Ranges> void observe_batch(Prepared& network,
                     batch_of_input<Prepared, P, std::remove_const_t<typename side::template argument_at<P>::range>>(
                         side::template argument_at<P>::values(
                             std::get<static_cast<std::size_t>(side::template argument_of<P>)>(batch.values)))...);
-        }
-    (side::sequence);
+        };
+        observe(side::sequence);
+    }
 }
 template <class Prepared, class Batch> void observe_batch(Prepared& network, const Batch& batch) {
     if constexpr (is_batch_of_ports<Batch>)
