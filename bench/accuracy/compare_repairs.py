@@ -9,6 +9,7 @@
     bench/accuracy/compare_repairs.py --cases ranges        # SQNR in dB in place of accuracy: ranges by observers and by search_ranges
     bench/accuracy/compare_repairs.py --learned --cases W4A4 W3A3 W2A4    # learned step sizes, 5 seeds
     bench/accuracy/compare_repairs.py --torch --cases W4A4 W3A3 W2A4      # the same methods in PyTorch (torch_repairs.py)
+    bench/accuracy/compare_repairs.py --networks mobile --trainings 5 --cases W2A4 --methods gptq    # mobile trained from five seeds
 
 digits_cnn is the network of examples/01_digits with the weights committed there. mobile, MobileNetV2's blocks on 8 x 8 pixels, is trained
 here (seeded, one thread, about a minute) and kept in the folder. The data are scikit-learn's digits: 512 images of the training two
@@ -75,9 +76,9 @@ class Mobile(nn.Module):
         return self.classifier(torch.flatten(F.avg_pool2d(x, 4), 1))
 
 
-def train(path: Path, epochs: int) -> None:
-    torch.manual_seed(1)
-    generator = torch.Generator().manual_seed(1)
+def train(path: Path, epochs: int, seed: int) -> None:
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
     images, labels = load_digits(test=False)
     model = Mobile()
     optimizer = torch.optim.AdamW(model.parameters(), 3e-3, weight_decay=1e-2)
@@ -95,12 +96,12 @@ def train(path: Path, epochs: int) -> None:
     save_file(model.state_dict(), path)
 
 
-def compare_torch(name: str, case: str, bits: tuple[int, int], weights: dict[str, Tensor], methods: list[str], seeds: int) -> None:
+def compare_torch(name: str, label: str, case: str, bits: tuple[int, int], weights: dict[str, Tensor], methods: list[str], seeds: int) -> None:
     training, test = load_digits(test=False), load_digits(test=True)
     model = DigitsCnn() if name == "digits_cnn" else Mobile()
     model.load_state_dict(weights)
     few = (torch_repairs.digits_cnn if name == "digits_cnn" else torch_repairs.mobile)(model.eval(), *bits, training[0][:512])
-    torch_repairs.compare(name, case, few, training, test, methods, seeds)
+    torch_repairs.compare(label, case, few, training, test, methods, seeds)
 
 
 def main() -> int:
@@ -111,6 +112,7 @@ def main() -> int:
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++") + " -O2 -march=native")
     parser.add_argument("--include", nargs="*", default=[], help="folders of xsimd, where the compiler does not find it")
     parser.add_argument("--epochs", type=int, default=60, help="of the training of mobile")
+    parser.add_argument("--trainings", type=int, default=1, help="networks mobile, trained from seeds 1, 2, ...")
     parser.add_argument("--methods", nargs="*", default=[], help="these alone")
     parser.add_argument("--learned", action="store_true", help="training with learned step sizes")
     parser.add_argument("--torch", action="store_true", help="PyTorch alone")
@@ -119,27 +121,30 @@ def main() -> int:
     torch.set_num_threads(1)
     given.folder.mkdir(parents=True, exist_ok=True)
     print("| network | case | method | accuracy | seconds |\n|---|---|---|--:|--:|", flush=True)
-    for network in given.networks:
-        weights = WEIGHTS if network == "digits_cnn" else given.folder / f"mobile_{given.epochs}.safetensors"
-        if not weights.exists():
-            train(weights, given.epochs)
-        built: set[str] = set()
+    trained = [("digits_cnn", WEIGHTS)] if "digits_cnn" in given.networks else []
+    for seed in range(1, 1 + (given.trainings if "mobile" in given.networks else 0)):
+        trained.append(("mobile", given.folder / f"mobile_{given.epochs}{'' if seed == 1 else f'_{seed}'}.safetensors"))
+        if not trained[-1][1].exists():
+            train(trained[-1][1], given.epochs, seed)
+    built: set[Path] = set()
+    for network, weights in trained:
+        label = network if network == "digits_cnn" else weights.stem
         for case in given.cases:
             bits = CASES[case]
             if given.torch:
-                compare_torch(network, case, bits, load_file(weights), given.methods or TORCH_METHODS, given.seeds)
+                compare_torch(network, label, case, bits, load_file(weights), given.methods or TORCH_METHODS, given.seeds)
                 continue
             kind = bits if isinstance(bits, str) else "-DLEARNED" if given.learned else "-DFEW"
             program = given.folder / f"{network}{kind}"
-            if kind not in built:  # one program for all numbers of bits
+            if program not in built:  # one program for all numbers of bits
                 includes = [f"-I{ROOT / 'include'}"] + [part for folder in given.include for part in ("-isystem", folder)]
                 subprocess.run([*given.compiler.split(), "-std=c++20", f"-DNETWORK={network}", kind, *includes,
                                 ROOT / "bench/accuracy/repairs.cpp", "-o", program], check=True)
-                built.add(kind)
+                built.add(program)
             result = subprocess.run([program, DATA, weights, case, *given.methods], check=True, capture_output=True, text=True)
             for line in result.stdout.splitlines():
                 method, percent, seconds = line.split("\t")
-                print(f"| {network} | {case} | {method} | {percent} | {float(seconds):.1f} |", flush=True)
+                print(f"| {label} | {case} | {method} | {percent} | {float(seconds):.1f} |", flush=True)
     return 0
 
 

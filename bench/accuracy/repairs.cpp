@@ -202,6 +202,8 @@ template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     tell("equalize", [&] { return zp::convert(prepared<Few>(zp::equalize(trained))); });
     tell("sequential_mse", [&] { return zp::convert(zp::sequential_mse(nearest, calibration)); });
     tell("gptq", [&] { return zp::convert(zp::gptq(nearest, calibration)); });
+    tell("gptq, correct_biases_by_data",
+         [&] { return zp::convert(zp::correct_biases_by_data(zp::gptq(nearest, calibration), nearest, calibration)); });
     tell("adaround", [&] { return zp::convert(zp::adaround(nearest, calibration)); });
     tell("reconstruct_blocks",
          [&] { return zp::convert(zp::reconstruct_blocks(nearest, calibration, {.iterations = 1'000, .batch = 32})); });

@@ -242,9 +242,11 @@ class Rounding:
 def adaround_layer(network: Few, name: str, chosen: dict[str, Tensor], iterations: int, batch: int) -> Tensor:
     layer = network.layers[name]
     with torch.no_grad():
-        inputs = network.windows(name, network.inputs_of(name, chosen))[:16384]
+        inputs = network.windows(name, network.inputs_of(name, chosen))
         target = F.conv2d(network.floats.inputs[name], layer.weight, layer.bias, layer.stride, layer.padding, 1, layer.groups)
-        target = layer.end(target).permute(0, 2, 3, 1).reshape(-1, len(layer.bias))[:16384]
+        target = layer.end(target).permute(0, 2, 3, 1).reshape(-1, len(layer.bias))
+        kept = torch.randperm(len(inputs))[:16384]
+        inputs, target = inputs[kept], target[kept]
     rounding = Rounding(network, name)
     optimizer = torch.optim.Adam([rounding.alpha], 1e-2)
     grouped = (layer.groups, len(layer.bias) // layer.groups, inputs.shape[2])
@@ -377,7 +379,7 @@ def learned_steps(network: Few, images: Tensor, labels: Tensor, rate: float) -> 
 def compare(name: str, case: str, network: Few, training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], methods: list[str], seeds: int) -> None:
     """Prints a line a method: accuracy and processor seconds, of so many seeds where a method draws numbers."""
     for method in methods:
-        for seed in range(1, 1 + (seeds if method == "learned steps" else 1)):
+        for seed in range(1, 1 + (seeds if method not in ("nearest", "gptq") else 1)):
             torch.manual_seed(seed)
             begin = time.process_time()
             if method == "learned steps":

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <zeropoint/kernel/gradient/optimizer_steps.hpp>
+#include <zeropoint/kernel/gradient/soft_rounding.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/methods/weight_grid.hpp>
 
@@ -47,12 +48,16 @@ public:
           first_(weights.size()),
           second_(weights.size()),
           slopes_(weights.size()),
-          up_(weights.size()) {
+          up_(weights.size()),
+          lowest_(weights.size()),
+          highest_(weights.size()) {
         for (std::size_t i = 0; i != weights.size(); ++i) {
             const qparams& range = grid_.at(i / grid_.depth, i % grid_.depth);
             const double steps = double{weights[i]} / double{range.scale}, floor = std::floor(steps);
             floors_[i] = static_cast<float>(floor);
             scales_[i] = range.scale;
+            lowest_[i] = static_cast<float>(grid_.quant_min - range.zero_point);
+            highest_[i] = static_cast<float>(grid_.quant_max - range.zero_point);
             alpha_[i] = static_cast<float>(-std::log(1.2 / (steps - floor + 0.1) - 1));
         }
     }
@@ -62,20 +67,11 @@ public:
 
     /// The weights as they are between codes; what the next gradients belong to.
     void soft_weights(std::span<float> weights) {
-        for (std::size_t i = 0; i != alpha_.size(); ++i) {
-            const float sigmoid = 1 / (1 + std::exp(-alpha_[i])), raw = 1.2f * sigmoid - 0.1f;
-            const bool moves = raw >= 0 && raw <= 1;
-            up_[i] = std::clamp(raw, 0.0f, 1.0f);
-            slopes_[i] = moves ? 1.2f * sigmoid * (1 - sigmoid) : 0.0f;
-            weights[i] = scales_[i] * std::clamp(floors_[i] + up_[i], lowest(i), highest(i));
-        }
+        kernel::soft_weights<Arch>(alpha_.data(), soft_codes(), alpha_.size(), weights.data());
     }
     /// From the loss's gradient by the soft weights to that by the variables, in place.
-    void chain(std::span<float> gradient) const {
-        for (std::size_t i = 0; i != alpha_.size(); ++i) {
-            const float code = floors_[i] + up_[i];
-            gradient[i] = code >= lowest(i) && code <= highest(i) ? gradient[i] * scales_[i] * slopes_[i] : 0.0f;
-        }
+    void chain(std::span<float> gradient) {
+        kernel::soft_weights_gradient<Arch>(soft_codes(), alpha_.size(), gradient.data());
     }
     /// Adds the gradient of lambda * sum of (1 - |2 h - 1|^beta).
     void add_regularization(float lambda, float beta, std::span<float> gradient) const {
@@ -106,7 +102,8 @@ public:
         std::vector<int> all(alpha_.size());
         for (std::size_t i = 0; i != all.size(); ++i) {
             const float code = floors_[i] + (alpha_[i] >= 0 ? 1.0f : 0.0f);
-            all[i] = static_cast<int>(std::clamp(code, lowest(i), highest(i))) + zero_point(i);
+            all[i] = static_cast<int>(std::clamp(code, lowest_[i], highest_[i])) +
+                     grid_.at(i / grid_.depth, i % grid_.depth).zero_point;
         }
         return all;
     }
@@ -120,12 +117,12 @@ public:
     }
 
 private:
-    std::int32_t zero_point(std::size_t i) const { return grid_.at(i / grid_.depth, i % grid_.depth).zero_point; }
-    float lowest(std::size_t i) const { return static_cast<float>(grid_.quant_min - zero_point(i)); }
-    float highest(std::size_t i) const { return static_cast<float>(grid_.quant_max - zero_point(i)); }
+    kernel::soft_codes soft_codes() {
+        return {floors_.data(), scales_.data(), lowest_.data(), highest_.data(), up_.data(), slopes_.data()};
+    }
 
     weight_grid grid_;
-    std::vector<float> floors_, scales_, alpha_, first_, second_, slopes_, up_;
+    std::vector<float> floors_, scales_, alpha_, first_, second_, slopes_, up_, lowest_, highest_;
     int steps_ = 0;
 };
 
