@@ -169,9 +169,10 @@ template <class Derived, class Arch> struct vector_operations {
                                              std::int16_t* to) {
         constexpr std::ptrdiff_t size = 2 * lanes;
         const int16 offset(static_cast<std::int16_t>(zero_point));
-        std::ptrdiff_t i = 0;
-        for (; i + size <= count; i += size) store(to + i, Derived::load_widened(from + i) - offset);
-        for (; i < count; ++i) to[i] = static_cast<std::int16_t>(from[i] - zero_point);
+        const std::ptrdiff_t rest = count % size, whole = count - rest;
+        for (std::ptrdiff_t i = 0; i < whole; i += size) store(to + i, Derived::load_widened(from + i) - offset);
+        for (std::ptrdiff_t i = 0; i < rest; ++i)
+            to[whole + i] = static_cast<std::int16_t>(from[whole + i] - zero_point);
     }
     static void split_signs(const std::uint8_t* from, std::ptrdiff_t count, std::uint8_t flip, std::uint8_t* magnitudes,
                             std::uint8_t* flips) {
