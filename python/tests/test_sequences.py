@@ -14,6 +14,7 @@ from torch.nn.utils.parametrizations import weight_norm
 import zeropoint
 from zeropoint.front.torch_reader import read_module
 from zeropoint.importer import lowered_of
+from zeropoint.ports import ports_of
 
 
 class Masks(nn.Module):
@@ -208,11 +209,12 @@ class Positions(nn.Module):
         return x + places
 
 
-def test_integers_that_are_no_masks() -> None:
-    """Are refused: lengths, and numbers beyond 1."""
-    for module, number in ((Lengths(), torch.tensor([5])), (Positions(), torch.tensor([[0, 1, 2, 3, 4, 5]]))):
-        with pytest.raises(zeropoint.ImportRefused, match="integers of"):
-            lowered_of(read_module(module, (torch.randn(1, 7, 6), number))[0])
+@pytest.mark.parametrize("module, number", [(Lengths(), torch.tensor([5])), (Positions(), torch.tensor([[0, 1, 2, 3, 4, 5]]))])
+def test_integers_that_are_no_masks(module: nn.Module, number: torch.Tensor, tmp_path: Path) -> None:
+    """Lengths, and numbers beyond 1, are numbers: the port is one of floats."""
+    made = zeropoint.from_torch(module, (torch.randn(1, 7, 6), number), tmp_path)
+    assert made.result.difference <= 2e-5, made.result.report()
+    assert not any(port.is_integer for port in ports_of(made.header)[1])
 
 
 def test_first_states_are_refused() -> None:

@@ -10,6 +10,7 @@ from zeropoint.ir import Graph, Node, Value
 MOVES = ("reshape", "permute", "expand", "slice", "flip", "gather", "identity", "concat")
 NARROW = ("int8", "uint8", "int16", "uint16")  # whose sums and products wrap around in ordinary models
 WRAPS = ("add", "sub", "mul")
+MASKED = ("masked_softmax", "attention")
 
 
 def guess_masks(graph: Graph) -> None:
@@ -26,7 +27,8 @@ def find_numbers(graph: Graph) -> None:
     if graph.is_coded:
         return
     numbers = [value for value in graph.inputs
-               if value.is_integer and value.dtype != "bool" and not graph.tables(value) and is_computed_with(graph, value)]
+               if value.is_integer and value.dtype != "bool" and not graph.tables(value) and not is_mask_of_attention(graph, value)
+               and is_computed_with(graph, value)]
     for value in numbers:
         value.is_integer, value.is_mask, value.is_number = False, False, True
     is_narrow = any(value.dtype in NARROW for value in numbers)
@@ -45,6 +47,19 @@ def difference_of(node: Node, is_narrow: bool) -> tuple[str, str] | None:
     return None
 
 
+def is_mask_of_attention(graph: Graph, value: Value) -> bool:
+    """Whether a pattern took its values for 0 and 1: what else computes with such an input computes with these two."""
+    same = {id(value)}
+    for node in graph.nodes:
+        if not any(id(v) in same for v in node.inputs if v is not None):
+            continue
+        if node.op in MASKED:
+            return True
+        if node.op in MOVES or node.op == "logical":
+            same.update(id(out) for out in node.outputs)
+    return False
+
+
 def is_computed_with(graph: Graph, value: Value) -> bool:
     """Whether something reads more of it than whether it is 0."""
     same = {id(value)}
@@ -60,7 +75,7 @@ def is_computed_with(graph: Graph, value: Value) -> bool:
 
 def is_chosen_by(node: Node, same: set[int]) -> bool:
     """Whether a node takes a value as a condition alone."""
-    if node.op in ("logical", "masked_softmax", "attention"):
+    if node.op == "logical" or node.op in MASKED:
         return True
     if node.op == "where":
         return not any(id(v) in same for v in node.inputs[1:] if v is not None)
