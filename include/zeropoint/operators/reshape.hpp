@@ -43,6 +43,7 @@ template <int Height, int Width, int Channels> struct reshape_view : reshape<Hei
 /// extent may be -1. Channels last that is a permutation, which costs a copy; a view where it moves nothing, as from
 /// H x W x C to W x H x C. For a vector in front of a linear layer take zp::flatten, which never moves anything.
 template <int Height, int Width, int Channels> struct reshape {
+    /// Whether a shape may have these extents, of which one may follow from the others.
     static constexpr bool has_extents = (Height == -1) + (Width == -1) + (Channels == -1) <= 1 && Height != 0 &&
                                         Width != 0 && Channels != 0 && Height >= -1 && Width >= -1 && Channels >= -1;
     static_assert(
