@@ -6,7 +6,7 @@
     python python/acceptance/run.py --only resnet18 swin_t --no-int8
     python python/acceptance/run.py --write                the page, from what is kept
     python python/acceptance/run.py --check --in-turn      a few networks, the next ones in the next run, must give what is kept
-    python python/acceptance/run.py --check --small --static    the half with few rows must be imported as it is kept: two seconds a network
+    python python/acceptance/run.py --check --small --static    the half with few rows must be imported as it is kept: four seconds a network
 
 What is made lies in build/acceptance: headers, weights, ONNX files. Programs are compiled with -O1 and kept by their content,
 so that networks that both front ends write alike are compiled once. The exit code is 1 where a network is not what it is
@@ -38,7 +38,7 @@ from acceptance.networks import Network, families, made  # noqa: E402
 
 BUILD = HERE.parents[1] / "build" / "acceptance"
 TURNS = 25  # runs of --in-turn that take all networks
-SMALL = 60  # rows: half of the networks have as many at most, and take a fifth of the time
+SMALL = 60  # rows: half of the networks have as many at most
 SAME_SNR = 1.5  # dB: calibration is of floats, which machines add up in different orders
 
 

@@ -47,30 +47,28 @@ def difference_of(node: Node, is_narrow: bool) -> tuple[str, str] | None:
     return None
 
 
-def is_mask_of_attention(graph: Graph, value: Value) -> bool:
-    """Whether a pattern took its values for 0 and 1: what else computes with such an input computes with these two."""
-    same = {id(value)}
+def readers(graph: Graph, value: Value, through: tuple[str, ...]) -> tuple[list[Node], set[int]]:
+    """Nodes that read a value, or what nodes of such operators make of it, which are not among them; and the ids of all these values."""
+    found, same = [], {id(value)}
     for node in graph.nodes:
         if not any(id(v) in same for v in node.inputs if v is not None):
             continue
-        if node.op in MASKED:
-            return True
-        if node.op in MOVES or node.op == "logical":
+        if node.op in through:
             same.update(id(out) for out in node.outputs)
-    return False
+        else:
+            found.append(node)
+    return found, same
+
+
+def is_mask_of_attention(graph: Graph, value: Value) -> bool:
+    """Whether a pattern took its values for 0 and 1: what else computes with such an input computes with these two."""
+    return any(node.op in MASKED for node in readers(graph, value, (*MOVES, "logical"))[0])
 
 
 def is_computed_with(graph: Graph, value: Value) -> bool:
     """Whether something reads more of it than whether it is 0."""
-    same = {id(value)}
-    for node in graph.nodes:
-        if not any(id(v) in same for v in node.inputs if v is not None):
-            continue
-        if node.op in MOVES:
-            same.update(id(out) for out in node.outputs)
-        elif not is_chosen_by(node, same):
-            return True
-    return any(id(out) in same for out in graph.outputs)
+    found, same = readers(graph, value, MOVES)
+    return not all(is_chosen_by(node, same) for node in found) or any(id(out) in same for out in graph.outputs)
 
 
 def is_chosen_by(node: Node, same: set[int]) -> bool:
