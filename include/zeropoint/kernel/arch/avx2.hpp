@@ -84,12 +84,21 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
         return base::widened_halves(
             int32(_mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)))));
     }
-    /// vpackssdw and vpackuswb work in 128-bit halves; vpermd restores the order.
-    [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
+    /// vpackssdw and vpackuswb work in 128-bit halves: four bytes of each vector, and then the other four.
+    [[gnu::always_inline]] static uint8 pack_pairs(const int32 (&v)[4], const int16& offset) {
         const __m256i low = _mm256_adds_epi16(_mm256_packs_epi32(v[0], v[1]), offset);
         const __m256i high = _mm256_adds_epi16(_mm256_packs_epi32(v[2], v[3]), offset);
+        return uint8(_mm256_packus_epi16(low, high));
+    }
+    /// Zen 3 takes vpermd, which restores the order, for twice as long as both unpacks.
+    [[gnu::always_inline]] static void store_pairs(void* low, void* high, const uint8& from) {
+        const __m128i first = _mm256_castsi256_si128(from), second = _mm256_extracti128_si256(from, 1);
+        _mm_storeu_si128(static_cast<__m128i*>(low), _mm_unpacklo_epi32(first, second));
+        _mm_storeu_si128(static_cast<__m128i*>(high), _mm_unpackhi_epi32(first, second));
+    }
+    [[gnu::always_inline]] static uint8 pack(const int32 (&v)[4], const int16& offset) {
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-        return uint8(_mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order));
+        return uint8(_mm256_permutevar8x32_epi32(pack_pairs(v, offset), order));
     }
     [[gnu::always_inline]] static void store_halves(void* low, void* high, const uint8& from) {
         _mm_storeu_si128(static_cast<__m128i*>(low), _mm256_castsi256_si128(from));
@@ -246,6 +255,7 @@ private:
 struct avx2_operations : avx2_base<avx2_operations> {
     using base = avx2_base<avx2_operations>;
     using base::dot4;
+    static constexpr bool finishes_in_registers = true;
     /// Weights as an operand in memory, by assembly: a compiler would load them once.
     [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const std::int8_t* b) {
         __m256i pairs;

@@ -41,8 +41,8 @@
 //   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
 //                                 the loop around them
 //   whole_tile_rows               optional: see whole tiles, below
-//   finishes_in_registers         optional: whether whole tiles of bytes become codes before their sums leave the registers; of two
-//                                 vectors, and an even number of rows
+//   finishes_in_registers         optional: whether whole tiles of quads, where those saturate of signed quads and pairs too, become
+//                                 codes before their sums leave the registers; of two vectors, and an even number of rows
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches
@@ -50,6 +50,8 @@
 //   load_halves(from)             as many positive float16 numbers as an int32 vector has lanes, as floats
 //   pack(v[4], offset)            v + offset of four vectors as unsigned bytes; int16 in between, all saturating
 //   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
+//   pack_pairs(v[4], offset), store_pairs(low, high, bytes)  the same in an order of the architecture's own between them: v[0] and
+//                                 v[1] go to `low`, the others to `high`
 //   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
 //   store_words(to, low, high)    optional: two vectors of numbers that int16 holds, as such
 //   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves
@@ -188,6 +190,7 @@ concept finishes_vectors = requires(typename O::int32& high, const typename O::i
     { O::load_halves(halves) } -> std::convertible_to<typename O::real>;
     O::multiply_wide(a, a, high, high);
     O::store_halves(codes, codes, O::pack(four, typename O::int16(std::int16_t{1})));
+    O::store_pairs(codes, codes, O::pack_pairs(four, typename O::int16(std::int16_t{1})));
     { O::load_lanes(codes) } -> std::convertible_to<typename O::int32>;
 };
 template <class O> concept keeps_registers = requires(typename O::int32& sums, typename O::int32 (&row)[O::vectors]) {

@@ -229,6 +229,12 @@ template <class Derived, class Arch> struct vector_operations {
         select_elements<2 * lanes, 1>(bytes, bytes, half);
         std::memcpy(high, &half, sizeof half);
     }
+    [[gnu::always_inline]] static uint8 pack_pairs(const int32 (&v)[4], const int16& offset) {
+        return Derived::pack(v, offset);
+    }
+    [[gnu::always_inline]] static void store_pairs(void* low, void* high, const uint8& from) {
+        Derived::store_halves(low, high, from);
+    }
     [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
         const auto halves = xsimd::mul_hilo(a, b);
         high = halves.first;

@@ -62,10 +62,20 @@ template <class Operations, class Out> struct code_clamp {
     /// The codes of four vectors of differences from the zero point. `Whole` where all codes of a byte are in range.
     template <bool Whole = false>
     [[gnu::always_inline]] bytes operator()(const typename Operations::int32 (&differences)[4]) const {
-        bytes clamped = Operations::pack(differences, offset);
-        if constexpr (!Whole) clamped = xsimd::min(xsimd::max(clamped, low), high);
-        if constexpr (bias != 0) return clamped ^ bytes(bias);
-        else return clamped;
+        return clamped<Whole>(Operations::pack(differences, offset));
+    }
+    /// The same, of the first two vectors to one place, of the others to another.
+    template <bool Whole = false>
+    [[gnu::always_inline]] void store_pairs(const typename Operations::int32 (&differences)[4], Out* first,
+                                            Out* second) const {
+        Operations::store_pairs(first, second, clamped<Whole>(Operations::pack_pairs(differences, offset)));
+    }
+
+private:
+    template <bool Whole> [[gnu::always_inline]] bytes clamped(bytes codes) const {
+        if constexpr (!Whole) codes = xsimd::min(xsimd::max(codes, low), high);
+        if constexpr (bias != 0) return codes ^ bytes(bias);
+        else return codes;
     }
 };
 
@@ -104,7 +114,7 @@ template <class Arch, class Out, class Epilogue>
                                            finish_one_vector(right, sums + lanes, y + lanes),
                                            finish_one_vector(left, next_sums, next_y),
                                            finish_one_vector(right, next_sums + lanes, next_y + lanes)};
-                    ops::store_halves(y, next_y, clamp.template operator()<whole>(pair));
+                    clamp.template store_pairs<whole>(pair, y, next_y);
                 }
             }
         };
@@ -158,7 +168,7 @@ template <class Arch, class Out, class Epilogue>
         unroll<4>([&](auto i) __attribute__((always_inline)) {
             four[i] = requantize(ops::template load<int32>(sums + (row + i) * width));
         });
-        ops::store_halves(tile + row * lanes, tile + (row + 2) * lanes, clamp(four));
+        clamp.store_pairs(four, tile + row * lanes, tile + (row + 2) * lanes);
     }
 }
 

@@ -347,7 +347,7 @@ private:
                 Out* second = high * width < whole ? y + high * width : last + (high - low) * width;
                 const int32 four[] = {requantized(low, left), requantized(low, right), requantized(high, left),
                                       requantized(high, right)};
-                ops::store_halves(first, second, code_clamp<ops, Out>(epilogue.codes)(four));
+                code_clamp<ops, Out>(epilogue.codes).store_pairs(four, first, second);
             });
         }
         if constexpr (Count != whole)
