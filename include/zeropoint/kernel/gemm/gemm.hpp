@@ -343,9 +343,9 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
 /// Whether whole tiles become codes while their sums are in registers: on architectures that say so, of codes of bytes. Storing
 /// 12 x 32 sums and reading them again takes a sixth of the time of 64 products each, 6 x 16 a fifth of that of 16.
 template <class Arch, class Format, class Out> constexpr bool finishes_in_registers() {
-    constexpr bool is_taken = std::is_same_v<Format, quads_of<Arch>> ||
-                              (quads_saturate<Arch> &&
-                               (std::is_same_v<Format, signed_quads> || std::is_same_v<Format, widened_pairs>));
+    constexpr bool is_taken =
+        std::is_same_v<Format, quads_of<Arch>> ||
+        (quads_saturate<Arch> && (std::is_same_v<Format, signed_quads> || std::is_same_v<Format, widened_pairs>));
     if constexpr (requires { operations<Arch>::finishes_in_registers; })
         return operations<Arch>::finishes_in_registers && is_taken && sizeof(Out) == 1;
     else return false;
@@ -454,7 +454,7 @@ template <class Arch> constexpr int next_tile_rows(int rows_left) {
 }
 
 /// How many tiles are of all rows.
-template <class Arch> constexpr int whole_tiles(int rows) {
+template <class Arch> constexpr int full_tiles(int rows) {
     constexpr int most = operations<Arch>::tile_rows;
     return rows % most == 0 ? rows / most : std::max(rows / most - 1, 0);
 }
@@ -494,10 +494,10 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
         const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
         const int depth = runs.kernel_rows * runs.segments * runs.length;
         if (nearest != nullptr && depth <= most_finished_depth && !in_whole_tiles) {
-            const int tiles = whole_tiles<Arch>(rows);
-            multiply_to_codes<Arch, Format>(band, offsets, tiles, runs, panel, bias, *nearest, first_channel, y,
+            const int full = full_tiles<Arch>(rows);
+            multiply_to_codes<Arch, Format>(band, offsets, full, runs, panel, bias, *nearest, first_channel, y,
                                             y_pitch);
-            row = tiles * operations<Arch>::tile_rows;
+            row = full * operations<Arch>::tile_rows;
         }
     }
     while (row != rows) {

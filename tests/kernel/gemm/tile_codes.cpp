@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Whole tiles that become codes in registers: panels of every kind, numbers of rows around those of tiles, and epilogues that
+// do not qualify.
+#include <array>
+
+#include "../support/convolution_kernels.hpp"
+
+using namespace zp_test;
+using zp::kernel::panel_kernel;
+
+namespace {
+
+using arch = zp::default_architecture;
+
+/// Compares codes with the reference's, and counts panels by kind.
+template <class Out, class In>
+void check(const problem<In, std::int8_t>& p, zp::kernel::output_codes codes, float multiplier,
+           std::array<int, 5>& seen) {
+    std::vector<float> multipliers(static_cast<std::size_t>(p.geometry.out.channels));
+    for (std::size_t c = 0; c != multipliers.size(); ++c)
+        multipliers[c] = multiplier * (1 + static_cast<float>(c) / 64) * (c % 5 == 4 ? -1.0f : 1.0f);
+    const zp::kernel::nearest_even epilogue{multipliers.data(), codes};
+    const std::vector<Out> right = expected<Out>(p, epilogue);
+    INFO(describe(p.geometry));
+    zp::aligned_buffer packed(zp::kernel::panel_layout<arch>(p.geometry, false).bytes);
+    zp::aligned_buffer scratch(zp::kernel::implicit_gemm_plan<arch>(p.geometry).scratch_bytes);
+    zp::kernel::pack_panels<arch>(p.geometry, p.view(), p.codes, packed.data());
+    std::vector<Out> y(right.size() + 1, Out{77});
+    zp::kernel::implicit_gemm<arch>(p.geometry, p.x.data(), p.codes, packed.data(), epilogue, y.data(), scratch.data());
+    CHECK(y.back() == 77);
+    y.pop_back();
+    CHECK((y == right));
+    const zp::kernel::packed_panels<arch> panels(p.geometry, packed.data());
+    for (int panel = 0; panel != panels.layout.panels; ++panel) ++seen[static_cast<std::size_t>(panels.kernel(panel))];
+}
+
+template <class In> void check_epilogues(const problem<In, std::int8_t>& p, std::array<int, 5>& seen) {
+    const float below_one = 1 / (40.0f * static_cast<float>(p.geometry.depth()));
+    check<std::uint8_t>(p, {.zero_point = 128, .min = 0, .max = 255}, below_one, seen);
+    check<std::int8_t>(p, {.zero_point = -3, .min = -128, .max = 127}, below_one, seen);
+    check<std::uint8_t>(p, {.zero_point = 0, .min = 0, .max = 255}, 0.5f, seen);       // far beyond all codes
+    check<std::uint8_t>(p, {.zero_point = 7, .min = 7, .max = 200}, below_one, seen);  // not all codes of a byte
+    check<std::uint8_t>(p, {.zero_point = 128, .min = 0, .max = 255}, 1.5f, seen);     // not below 1
+}
+
+}  // namespace
+
+TEST_CASE("tile codes: rows around those of tiles, and panels that are not full") {
+    random_engine random(71);
+    std::array<int, 5> seen{};
+    for (int rows : {1, 5, 6, 7, 11, 12, 13, 18, 24, 67, 72}) {  // 65 pixels and more take pairs at small depths
+        for (int depth : {3, 16, 31, 64}) {
+            const conv2d_geometry g{.in = {rows, 1, depth}, .out = {rows, 1, depth == 31 ? 48 : 41}};
+            const operands w = depth == 16 && rows % 2 == 0 ? operands::lowest : operands::random;
+            check_epilogues(problem<std::uint8_t, std::int8_t>(random, g, {200, 0, 255}, operands::random, w, false),
+                            seen);
+            check_epilogues(problem<std::uint8_t, std::int8_t>(random, g, {9, 0, 127}, operands::random, w, false),
+                            seen);
+        }
+    }
+    if (zp::kernel::quads_saturate<arch>) {
+        CHECK(seen[static_cast<std::size_t>(panel_kernel::widened_pairs)] != 0);
+        CHECK(seen[static_cast<std::size_t>(panel_kernel::signed_quads)] != 0);
+        CHECK(seen[static_cast<std::size_t>(panel_kernel::byte_quads)] != 0);
+    }
+}
+
+TEST_CASE("tile codes: windows of several runs, groups, and more products than are finished in registers") {
+    random_engine random(72);
+    std::array<int, 5> seen{};
+    const conv2d_geometry geometries[] = {
+        {.in = {11, 13, 3},
+         .out = {6, 7, 32},
+         .kernel_height = 3,
+         .kernel_width = 3,
+         .stride_height = 2,
+         .stride_width = 2,
+         .padding_top = 1,
+         .padding_left = 1},
+        {.in = {12, 14, 1},
+         .out = {12, 14, 16},
+         .kernel_height = 5,
+         .kernel_width = 5,
+         .padding_top = 2,
+         .padding_left = 2},
+        {.in = {9, 9, 40},
+         .out = {9, 9, 33},
+         .kernel_height = 3,
+         .kernel_width = 3,
+         .padding_top = 1,
+         .padding_left = 1},
+        {.in = {7, 9, 64}, .out = {7, 9, 64}, .groups = 2},
+        {.in = {13, 3, 513}, .out = {13, 3, 16}},
+    };
+    for (const conv2d_geometry& g : geometries) {
+        check_epilogues(
+            problem<std::uint8_t, std::int8_t>(random, g, {131, 0, 255}, operands::random, operands::random, false),
+            seen);
+        check_epilogues(
+            problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::highest, operands::alternating, false),
+            seen);
+    }
+}
