@@ -16,7 +16,6 @@
 #include <zeropoint/core/crc32.hpp>
 #include <zeropoint/io/little_endian.hpp>
 #include <zeropoint/io/model_tensors.hpp>
-#include <zeropoint/io/safetensors.hpp>
 
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
@@ -135,19 +134,32 @@ private:
         const std::size_t at = below(file_.data.size() / 4) * 4;  // before the other number, on every compiler
         zp::store_little_endian(floats[below(floats.size())], reinterpret_cast<std::byte*>(file_.data.data() + at));
     }
-    /// Where the file can still be read, so that what lies behind the checksums is reached.
+    /// Of each tensor that has one, so that what lies behind the checksums is reached. Looked for in the text, which need not be valid: a
+    /// parser would take as long as the target does.
     void repair_checksums() {
-        std::vector<std::uint8_t> bytes(8 + file_.header.size() + file_.data.size());
-        file_.write(bytes.data(), bytes.size());
-        try {
-            const auto file = zp::safetensors_file::parse(std::as_bytes(std::span(bytes)), "mutated");
-            for (const zp::file_tensor& tensor : file.tensors()) {
-                const std::string key = "\"" + zp::detail::checksum_key(tensor.name) + "\":\"";
-                const std::size_t at = file_.header.find(key);
-                if (at == std::string::npos || at + key.size() + 8 > file_.header.size()) continue;
-                file_.header.replace(at + key.size(), 8, zp::hexadecimal(zp::crc32(tensor.bytes)));
-            }
-        } catch (const zp::file_error&) {}
+        std::string& text = file_.header;
+        const std::string entry = zp::detail::checksum_key("");
+        constexpr std::string_view offsets = "data_offsets\":[";
+        for (std::size_t at = 0; (at = text.find(entry, at)) != std::string::npos;) {
+            const std::size_t name = at + entry.size(), end = text.find("\":\"", name);
+            if (end == std::string::npos || end + 12 > text.size()) return;
+            at = end + 12;
+            const std::size_t tensor = text.find('"' + text.substr(name, end - name) + "\":{");
+            std::size_t number = tensor == std::string::npos ? tensor : text.find(offsets, tensor);
+            if (number == std::string::npos) continue;
+            number += offsets.size();
+            const std::size_t first = number_at(number), last = number_at(++number);
+            if (first > last || last > file_.data.size()) continue;
+            const auto bytes = std::as_bytes(std::span(file_.data)).subspan(first, last - first);
+            text.replace(end + 3, 8, zp::hexadecimal(zp::crc32(bytes)));
+        }
+    }
+    /// The decimal number there, or one that is too large; `at` is then behind it.
+    std::size_t number_at(std::size_t& at) const {
+        std::size_t value = 0;
+        for (; at < file_.header.size() && file_.header[at] >= '0' && file_.header[at] <= '9'; ++at)
+            value = std::min<std::size_t>(value * 10 + static_cast<std::size_t>(file_.header[at] - '0'), 1u << 20);
+        return value;
     }
 
     file_parts& file_;

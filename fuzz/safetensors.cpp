@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <zeropoint/io/safetensors.hpp>
+
 #include "mutate.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -9,6 +9,10 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
+#include <zeropoint/io/little_endian.hpp>
+#include <zeropoint/io/safetensors_reader.hpp>
+#include <zeropoint/io/whole_file.hpp>
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/operators.hpp>
@@ -229,6 +233,64 @@ TEST_CASE("train: neither workers nor an interruption change a bit") {
     CHECK(zp_test::error_of([&] {
               zp::train(other, zp::labelled(xs, wanted), config(file));
           }).find("expected a checkpoint of this network and qconfig") != std::string::npos);
+    std::remove(file.c_str());
+}
+
+TEST_CASE("train: a checkpoint with what no training comes to is a sentence, and changes nothing") {
+    const auto xs = images();
+    const auto wanted = labels();
+    const std::string file = std::string(P_tmpdir) + "/zeropoint_damaged.safetensors";
+    std::remove(file.c_str());
+    zp::training_options options = few_steps;
+    options.checkpoint = file;
+    options.optimizer = zp::adam{};
+    options.average = zp::weight_average{};
+    auto network = zp::prepare_qat(calibrated<learned>());
+    zp::train(network, zp::labelled(xs, wanted), options, zp::executors::serial{},
+              [steps = 0](const zp::training_progress&) mutable { return ++steps != 6; });
+    const std::vector<std::byte> good = zp::read_whole_file(file);
+
+    options.resume = true;
+    const auto error_with = [&](const char* tensor, std::size_t place, auto value, const std::string& metadata = "") {
+        std::vector<std::byte> bytes = good;
+        if (!metadata.empty()) {
+            const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+            const std::size_t at = text.find(metadata) + metadata.size();
+            bytes[at] = std::byte{'9'};
+        } else {
+            const auto opened = zp::safetensors_file::view(bytes, file);
+            const std::size_t offset = static_cast<std::size_t>(opened.expect(tensor).bytes.data() - bytes.data());
+            zp::store_little_endian(value, bytes.data() + offset + place * sizeof value);
+        }
+        zp::write_whole_file(file, bytes);
+        auto resumed = zp::prepare_qat(calibrated<learned>());
+        const auto before = values_of(resumed);
+        const std::string error = zp_test::error_of([&] { zp::train(resumed, zp::labelled(xs, wanted), options); });
+        CHECK(values_of(resumed) == before);
+        return error.substr(std::min(error.size(), file.size() + 2));
+    };
+    const float nan = zp::not_a_number;
+    CHECK(error_with("clock", 1, std::int64_t{1000}) ==
+          "tensor \"clock\": expected a step of an epoch, and the losses of those before, found batch 1000 of 4 in "
+          "epoch 1, step 6, 1 losses: the file is damaged");
+    CHECK(error_with("clock", 0, std::int64_t{-1}).find("expected a step of an epoch") != std::string::npos);
+    CHECK(error_with("clock", 2, std::int64_t{7}).find("expected a step of an epoch") != std::string::npos);
+    CHECK(error_with("epoch_loss", 0, std::nan("")) ==
+          "tensor \"epoch_loss\": expected a finite number, found nan at 0");
+    CHECK(error_with("values", 3, nan) == "tensor \"values\": expected finite numbers, found nan at 3");
+    CHECK(error_with("first", 5, zp::infinity) == "tensor \"first\": expected finite numbers, found inf at 5");
+    CHECK(error_with("second", 1, -1.0f) == "tensor \"second\": expected numbers of at least 0, found -1 at 1");
+    CHECK(error_with("average", 0, nan) == "tensor \"average\": expected finite numbers, found nan at 0");
+    CHECK(error_with("ranges", 5, -1.0f) ==
+          "tensor \"ranges\": expected ranges that training comes to, found the scale -1 of range 0");
+    CHECK(error_with("ranges", 6, 1e30f) ==
+          "tensor \"ranges\": expected ranges that training comes to, found the zero point 1e+30 of range 0");
+    CHECK(error_with("ranges", 8, nan) ==
+          "tensor \"ranges\": expected ranges that training comes to, found nan of range 1");
+    CHECK(error_with("", 0, 0, "\"format_version\":\"") ==
+          "expected a checkpoint of format version 1, found 9, which another version of zeropoint has written");
+    zp::write_whole_file(file, good);
+    CHECK(zp::train(network, zp::labelled(xs, wanted), options).steps == 12);
     std::remove(file.c_str());
 }
 

@@ -7,11 +7,15 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <zeropoint/core/error.hpp>
+#include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/io/safetensors_reader.hpp>
 #include <zeropoint/io/safetensors_writer.hpp>
-#include <zeropoint/training/learned_step.hpp>
+#include <zeropoint/training/trained_part.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -26,7 +30,7 @@ struct training_state {
     std::vector<float> first, second, average;
 };
 
-inline constexpr const char* checkpoint_format = "zeropoint.training";
+inline constexpr const char *checkpoint_format = "zeropoint.training", *checkpoint_version = "1";
 
 template <class Values> void add_values(safetensors_writer& file, const char* name, const Values& values) {
     file.add(name, {static_cast<std::int64_t>(std::size(values))}, values);
@@ -35,12 +39,11 @@ template <class T> std::vector<T> values_of(const safetensors_file& file, const 
     return file.values<T>(file.expect(name));
 }
 
-/// Replaces the file, or leaves it as it was and raises file_error.
-template <class Network>
-void write_checkpoint(const std::string& path, const Network& network, const training_state& state) {
+/// What read_checkpoint reads.
+template <class Network> safetensors_writer checkpoint_of(const Network& network, const training_state& state) {
     safetensors_writer file;
     file.metadata("format", checkpoint_format);
-    file.metadata("format_version", "1");
+    file.metadata("format_version", checkpoint_version);
     file.metadata("network", Network::training_signature());
     const std::vector<std::int64_t> numbers{
         static_cast<std::int64_t>(state.epoch), static_cast<std::int64_t>(state.batch),
@@ -54,15 +57,33 @@ void write_checkpoint(const std::string& path, const Network& network, const tra
     add_values(file, "first", state.first);
     add_values(file, "second", state.second);
     add_values(file, "average", state.average);
-    file.write(path);
+    return file;
+}
+/// Replaces the file, or leaves it as it was and raises file_error.
+template <class Network>
+void write_checkpoint(const std::string& path, const Network& network, const training_state& state) {
+    checkpoint_of(network, state).write(path);
 }
 
-/// False where there is no such file. Raises file_error where it is not a checkpoint of this network.
-template <class Network> bool read_checkpoint(const std::string& path, Network& network, training_state& state) {
-    if (!file_stream(path, file_access::read).is_open()) return false;
-    const safetensors_file file = safetensors_file::read(path);
+/// Raises file_error about the tensor where one of `values` is none that training comes to.
+template <class Values, class Valid>
+void expect_each(const safetensors_file& file, const char* name, const Values& values, const char* expected,
+                 Valid valid) {
+    for (std::size_t i = 0; i != std::size(values); ++i)
+        if (!valid(values[i]))
+            file.fail(file.expect(name), expected, number_text(values[i]) + " at " + std::to_string(i));
+}
+
+/// The state and, in the network, its values and ranges. Raises file_error where the file is not a checkpoint of this network, or has
+/// what no training comes to, and value_error where its ranges do not fit one another. A network may have changed where it is the number
+/// of its values, learned scales or such ranges that are refused, else not.
+template <class Network> training_state read_checkpoint(const safetensors_file& file, Network& network) {
+    const std::string& path = file.source_name();
     if (const std::string format = file.expect_metadata("format"); format != checkpoint_format)
         raise<file_error>(path + ": expected a checkpoint of training, found a file of format \"" + format + "\"");
+    if (const std::string version = file.expect_metadata("format_version"); version != checkpoint_version)
+        raise<file_error>(path + ": expected a checkpoint of format version " + checkpoint_version + ", found " +
+                          version + ", which another version of zeropoint has written");
     if (const std::string signature = file.expect_metadata("network"); signature != Network::training_signature())
         raise<file_error>(path + ": expected a checkpoint of this network and qconfig, whose signature is " +
                           Network::training_signature() + ", found that of another, " + signature);
@@ -71,6 +92,7 @@ template <class Network> bool read_checkpoint(const std::string& path, Network& 
     const auto values = values_of<float>(file, "values"), ranges = values_of<float>(file, "ranges");
     if (numbers.size() != 6 || epoch_loss.size() != 1 || ranges.size() != network.range_state().size())
         raise<file_error>(path + ": expected a checkpoint of training, found other tensors");
+    training_state state;
     state.epoch = static_cast<std::uint64_t>(numbers[0]);
     state.batch = static_cast<std::uint64_t>(numbers[1]);
     state.step = static_cast<std::uint64_t>(numbers[2]);
@@ -82,11 +104,43 @@ template <class Network> bool read_checkpoint(const std::string& path, Network& 
     state.first = values_of<float>(file, "first");
     state.second = values_of<float>(file, "second");
     state.average = values_of<float>(file, "average");
+
+    if (state.batch > state.batches || state.step != state.epoch * state.batches + state.batch ||
+        state.losses.size() != state.epoch + (state.batch == state.batches ? 1 : 0))
+        file.fail(file.expect("clock"), "a step of an epoch, and the losses of those before",
+                  "batch " + std::to_string(state.batch) + " of " + std::to_string(state.batches) + " in epoch " +
+                      std::to_string(state.epoch) + ", step " + std::to_string(state.step) + ", " +
+                      std::to_string(state.losses.size()) + " losses: the file is damaged");
+    const auto finite = [](auto value) { return is_finite(value); };
+    expect_each(file, "epoch_loss", epoch_loss, "a finite number", finite);
+    expect_each(file, "losses", state.losses, "finite numbers", finite);
+    expect_each(file, "values", values, "finite numbers", finite);
+    expect_each(file, "first", state.first, "finite numbers", finite);
+    expect_each(file, "second", state.second, "numbers of at least 0", [](float value) { return value >= 0; });
+    expect_each(file, "average", state.average, "finite numbers", finite);
+    for (const auto& [name, size] : {std::pair<const char*, std::size_t>{"first", state.first.size()},
+                                     {"second", state.second.size()},
+                                     {"average", state.average.size()}})
+        if (size != 0 && size != values.size())
+            file.fail(file.expect(name), "none, or " + std::to_string(values.size()) + " as there are values",
+                      std::to_string(size));
+    if (const std::string problem = network.problem_of_range_state(ranges); !problem.empty())
+        file.fail(file.expect("ranges"), "ranges that training comes to", problem);
+
     network.set_range_state(ranges);
     if (network.values().size() != values.size())
         raise<file_error>(path + ": expected " + std::to_string(network.values().size()) + " trained values, found " +
                           std::to_string(values.size()));
+    for (const trained_part& part : network.parts())
+        expect_each(file, "values", std::span(values).subspan(part.offset, part.count), "scales above their floor",
+                    [&](float value) { return value >= part.floor; });
     std::copy(values.begin(), values.end(), network.values().begin());
+    return state;
+}
+/// False where there is no such file.
+template <class Network> bool read_checkpoint(const std::string& path, Network& network, training_state& state) {
+    if (!file_stream(path, file_access::read).is_open()) return false;
+    state = read_checkpoint(safetensors_file::read(path), network);
     return true;
 }
 

@@ -139,6 +139,8 @@ public:
 
     /// Ranges, for files: 7 numbers a qparams_id. What is learned is in values().
     std::vector<float> range_state() const { return ranges_.state(); }
+    /// Of numbers from a file, as many as range_state() has: what is wrong with them, or nothing.
+    std::string problem_of_range_state(std::span<const float> state) const { return ranges_.problem_of(state); }
     void set_range_state(std::span<const float> state) {
         ranges_.set_state(floats_, state);
         begin_values();

@@ -62,6 +62,7 @@ public:
     static void finish_gradient(std::span<float>, std::span<const range_gradient>) {}
     static void finish() {}
     static std::vector<float> range_state() { return {}; }
+    static std::string problem_of_range_state(std::span<const float>) { return {}; }
     static void set_range_state(std::span<const float>) {}
 
 private:

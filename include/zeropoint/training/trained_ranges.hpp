@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/number_text.hpp>
 #include <zeropoint/observe/fixed_range.hpp>
 #include <zeropoint/observe/moving_average_min_max_observer.hpp>
 #include <zeropoint/training/block_runner.hpp>
@@ -31,6 +33,7 @@ struct range_slot {
     learned_qparams chosen;      // where it does not follow: as calibrated, the first value of what is learned
     std::size_t learned_at = 0;  // among all trained values; 0: not yet
     float gradient_factor = 1;
+    code_bounds bounds{};
     std::string name;
 };
 
@@ -63,11 +66,11 @@ public:
             floats.observers().visit(static_cast<int>(id), [&](const auto& watched) {
                 using quantizer = typename std::remove_cvref_t<decltype(watched)>::quantizer_type;
                 using observer = typename quantizer::observer_type;
+                slot.bounds = bounds_of<typename quantizer::dtype>;
                 if constexpr (switches_of<observer>.learns) {
                     slot.is_learned = true;
                     slot.has_offset = !quantizer::qscheme::is_symmetric;
-                    const code_bounds bounds = bounds_of<typename quantizer::dtype>;
-                    slot.gradient_factor = zp::gradient_factor(gradient_scaling::lsq, sizes[id], bounds);
+                    slot.gradient_factor = zp::gradient_factor(gradient_scaling::lsq, sizes[id], slot.bounds);
                 } else if constexpr (switches_of<observer>.observes) {
                     slot.follows = true;
                     slot.averaging_constant = static_cast<float>(observer::averaging_constant);
@@ -175,6 +178,23 @@ public:
                   slot.average.max.first, slot.chosen.scale, slot.chosen.zero_point})
                 state.push_back(value);
         return state;
+    }
+    /// What no training comes to in such numbers, or nothing.
+    std::string problem_of(std::span<const float> state) const {
+        for (std::size_t id = 0; id != slots_.size(); ++id) {
+            const range_slot& slot = slots_[id];
+            const float* from = state.data() + 7 * id;
+            const std::string place = " of range " + std::to_string(id);
+            for (int i = 0; i != 7; ++i)
+                if (!is_finite(from[i])) return number_text(from[i]) + place;
+            if (from[0] != 0 && from[0] != 1) return "the mark " + number_text(from[0]) + place;
+            if (!slot.is_used || from[0] == 0) continue;
+            if (!(from[5] > 0)) return "the scale " + number_text(from[5]) + place;
+            if (from[6] < static_cast<float>(slot.bounds.quant_min) ||
+                from[6] > static_cast<float>(slot.bounds.quant_max))
+                return "the zero point " + number_text(from[6]) + place;
+        }
+        return {};
     }
     void set_state(Prepared& floats, std::span<const float> state) {
         for (std::size_t id = 0; id != slots_.size(); ++id) {
