@@ -25,10 +25,10 @@ void check(const problem<In, std::int8_t>& p, zp::kernel::output_codes codes, fl
     zp::aligned_buffer packed(zp::kernel::panel_layout<arch>(p.geometry, false).bytes);
     zp::aligned_buffer scratch(zp::kernel::implicit_gemm_plan<arch>(p.geometry).scratch_bytes);
     zp::kernel::pack_panels<arch>(p.geometry, p.view(), p.codes, packed.data());
-    std::vector<Out> y(right.size() + 1, Out{77});
+    std::vector<Out> y(right.size() + 16, Out{77});
     zp::kernel::implicit_gemm<arch>(p.geometry, p.x.data(), p.codes, packed.data(), epilogue, y.data(), scratch.data());
-    CHECK(y.back() == 77);
-    y.pop_back();
+    CHECK((std::vector<Out>(y.end() - 16, y.end()) == std::vector<Out>(16, Out{77})));
+    y.resize(right.size());
     CHECK((y == right));
     const zp::kernel::packed_panels<arch> panels(p.geometry, packed.data());
     for (int panel = 0; panel != panels.layout.panels; ++panel) ++seen[static_cast<std::size_t>(panels.kernel(panel))];
@@ -100,4 +100,42 @@ TEST_CASE("tile codes: windows of several runs, groups, and more products than a
             problem<std::uint8_t, std::int8_t>(random, g, {0, 0, 255}, operands::highest, operands::alternating, false),
             seen);
     }
+}
+
+TEST_CASE("tile codes: few channels in, at most a vector of them out") {
+    random_engine random(73);
+    std::array<int, 5> seen{};
+    for (int width : {3, 4, 5, 8, 11, 28}) {
+        for (int channels : {1, 3, 4, 5, 6, 7, 8, 9}) {
+            const int in = 1 + (width + channels) % 3, kernel = width % 2 == 0 ? 5 : 3, stride = 1 + channels % 2;
+            const conv2d_geometry g{.in = {9 * stride, width * stride, in},
+                                    .out = {9, width, channels},
+                                    .kernel_height = kernel,
+                                    .kernel_width = kernel,
+                                    .stride_height = stride,
+                                    .stride_width = stride,
+                                    .padding_top = kernel / 2,
+                                    .padding_left = kernel / 2};
+            const operands w = channels == 7 ? operands::lowest : operands::random;
+            check_epilogues(problem<std::uint8_t, std::int8_t>(random, g, {200, 0, 255}, operands::random, w, false),
+                            seen);
+        }
+    }
+    const conv2d_geometry others[] = {
+        {.in = {13, 40, 2},
+         .out = {9, 36, 6},
+         .kernel_height = 3,
+         .kernel_width = 3,
+         .dilation_height = 2,
+         .dilation_width = 2},
+        {.in = {70, 1, 16}, .out = {70, 1, 6}},
+        {.in = {9, 9, 16}, .out = {9, 9, 5}},
+        {.in = {9, 30, 8}, .out = {9, 30, 12}, .groups = 2},
+        {.in = {20, 20, 15}, .out = {14, 14, 6}, .kernel_height = 7, .kernel_width = 7},
+    };
+    for (const conv2d_geometry& g : others)
+        check_epilogues(
+            problem<std::uint8_t, std::int8_t>(random, g, {131, 0, 255}, operands::random, operands::random, false),
+            seen);
+    if (zp::kernel::quads_saturate<arch>) CHECK(seen[static_cast<std::size_t>(panel_kernel::widened_pairs)] != 0);
 }

@@ -11,6 +11,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/gemm/bands.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
+#include <zeropoint/kernel/gemm/narrow_rows.hpp>
 #include <zeropoint/kernel/gemm/panel_layout.hpp>
 #include <zeropoint/kernel/gemm/products_int16.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
@@ -213,7 +214,14 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         panels.layout.for_each_panel(g, [&](auto panel) {
             const panel_kernel kernel = panels.kernel(panel.index);
             if (kernel == panel_kernel::word_pairs) multiply(word_pairs{}, band, panel);
-            if (kernel == panel_kernel::widened_pairs) multiply(widened_pairs{}, band, panel);
+            if (kernel != panel_kernel::widened_pairs) return;
+            if constexpr (!is_int16)
+                if (panel.channels == g.out.channels &&
+                    multiplied_narrow_rows<Arch>(band, offsets, g.out.width, rows, runs,
+                                                 panels.template weights<std::int8_t>(panel.index),
+                                                 panels.bias(panel.index), g.out.channels, call.epilogue, y))
+                    return;
+            multiply(widened_pairs{}, band, panel);
         });
     } else if constexpr (centered) {
         runs.flips = flips;
