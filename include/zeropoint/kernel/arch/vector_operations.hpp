@@ -171,6 +171,10 @@ template <class Derived, class Arch> struct vector_operations {
         const int16 offset(static_cast<std::int16_t>(zero_point));
         const std::ptrdiff_t rest = count % size, whole = count - rest;
         for (std::ptrdiff_t i = 0; i < whole; i += size) store(to + i, Derived::load_widened(from + i) - offset);
+        if (whole != 0 && rest != 0) {  // the last vector overlaps the one before
+            store(to + count - size, Derived::load_widened(from + count - size) - offset);
+            return;
+        }
         for (std::ptrdiff_t i = 0; i < rest; ++i)
             to[whole + i] = static_cast<std::int16_t>(from[whole + i] - zero_point);
     }

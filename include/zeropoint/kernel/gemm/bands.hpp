@@ -222,11 +222,23 @@ template <class Arch, class In, class Staged>
 template <class Arch>
 void list_windows(const conv2d_geometry& g, const band_layout& layout, int output_rows,
                   std::int32_t* offsets) noexcept {
+    using ops = operations<Arch>;
+    const std::ptrdiff_t step = layout.column_stride * layout.pixel_pitch;
+    constexpr int lanes = ops::has_batches ? ops::lanes : 1;  // g++ at -O2 takes two cycles for one offset
+    std::int32_t first[lanes];
+    for (int i = 0; i != lanes; ++i) first[i] = static_cast<std::int32_t>(i * step);
     for (int row = 0; row != output_rows; ++row) {
         const std::ptrdiff_t begin = row * layout.row_stride * layout.row_pitch;
-        const std::ptrdiff_t step = layout.column_stride * layout.pixel_pitch;
-        for (int column = 0; column != g.out.width; ++column)
-            *offsets++ = static_cast<std::int32_t>(begin + column * step);
+        int column = 0;
+        if constexpr (ops::has_batches) {
+            auto next = ops::template load<typename ops::int32>(first);
+            ops::add(next, static_cast<std::int32_t>(begin));
+            for (; column + lanes <= g.out.width; column += lanes, offsets += lanes) {
+                ops::store(offsets, next);
+                ops::add(next, static_cast<std::int32_t>(lanes * step));
+            }
+        }
+        for (; column < g.out.width; ++column) *offsets++ = static_cast<std::int32_t>(begin + column * step);
     }
 }
 
