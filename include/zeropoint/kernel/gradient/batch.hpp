@@ -12,7 +12,8 @@
 
 // Three conventions of this room:
 // - The gradient of an input is written, and the gradient of a parameter is added to what is there. So blocks of samples, one
-//   after another, sum up in the order of their samples, and as many samples in one block give the same bits.
+//   after another, sum up in the order of their samples, and as many samples in one block give the same bits: but for
+//   float_winograd.hpp, which sums the samples of a call first.
 // - Sums have a fixed order, which depends on Arch alone: not on how many samples, rows or parts come together.
 // - Only what is said to be read is read: activations that a kernel does not take need not be kept.
 

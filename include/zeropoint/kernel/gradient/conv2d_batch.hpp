@@ -7,6 +7,7 @@
 
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
+#include <zeropoint/kernel/gradient/float_winograd.hpp>
 #include <zeropoint/kernel/gradient/window_product.hpp>
 
 namespace zp {
@@ -45,18 +46,29 @@ template <class Arch> constexpr auto forward_window(const conv2d_geometry& g, co
 /// How many floats of scratch conv2d_batch() needs, whatever the number of samples.
 template <class Arch> constexpr std::size_t conv2d_batch_scratch(const conv2d_geometry& g) {
     if (pairs_channels(g)) return conv2d_float_scratch<Arch>(g);
+    if (float_winograd<Arch>::takes(g)) return float_winograd<Arch>(g).product_scratch();
     return multiply_windows_scratch<Arch>(g.in, forward_window<Arch>(g, nullptr));
 }
 
 /// y = clamp(bias + sum over the window of x * w, low, high) for each of `samples` images, as conv2d_float() of each: weights
 /// [out_channels][kernel_height][kernel_width][in_channels / groups], a null bias is zeros, no bounds are -infinity and
 /// infinity. A linear layer is in {1, 1, K}, out {1, 1, N}: x is then samples x K. `scratch` has conv2d_batch_scratch<Arch>(g)
-/// floats; nothing overlaps. A sum runs from the bias along the depth, so its bits do not depend on the samples beside it.
+/// floats; nothing overlaps. The bits of a sum do not depend on the samples beside it: it runs from the bias along the depth, or is of a tile
+/// where float_winograd::takes() the convolution.
 template <class Arch>
 void conv2d_batch(const conv2d_geometry& g, int samples, const_float_batch x, const float* weights, const float* bias,
                   float low, float high, float_batch y, float* scratch) noexcept {
     if (pairs_channels(g)) {
         for (int i = 0; i != samples; ++i) conv2d_float<Arch>(g, x[i], weights, bias, low, high, y[i], scratch);
+        return;
+    }
+    if (float_winograd<Arch>::takes(g)) {
+        multiply_tiles<Arch>(
+            g, samples, x, {bias, low, high}, y, scratch,
+            [&](float* filters) { transform_taps<Arch>(weights, g.out.channels, g.in.channels, false, filters); },
+            [&](const float* filters, int channel, int channels, float* panel) {
+                pack_forward_panel<Arch>(filters, static_cast<std::size_t>(g.in.channels), channel, channels, panel);
+            });
         return;
     }
     multiply_windows<Arch>(g.in, samples, x, {bias, low, high}, y, scratch, forward_window<Arch>(g, weights));

@@ -66,25 +66,33 @@ template <class Arch> constexpr auto input_gradient_windows(const conv2d_geometr
     };
 }
 
+/// Of stride 1: the convolution of dy with the kernels turned around.
+constexpr conv2d_geometry turned_convolution(const conv2d_geometry& g) {
+    return transposed_phase(transposed_of(g), 0, 0).window;
+}
+template <class Arch> constexpr bool takes_tiles_back(const conv2d_geometry& g) {
+    return g.stride_height == 1 && g.stride_width == 1 && float_winograd<Arch>::takes(turned_convolution(g));
+}
+
 /// How many floats of scratch conv2d_input_gradient() needs.
 template <class Arch> constexpr std::size_t conv2d_input_gradient_scratch(const conv2d_geometry& g) {
     if (pairs_channels(g) && g.stride_height == 1 && g.stride_width == 1)
         return static_cast<std::size_t>(g.out.channels) * static_cast<std::size_t>(g.taps()) +
-               conv2d_float_scratch<Arch>(transposed_phase(transposed_of(g), 0, 0).window);
+               conv2d_float_scratch<Arch>(turned_convolution(g));
     if (pairs_channels(g)) return conv_transpose2d_float_scratch<Arch>(transposed_of(g));
+    if (takes_tiles_back<Arch>(g)) return float_winograd<Arch>(turned_convolution(g)).product_scratch();
     return multiply_windows_scratch<Arch>(g.out, input_gradient_windows<Arch>(g, nullptr));
 }
 
 /// dx[sample][row][column][i] = sum of dy * w over the outputs whose windows hold that input: of conv2d_batch() without bounds.
 /// dx has the extents of g.in, dy of g.out. `scratch` has conv2d_input_gradient_scratch<Arch>(g) floats; nothing overlaps.
-/// A sum runs over taps and then output channels, so its bits do not depend on the samples beside it.
+/// A sum runs over taps and then output channels, or is of a tile; its bits do not depend on the samples beside it.
 template <class Arch>
 void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_batch dy, const float* weights,
                            float_batch dx, float* scratch) noexcept {
     constexpr float infinite = infinity;
     if (pairs_channels(g) && g.stride_height == 1 && g.stride_width == 1) {
-        // A convolution with the kernels turned around.
-        const conv2d_geometry window = transposed_phase(transposed_of(g), 0, 0).window;
+        const conv2d_geometry window = turned_convolution(g);
         const std::ptrdiff_t taps = g.taps();
         for (std::ptrdiff_t i = 0; i != g.out.channels * taps; ++i)
             scratch[i] = weights[i / taps * taps + (taps - 1 - i % taps)];
@@ -97,6 +105,19 @@ void conv2d_input_gradient(const conv2d_geometry& g, int samples, const_float_ba
         for (int i = 0; i != samples; ++i)
             conv_transpose2d_float<Arch>(transposed_of(g), dy[i], weights, nullptr, -infinite, infinite, dx[i],
                                          scratch);
+        return;
+    }
+    if (takes_tiles_back<Arch>(g)) {
+        multiply_tiles<Arch>(
+            turned_convolution(g), samples, dy, {nullptr, -infinite, infinite}, dx, scratch,
+            [&](float* filters) { transform_taps<Arch>(weights, g.out.channels, g.in.channels, true, filters); },
+            [&](const float* filters, int channel, int channels, float* panel) {
+                constexpr int tile = product_tile<Arch>::channels;
+                for (int o = 0; o != g.out.channels; ++o, filters += g.in.channels, panel += tile) {
+                    if (channels == tile) copy_floats<tile>(filters + channel, panel);
+                    else std::fill(std::copy_n(filters + channel, channels, panel), panel + tile, 0.0f);
+                }
+            });
         return;
     }
     multiply_windows<Arch>(g.out, samples, dy, {nullptr, -infinite, infinite}, dx, scratch,

@@ -11,6 +11,7 @@
 #include <zeropoint/kernel/geometry/window_span.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
+#include <zeropoint/kernel/gradient/float_winograd.hpp>
 #include <zeropoint/kernel/gradient/outer_product.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
@@ -251,6 +252,7 @@ void add_depthwise_weight_gradient(const conv2d_geometry& g, int samples, const 
 /// How many floats of scratch conv2d_weight_gradient() needs.
 template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const conv2d_geometry& g) {
     if (pairs_channels(g)) return static_cast<std::size_t>(g.taps()) * static_cast<std::size_t>(g.in.channels);
+    if (float_winograd<Arch>::takes(g)) return float_winograd<Arch>(g).gradient_scratch();
     const pixel_strip strip = strip_of(g);
     if (is_large_product(g))
         return packed_outer_scratch<Arch>(strip.samples * strip.rows * g.out.width, g.out.channels);
@@ -261,13 +263,17 @@ template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const
 
 /// dw[o][ky][kx][i] += sum over samples and outputs of dy[o] * x[i], the value of the input under that tap:
 /// conv2d_batch()'s weights. Each sum goes on from what dw holds, sample by sample and in a fixed order of the pixels of
-/// each, so that it has the same bits however samples are divided into calls. `scratch` has
-/// conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
+/// each, so that it has the same bits however samples are divided into calls; but for what float_winograd::takes(), whose samples of one
+/// call are summed first. `scratch` has conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
 template <class Arch>
 void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_batch x, const_float_batch dy, float* dw,
                             float* scratch) noexcept {
     if (pairs_channels(g)) {
         add_depthwise_weight_gradient<Arch>(g, samples, x, dy, dw, scratch);
+        return;
+    }
+    if (float_winograd<Arch>::takes(g)) {
+        add_weight_gradient_of_tiles<Arch>(g, samples, x, dy, dw, scratch);
         return;
     }
     if (!is_large_product(g) && copies_windows<Arch>(g))  // zeros behind the depth
