@@ -94,7 +94,40 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
                      c.out<out>(n), c.scratch<std::byte>(n), c.panels, c.images);
     }
 
+    /// Whether run_through() shows the sums of all channels, each once.
+    static constexpr bool shows_sums = !is_small && Key.family == filter_kernels::conv2d &&
+                                       (kernels::takes_images || Key.algorithm == conv2d_algorithm::implicit_gemm);
+    /// Whether it takes several images, one behind another: Winograd's do, and windows of one pixel, to which they are one high image.
+    static constexpr bool joins_images(const node_view& v) {
+        const auto g = geometry_for<filter_kernels::conv2d>(v);
+        return kernels::takes_images ||
+               (g.taps() == 1 && g.stride_height == 1 && g.stride_width == 1 && !g.has_padding());
+    }
+    static constexpr std::size_t scratch_bytes_of_joined(const node_view& v, int images) {
+        return kernels::kernels::scratch_bytes(joined(v, images));
+    }
+    /// run() through wrap(epilogue, scales of weights, real biases or null where sums have them).
+    template <class Wrap>
+    static void run_through(const node& n, const context& c, int images, const Wrap& wrap) noexcept {
+        const offsets at = offsets::of(n);
+        const auto epilogue = epilogue_of(n, c, at);
+        const float* const biases = Requantization::has_float_bias ? c.block<float>(n, at.real_bias) : nullptr;
+        kernels::kernels::run(joined(c.view(n), images), c.in<in>(n), codes_of(c.nodes[n.inputs[0]].out, c.range_in(n)),
+                              c.block<std::byte>(n), wrap(epilogue, c.block<float>(n, at.scales), biases),
+                              c.out<out>(n), c.scratch<std::byte>(n));
+    }
+
 private:
+    static constexpr kernel::conv2d_geometry joined(const node_view& v, int images) {
+        kernel::conv2d_geometry g = geometry_for<filter_kernels::conv2d>(v);
+        if constexpr (kernels::takes_images) {
+            g.images = images;
+        } else {
+            g.in.height *= images;
+            g.out.height *= images;
+        }
+        return g;
+    }
     [[gnu::always_inline]] static auto epilogue_of(const node& n, const context& c, const offsets& at) noexcept {
         const qparams& range = c.ranges[rounded_qparams_id(n)];
         kernel::output_codes codes = is_small && Key.fine_table ? fine_codes(n, range) : rounded_codes(n, range);

@@ -151,20 +151,37 @@ private:
                 put_codes_of_input(r);
                 continue;
             }
-            for (int sample = 0; sample != samples_; ++sample) {
-                n.at.arena_offset = coded_offset(r, sample);
-                for (int k = 0; k != n.input_count; ++k) {
-                    const auto x = static_cast<std::size_t>(n.inputs[k]);
-                    if (tape_->coded[x].is_input) {
-                        const auto port = static_cast<std::size_t>(coded_nodes_[x].options[0]);
-                        ports_[port] = coded_nodes_[x].out.is_codes()
-                                           ? static_cast<const void*>(codes(n.inputs[k], sample))
-                                           : input(static_cast<int>(port), sample);
-                    } else {
-                        coded_nodes_[x].at.arena_offset = coded_offset(x, sample);
-                    }
+            const int seen_by = tape_->coded[r].seen_by;
+            if (seen_by < 0) {
+                for (int sample = 0; sample != samples_; ++sample) {
+                    place_coded(r, sample);
+                    tape_->coded_steps[r](n, c);
                 }
-                tape_->coded_steps[r](n, c);
+                continue;
+            }
+            const auto i = static_cast<std::size_t>(seen_by);
+            const sums_rule& rule = tape_->coded_sums[r];
+            const int together = rule.joins(c.view(n)) ? samples_ : 1;
+            for (int sample = 0; sample != samples_; sample += together) {
+                place_coded(r, sample);
+                rule.run(n, c, together,
+                         {floats(tape_->rows[i].before) + offset(i, sample), nodes_[i].fused.lowest,
+                          nodes_[i].fused.highest});
+            }
+        }
+    }
+    /// Of a sample: where row r writes, and where what it reads lies.
+    void place_coded(std::size_t r, int sample) noexcept {
+        node& n = coded_nodes_[r];
+        n.at.arena_offset = coded_offset(r, sample);
+        for (int k = 0; k != n.input_count; ++k) {
+            const auto x = static_cast<std::size_t>(n.inputs[k]);
+            if (tape_->coded[x].is_input) {
+                const auto port = static_cast<std::size_t>(coded_nodes_[x].options[0]);
+                ports_[port] = coded_nodes_[x].out.is_codes() ? static_cast<const void*>(codes(n.inputs[k], sample))
+                                                              : input(static_cast<int>(port), sample);
+            } else {
+                coded_nodes_[x].at.arena_offset = coded_offset(x, sample);
             }
         }
     }
@@ -196,6 +213,8 @@ private:
         if (is_coded_ && row.floats_of >= 0) {
             std::memcpy(place(row.value), memory_.data() + tape_->coded[static_cast<std::size_t>(row.floats_of)].at,
                         sizeof(float) * count_of(i));
+        } else if (is_coded_ && row.sums_of >= 0) {
+            // run_coded() has left them.
         } else if (row.has_node && !is_input && !(is_coded_ && rounds && row.rounding.is_exact)) {
             step(i);
         } else if (!row.has_node && !is_input) {

@@ -62,6 +62,10 @@ public:
         tape& t = maker.add_all(learns);
         t.coded_nodes.assign(Quantized::table.nodes, Quantized::table.nodes + Quantized::size);
         t.coded_steps = Quantized::steps.data();
+        t.coded_sums = sums_rules<Quantized>.data();
+        for (int r = 0; r != Quantized::size; ++r)
+            if (t.coded_sums[r].exists())
+                t.rows[static_cast<std::size_t>(maker.filters_[static_cast<std::size_t>(r)])].sums_of = r;
         t.finish(block, static_cast<std::size_t>(Prepared::table.parameter_bytes));
         return t;
     }
@@ -114,6 +118,7 @@ private:
         node n = node_of(coded.from.self);
         for (int k = 0; k != n.input_count; ++k) n.inputs[k] = static_cast<short>(mapped(coded.inputs[k]));
         int value = append(n, coded.from.self);
+        filters_[static_cast<std::size_t>(r)] = value;
         if (coded.from.sum >= 0) {
             node sum = node_of(coded.from.sum);
             const int residual = mapped(coded.inputs[n.input_count]);
@@ -173,7 +178,8 @@ private:
 
     const folded_norms* norms_ = nullptr;
     tape tape_;
-    std::array<int, static_cast<std::size_t>(Quantized::size)> values_{};
+    std::array<int, static_cast<std::size_t>(Quantized::size)> values_{},
+        filters_{};  // of each row: its values; its own node
 };
 
 }  // namespace detail

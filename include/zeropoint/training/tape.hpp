@@ -15,6 +15,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/training/gradient.hpp>
+#include <zeropoint/training/seen_sums.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -44,6 +45,7 @@ struct tape_row {
     int source = -1;        // the node of the float stage whose parameters and name it has
     bool has_node = false;  // false: a change of grids
     int floats_of = -1;     // a row of the int8 network whose floats are these, as they are
+    int sums_of = -1;       // a row of the int8 network whose sums, in real units, are what is in front of rounding
     tape_rounding rounding;
     tape_rounding table;  // the range in front of a fused table: what lies beyond is clipped
     bool is_observed = false;
@@ -66,6 +68,7 @@ struct tape_row {
 struct coded_row {
     std::size_t at = 0, bytes = 0;  // of sample 0; of one sample
     bool is_input = false;
+    int seen_by = -1;  // the row of the tape that takes its sums
 };
 
 /// Rows and their places. The same for all who run it: see block_runner.
@@ -79,6 +82,7 @@ public:
     std::vector<coded_row> coded;  // of the int8 network; empty where floats are trained
     std::vector<node> coded_nodes;
     const run_function* coded_steps = nullptr;
+    const sums_rule* coded_sums = nullptr;
     int qparams_count = 0;
 
     int block = 8;                    // samples that run together
@@ -230,8 +234,11 @@ private:
             if (row.is_reached) row.gradient_at = put(sizeof(float) * samples * row.size);
         }
         std::size_t coded_scratch = 0, coded_state = 0;
-        for (const node& n : coded_nodes) {
+        for (std::size_t r = 0; r != coded_nodes.size(); ++r) {
+            const node& n = coded_nodes[r];
             coded_scratch = std::max(coded_scratch, static_cast<std::size_t>(n.at.scratch_bytes));
+            if (const node_view v{coded_nodes.data(), n}; coded_sums[r].exists() && coded_sums[r].joins(v))
+                coded_scratch = std::max(coded_scratch, coded_sums[r].scratch_bytes(v, block));
             coded_state = std::max(coded_state, static_cast<std::size_t>(n.at.state_bytes));
         }
         coded_scratch_at = put(coded_scratch);
@@ -246,6 +253,8 @@ private:
                 static_cast<std::size_t>(n.out.extents.size()) * static_cast<std::size_t>(size_of(n.out.storage));
             coded[r].at = put(samples * coded[r].bytes);
         }
+        for (std::size_t i = 0; i != rows.size(); ++i)
+            if (rows[i].sums_of >= 0) coded[static_cast<std::size_t>(rows[i].sums_of)].seen_by = static_cast<int>(i);
         bytes = end;
         if (bytes > std::size_t{INT_MAX})
             raise<value_error>("train: a block of " + std::to_string(block) + " samples of this network takes " +

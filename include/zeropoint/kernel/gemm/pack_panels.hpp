@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 #include <zeropoint/kernel/arch/operations.hpp>
@@ -73,6 +74,13 @@ private:
         for (int c = 0; c != panel.channels; ++c) {
             const int channel = panel.first_channel + c;
             const std::int32_t zero_point = weights_.zero_points == nullptr ? 0 : weights_.zero_points[channel];
+            if constexpr (sizeof(Packed) == 1)
+                if (group == 4 && layout().runs.length % 4 == 0) {  // bytes as they are, of which four lie side by side
+                    const Weight* from = weights_.values + std::ptrdiff_t{channel} * geometry_.depth();
+                    for (int i = 0; i != geometry_.depth(); i += 4)
+                        std::memcpy(to + layout().place(i, c, 4), from + i, 4);
+                    continue;
+                }
             for_each_weight<Arch>(layout(), channel, c, group, [&](std::ptrdiff_t place, std::ptrdiff_t from) {
                 to[place] = static_cast<Packed>(weights_.values[from] - zero_point);
             });

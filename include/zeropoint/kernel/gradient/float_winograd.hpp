@@ -116,9 +116,8 @@ void to_places(const From& from, std::ptrdiff_t channels, float* to, std::ptrdif
             Number rows[places][size];
             unroll<size>([&](auto j) __attribute__((always_inline)) {
                 Number column[size], transformed[places];
-                unroll<size>([&](auto i) __attribute__((always_inline)) {
-                    column[i] = load_number<Number>(from(i, j) + c);
-                });
+                unroll<size>([&](auto i)
+                                 __attribute__((always_inline)) { column[i] = load_number<Number>(from(i, j) + c); });
                 Transform::apply(column, transformed);
                 unroll<places>([&](auto i) __attribute__((always_inline)) { rows[i][j] = transformed[i]; });
             });
@@ -233,8 +232,8 @@ void square_to_places(const shape& image, const float* x, int row, int column, c
     const std::ptrdiff_t pixel = image.channels, pitch = pixel * image.width;
     x += row * pitch + column * pixel;
     if (row >= 0 && row + size <= image.height && column >= 0 && column + size <= image.width) {
-        to_places<Arch, Transform>([=](int i, int j) __attribute__((always_inline)) { return x + i * pitch + j * pixel; },
-                                   pixel, to, step);
+        to_places<Arch, Transform>(
+            [=](int i, int j) __attribute__((always_inline)) { return x + i * pitch + j * pixel; }, pixel, to, step);
         return;
     }
     const float* from[size][size];
@@ -243,8 +242,8 @@ void square_to_places(const shape& image, const float* x, int row, int column, c
         for (int j = 0; j != size; ++j)
             from[i][j] = inside && column + j >= 0 && column + j < image.width ? x + i * pitch + j * pixel : zeros;
     }
-    to_places<Arch, Transform>([&](int i, int j) __attribute__((always_inline)) { return from[i][j]; }, pixel, to,
-                               step);
+    to_places<Arch, Transform>(
+        [&](int i, int j) __attribute__((always_inline)) { return from[i][j]; }, pixel, to, step);
 }
 
 /// filters[place][o][i] of weights [o][tap][i], whose taps are taken in the opposite order where `turned`.
@@ -320,13 +319,14 @@ void multiply_tiles(const conv2d_geometry& g, int samples, const const_float_bat
         const std::ptrdiff_t count = std::min(most, all - first);
         for (std::ptrdiff_t t = 0; t != count; ++t) {
             const auto at = plan.of(first + t);
-            square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top, at.column - plan.left,
-                                                            zeros, values + t * in, most * in);
+            square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top,
+                                                            at.column - plan.left, zeros, values + t * in, most * in);
         }
         for (int k = 0; k != places; ++k) {
             const float *const rows = values + k * most * in, *panel = panels + k * plan.panels();
             float* const to = sums + k * most * width;
-            for (std::ptrdiff_t channel = 0; channel < out; channel += product::channels, panel += product::channels * in)
+            for (std::ptrdiff_t channel = 0; channel < out;
+                 channel += product::channels, panel += product::channels * in)
                 for (std::ptrdiff_t t = 0; t < count; t += product::pixels)
                     multiply_places<Arch>(rows + t * in, in, panel, to + t * width + channel, width);
         }
@@ -336,13 +336,12 @@ void multiply_tiles(const conv2d_geometry& g, int samples, const const_float_bat
             float* const to = y[at.sample] + (std::ptrdiff_t{at.row} * g.out.width + at.column) * out;
             const auto write = [&](auto is_whole) {
                 from_places<Arch, winograd_points::outputs>(
-                    sums + t * width, most * width, out, [&](int i, int j, std::size_t c, const auto& value)
-                                                             __attribute__((always_inline)) {
+                    sums + t * width, most * width,
+                    out, [&](int i, int j, std::size_t c, const auto& value) __attribute__((always_inline)) {
                         using Number = std::remove_cvref_t<decltype(value)>;
                         if (!is_whole && (i >= rows || j >= columns)) return;
-                        store_number(
-                            Number(clamp_number(Number(value + load_number<Number>(bias + c)), low, high)),
-                            to + i * pitch + j * out + static_cast<std::ptrdiff_t>(c));
+                        store_number(Number(clamp_number(Number(value + load_number<Number>(bias + c)), low, high)),
+                                     to + i * pitch + j * out + static_cast<std::ptrdiff_t>(c));
                     });
             };
             if (rows >= plan_type::tile && columns >= plan_type::tile) write(std::true_type{});
@@ -371,8 +370,8 @@ void add_weight_gradient_of_tiles(const conv2d_geometry& g, int samples, const c
         const std::ptrdiff_t count = std::min(most, all - first);
         for (std::ptrdiff_t t = 0; t != count; ++t) {
             const auto at = plan.of(first + t);
-            square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top, at.column - plan.left,
-                                                            zeros, values + t * in, most * in);
+            square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top,
+                                                            at.column - plan.left, zeros, values + t * in, most * in);
             square_to_places<Arch, winograd_points::output_gradients>(g.out, dy[at.sample], at.row, at.column, zeros,
                                                                       given + t * out, most * out);
         }
@@ -383,8 +382,8 @@ void add_weight_gradient_of_tiles(const conv2d_geometry& g, int samples, const c
     }
     for (std::ptrdiff_t o = 0; o != out; ++o)
         from_places<Arch, winograd_points::tap_gradients>(
-            sums + o * in, plan.filters(), in, [&](int i, int j, std::size_t c, const auto& value)
-                                                   __attribute__((always_inline)) {
+            sums + o * in, plan.filters(),
+            in, [&](int i, int j, std::size_t c, const auto& value) __attribute__((always_inline)) {
                 using Number = std::remove_cvref_t<decltype(value)>;
                 float* const to = dw + (o * 9 + i * 3 + j) * in + static_cast<std::ptrdiff_t>(c);
                 store_number(Number(load_number<Number>(to) + value), to);
