@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from torch.ao import quantization
 
 from compare_pytorch import signal_to_noise
-from networks import SIDE, Graph, Network, cpp_type
+from networks import COMMON, SIDE, Graph, Network, cpp_type
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -47,19 +47,7 @@ HEADER = """// Written by compare_presets.py.
 #include <zeropoint/zeropoint.hpp>
 
 """
-PROGRAM = """
-struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
-
-template <class Network> std::vector<float> outputs(const Network& network, const std::vector<float>& images) {
-    static typename Network::workspace memory;
-    const std::size_t size = Network::input_shape.size(), classes = Network::output_shape.size();
-    std::vector<float> all(images.size() / size * classes);
-    for (std::size_t i = 0; i != images.size() / size; ++i)
-        network(std::span(images).subspan(i * size, size), std::span(all).subspan(i * classes, classes), memory);
-    return all;
-}
-template <class Net> void run(const std::string& folder, const std::string& name, const std::string& calibration_name) {
+PROGRAM = COMMON + """template <class Net> void run(const std::string& folder, const std::string& name, const std::string& calibration_name) {
     const auto data = zp::safetensors_file::read(folder + "/images.safetensors");
     const auto calibration = data.values<float>(data.expect(calibration_name)), test = data.values<float>(data.expect("test"));
     const auto trained = zp::load<zp::float_model<Net>>(folder + "/" + name + ".safetensors");

@@ -26,26 +26,15 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.ao import quantization
 
-from networks import CHANNELS, SIDE, Graph, Network, all_graphs, cpp_type
+from networks import CHANNELS, COMMON, SIDE, Graph, Network, all_graphs, cpp_type
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAM = """// Written by compare_pytorch.py.
 #include <zeropoint/operators.hpp>
 #include <zeropoint/zeropoint.hpp>
 
-struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
-                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
+""" + COMMON + """struct fbgemm : zp::fbgemm_qconfig {};
 
-struct fbgemm : zp::fbgemm_qconfig {};
-
-template <class Network> std::vector<float> outputs(const Network& network, const std::vector<float>& images) {
-    static typename Network::workspace memory;
-    const std::size_t size = Network::input_shape.size(), classes = Network::output_shape.size();
-    std::vector<float> all(images.size() / size * classes);
-    for (std::size_t i = 0; i != images.size() / size; ++i)
-        network(std::span(images).subspan(i * size, size), std::span(all).subspan(i * classes, classes), memory);
-    return all;
-}
 template <class Net> void run(const std::string& name, const std::string& folder) {
     const auto data = zp::safetensors_file::read(folder + "/images.safetensors");
     const auto calibration = data.values<float>(data.expect("calibration")), test = data.values<float>(data.expect("test"));

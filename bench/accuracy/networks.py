@@ -8,6 +8,22 @@ from torch import Tensor, nn
 
 SIDE, CHANNELS, CLASSES = 16, 3, 10
 
+# What programs that compare them begin with, behind their includes: a qconfig, and all outputs over images, one behind the other.
+COMMON = """
+struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                             zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
+
+template <class Network> std::vector<float> outputs(const Network& network, const std::vector<float>& images) {
+    static typename Network::workspace memory;
+    const std::size_t size = Network::input_shape.size(), classes = Network::output_shape.size();
+    std::vector<float> all(images.size() / size * classes);
+    for (std::size_t i = 0; i != images.size() / size; ++i)
+        network(std::span(images).subspan(i * size, size), std::span(all).subspan(i * classes, classes), memory);
+    return all;
+}
+
+"""
+
 
 @dataclass
 class Node:

@@ -252,6 +252,11 @@ constexpr int append_operator(builder& b, std::span<const int> xs, const char* n
     return b.append(n);
 }
 
+namespace operators {
+/// A number that a layer's static_assert has refused becomes 1, so that the assertion is the only error.
+constexpr int at_least_one(int number) { return number < 1 ? 1 : number; }
+}  // namespace operators
+
 /// An operator as a layer: over what goes in, or over the outputs of branches that all read what goes in.
 template <const operator_kind& Kind, fixed_string Name, class Operator, class... Branches> struct operator_layer {
     static constexpr int nodes = (1 + ... + nodes_of<Branches>);

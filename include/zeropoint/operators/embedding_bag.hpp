@@ -65,7 +65,7 @@ struct embedding_bag
                   "fewer than 2^29 values");
     static_assert(Options.bags >= 1, "embedding_bag<Name, Rows, Columns, Options>: bags must be at least 1");
     static_assert(
-        Options.padding_index >= -1 && Options.padding_index < (Rows < 1 ? 1 : Rows),
+        Options.padding_index >= -1 && Options.padding_index < operators::at_least_one(Rows),
         "embedding_bag<Name, Rows, Columns, Options>: padding_index must be a row of the table, or -1 for none");
 };
 

@@ -106,7 +106,7 @@ struct lstm
                                 operators::recurrent_operator<recurrent_cell::lstm, operators::at_least_one(Hidden),
                                                               operators::allowed(Options)>> {
     static_assert(
-        Hidden >= 1 && Options.projection >= 0 && Options.projection < (Hidden < 1 ? 1 : Hidden) &&
+        Hidden >= 1 && Options.projection >= 0 && Options.projection < operators::at_least_one(Hidden) &&
             Options.nonlinearity == rnn_nonlinearity::tanh,
         "lstm<Name, Hidden, Options>: Hidden must be at least 1, and a projection has fewer values than it, as in "
         "PyTorch; 0 is none. Only an rnn has a nonlinearity");

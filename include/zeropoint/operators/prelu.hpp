@@ -30,7 +30,7 @@ template <int Slopes> struct prelu {
 
     struct prepared {
         kernel::prelu_parameters parameters;
-        float factors[Slopes < 1 ? 1 : Slopes];
+        float factors[at_least_one(Slopes)];
     };
     static const char* problem(const preparation& p) {
         const double ratio = double{p.x_qparams().scale} / p.y_qparams().scale;

@@ -10,9 +10,6 @@ namespace zp {
 inline namespace v0 {
 namespace operators {
 
-/// A number that a layer's static_assert has refused becomes 1, so that the assertion is the only error.
-constexpr int at_least_one(int number) { return number < 1 ? 1 : number; }
-
 /// An operator that is one copy of a box: Operator::copy(input shape) says which.
 template <class Operator> struct rearrangement {
     static constexpr qparams_source range = qparams_source::of_input;

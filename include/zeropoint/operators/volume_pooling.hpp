@@ -160,9 +160,9 @@ struct avg_pool3d
 /// Pools any volume to Depth x Height x Width; `adaptive_avg_pool3d<1>` is the global average.
 template <int Depth, int Height = Depth, int Width = Height>
 struct adaptive_avg_pool3d
-    : operator_layer<
-          op::adaptive_avg_pool3d, "",
-          operators::adaptive_avg_pool3d<(Depth > 0 ? Depth : 1), (Height > 0 ? Height : 1), (Width > 0 ? Width : 1)>> {
+    : operator_layer<op::adaptive_avg_pool3d, "",
+                     operators::adaptive_avg_pool3d<operators::at_least_one(Depth), operators::at_least_one(Height),
+                                                    operators::at_least_one(Width)>> {
     static_assert(Depth > 0 && Height > 0 && Width > 0,
                   "adaptive_avg_pool3d<Depth, Height, Width>: each extent must be at least 1");
 };

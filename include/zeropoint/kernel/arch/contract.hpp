@@ -239,71 +239,77 @@ concept computes_words = requires(typename O::int32& sums, typename O::int16& pa
     { O::shift_wide(O::load_wide(numbers), 1) } -> std::convertible_to<typename O::int32>;
 };
 
-/// Whether a struct of primitives keeps the contract; else the compilation stops with a sentence.
-template <class O> constexpr bool keeps_contract() {
+/// The rules of the contract, and whether a struct of primitives keeps each. What cannot be asked without its constants counts as kept.
+template <class O, bool HasConstants = has_constants<O>> struct contract_rules {
+    static constexpr bool tile_fits = true, vectors_fit = true, has_pairs = true, has_fences = true, has_stages = true,
+                          has_dot4 = true, has_signed_quads = true, panels_fit = true, has_tiles = true,
+                          has_epilogues = true, has_look_ups = true, has_words = true;
+    static constexpr bool all = false;
+};
+template <class O> struct contract_rules<O, true> {
+    static constexpr bool tile_fits = O::tile_rows >= 1 && O::tile_rows <= most_tile_rows;
+    static constexpr bool vectors_fit = O::vectors == 2 || O::vectors == 4 || (O::vectors == 1 && !O::has_batches);
+    static constexpr bool has_pairs = multiplies_pairs<O>, has_fences = keeps_registers<O> || !vectors_fit;
+    static constexpr bool has_stages = stages_codes<O>;
+    static constexpr bool saturates = O::quads == quad_products::saturating_pairs;
+    static constexpr bool has_dot4 = O::quads == quad_products::none || multiplies_quads<O>;
+    static constexpr bool has_signed_quads = !saturates || multiplies_signed_quads<O>;
+    static constexpr bool panels_fit = !saturates || 2 * O::vectors * O::lanes <= most_checked_pairs;
+    static constexpr bool has_tiles = [] {
+        if constexpr (requires { O::whole_tile_rows; })
+            return multiplies_whole_tiles<O> && O::quads == quad_products::exact &&
+                   O::whole_tile_width == O::vectors * O::lanes;
+        else return true;
+    }();
+    static constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
+    static constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
+    static constexpr bool has_words = !O::has_batches || computes_words<O>;
+    static constexpr bool all = tile_fits && vectors_fit && has_pairs && has_fences && has_stages && has_dot4 &&
+                                has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups &&
+                                has_words;
+};
+/// A sentence for each rule that is broken, where its size is asked: of such a class every compiler tells once.
+template <class O> struct contract_check {
+    using rules = contract_rules<O>;
     static_assert(has_constants<O>,
                   "operations of an architecture: a constant of arch/contract.hpp is missing or of another "
                   "type: name, tile_rows, vectors, lanes, sums_in_flight, has_batches, quads, "
                   "has_byte_lookup, byte_products, word_products");
-    if constexpr (has_constants<O>) {
-        constexpr bool tile_fits = O::tile_rows >= 1 && O::tile_rows <= most_tile_rows;
-        static_assert(tile_fits, "operations of an architecture: tile_rows must be 1 to 16");
-        constexpr bool vectors_fit = O::vectors == 2 || O::vectors == 4 || (O::vectors == 1 && !O::has_batches);
-        static_assert(vectors_fit,
-                      "operations of an architecture: vectors must be 2 or 4, or 1 where has_batches is false");
-        static_assert(multiplies_pairs<O>,
-                      "operations of an architecture: dot2 must take what broadcast gives of int16 and "
-                      "weights that load or load_widened gives, and add a number or a vector");
-        static_assert(keeps_registers<O> || !vectors_fit,
-                      "operations of an architecture: fence must take a row of a tile, keep one vector of it, and "
-                      "memory_fence nothing");
-        static_assert(stages_codes<O>,
-                      "operations of an architecture: widen, interleave of two and of four rows, gather or store is "
-                      "missing, or takes other arguments than those of arch/portable.hpp");
-        constexpr bool saturates = O::quads == quad_products::saturating_pairs;
-        constexpr bool has_dot4 = O::quads == quad_products::none || multiplies_quads<O>;
-        static_assert(
-            has_dot4,
-            "operations of an architecture: dot4 must take what broadcast gives of uint8, and an int8 vector of "
-            "weights; where there is none, quads is quad_products::none");
-        constexpr bool has_signed_quads = !saturates || multiplies_signed_quads<O>;
-        static_assert(
-            has_signed_quads,
-            "operations of an architecture: saturating_pairs also needs pair_sums, add_widened, dot4_flipped, "
-            "split_signs and sum_flipped");
-        constexpr bool panels_fit = !saturates || 2 * O::vectors * O::lanes <= most_checked_pairs;
-        static_assert(
-            panels_fit,
-            "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
-            "for which the check of pairs has room");
-        constexpr bool has_tiles = [] {
-            if constexpr (requires { O::whole_tile_rows; })
-                return multiplies_whole_tiles<O> && O::quads == quad_products::exact &&
-                       O::whole_tile_width == O::vectors * O::lanes;
-            else return true;
-        }();
-        static_assert(has_tiles,
-                      "operations of an architecture: whole_tile_rows also needs whole_tile_width, which is that of a "
-                      "panel, tile_slack, tile_session, flip_signs and sum_bytes, and exact quads");
-        constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
-        static_assert(
-            has_epilogues,
-            "operations of an architecture: has_batches also needs load_first, load_lanes, load_halves, pack, "
-            "store_halves and multiply_wide");
-        constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
-        static_assert(
-            has_look_ups,
-            "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
-            "select_by_sign");
-        constexpr bool has_words = !O::has_batches || computes_words<O>;
-        static_assert(has_words,
-                      "operations of an architecture: has_batches also needs words, which "
-                      "vector_operations.hpp has for every width");
-        return tile_fits && vectors_fit && multiplies_pairs<O> && keeps_registers<O> && stages_codes<O> && has_dot4 &&
-               has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups && has_words;
-    }
-    return false;
-}
+    static_assert(rules::tile_fits, "operations of an architecture: tile_rows must be 1 to 16");
+    static_assert(rules::vectors_fit,
+                  "operations of an architecture: vectors must be 2 or 4, or 1 where has_batches is false");
+    static_assert(rules::has_pairs,
+                  "operations of an architecture: dot2 must take what broadcast gives of int16 and "
+                  "weights that load or load_widened gives, and add a number or a vector");
+    static_assert(rules::has_fences,
+                  "operations of an architecture: fence must take a row of a tile, keep one vector of it, and "
+                  "memory_fence nothing");
+    static_assert(rules::has_stages,
+                  "operations of an architecture: widen, interleave of two and of four rows, gather or store is "
+                  "missing, or takes other arguments than those of arch/portable.hpp");
+    static_assert(rules::has_dot4,
+                  "operations of an architecture: dot4 must take what broadcast gives of uint8, and an int8 vector of "
+                  "weights; where there is none, quads is quad_products::none");
+    static_assert(rules::has_signed_quads,
+                  "operations of an architecture: saturating_pairs also needs pair_sums, add_widened, dot4_flipped, "
+                  "split_signs and sum_flipped");
+    static_assert(
+        rules::panels_fit,
+        "operations of an architecture: panels of saturating_pairs have at most 32 channels (vectors * lanes), "
+        "for which the check of pairs has room");
+    static_assert(rules::has_tiles,
+                  "operations of an architecture: whole_tile_rows also needs whole_tile_width, which is that of a "
+                  "panel, tile_slack, tile_session, flip_signs and sum_bytes, and exact quads");
+    static_assert(rules::has_epilogues,
+                  "operations of an architecture: has_batches also needs load_first, load_lanes, load_halves, pack, "
+                  "store_halves and multiply_wide");
+    static_assert(rules::has_look_ups,
+                  "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
+                  "select_by_sign");
+    static_assert(rules::has_words,
+                  "operations of an architecture: has_batches also needs words, which "
+                  "vector_operations.hpp has for every width");
+};
 
 }  // namespace kernel
 }  // namespace v0

@@ -142,7 +142,8 @@ template <class Arch> struct operations_of {
 /// The same where they keep the contract. Others are told so once: loops go on with plain ones, and say nothing more.
 template <class Arch> struct checked_operations {
     using own = typename operations_of<Arch>::type;
-    using type = std::conditional_t<keeps_contract<own>(), own, default_portable_operations>;
+    static_assert(sizeof(contract_check<own>) != 0);
+    using type = std::conditional_t<contract_rules<own>::all, own, default_portable_operations>;
 };
 template <class Arch> using operations = typename checked_operations<Arch>::type;
 
