@@ -16,7 +16,7 @@ import changes
 
 
 def rooms_of(files: frozenset[str]) -> list[str]:
-    """Rooms of include/zeropoint and tests that these files are in."""
+    """Rooms of include/zeropoint and tests that these files are in, and examples."""
     rooms = set()
     for file in files:
         parts = pathlib.PurePath(file).parts
@@ -24,6 +24,8 @@ def rooms_of(files: frozenset[str]) -> list[str]:
             rooms.add(parts[2])
         elif parts[0] == "tests" and len(parts) > 2:
             rooms.add(parts[1])
+        elif parts[0] == "examples":
+            rooms.add("examples")
     return sorted(rooms)
 
 

@@ -5,8 +5,9 @@
     python python/acceptance/run.py --static               all but compiling and running: seconds for a network
     python python/acceptance/run.py --only resnet18 swin_t --no-int8
     python python/acceptance/run.py --write                the page, from what is kept
-    python python/acceptance/run.py --check --in-turn      a few networks, the next ones in the next run, must give what is kept
-    python python/acceptance/run.py --check --small --static    the half with few rows must be imported as it is kept: four seconds a network
+    python python/acceptance/run.py --check --in-turn 25   every 25th network, the next ones in the next run, must give what is kept
+    python python/acceptance/run.py --check --small --static --in-turn 4
+                                                           the half with few rows must be imported as it is kept: four seconds a network
 
 What is made lies in build/acceptance: headers, weights, ONNX files. Programs are compiled with -O1 and kept by their content,
 so that networks that both front ends write alike are compiled once. The exit code is 1 where a network is not what it is
@@ -37,7 +38,6 @@ from acceptance.families import NAMES  # noqa: E402
 from acceptance.networks import Network, families, made  # noqa: E402
 
 BUILD = HERE.parents[1] / "build" / "acceptance"
-TURNS = 25  # runs of --in-turn that take all networks
 SMALL = 60  # rows: half of the networks have as many at most
 SAME_SNR = 1.5  # dB: calibration is of floats, which machines add up in different orders
 
@@ -108,7 +108,8 @@ def checked(chosen: list[tuple[str, Network]], options: argparse.Namespace) -> i
     """The exit code of --check: networks as they are expected to be and as they were kept, and the page made of what is kept."""
     if options.in_turn:
         now = changes.find(options)
-        chosen = chosen[now.turn % TURNS::TURNS]
+        if not (options.static and any(file.startswith("python/") for file in now.files)):  # then all, which takes minutes
+            chosen = chosen[now.turn % options.in_turn::options.in_turn]
         print(f"{len(chosen)} networks: {now.basis}")
     wrong = []
     for family, network in chosen:
@@ -175,13 +176,15 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="names, and what is kept of them")
     parser.add_argument("--write", action="store_true", help="write docs/importing.md from what is kept, and run nothing")
     parser.add_argument("--check", action="store_true", help="keep nothing: fail where a result is not as it was kept")
-    parser.add_argument("--in-turn", action="store_true", help="of --check: every 25th network, the next ones in the next run")
+    parser.add_argument("--in-turn", type=int, default=0, metavar="RUNS", help="of --check: as many networks as take so many runs for all; with --static all, where python/ has changed")
     changes.add_options(parser)
     options = parser.parse_args()
     chosen = [(family, network) for family, network in families(options.family)
               if (not options.only or network.name in options.only) and (not options.small or is_small(family, network))]
     if not chosen:
         parser.error("there is no such network; see --list")
+    if not 0 <= options.in_turn <= len(chosen):
+        parser.error(f"--in-turn: expected 1 to {len(chosen)}, the number of networks, found {options.in_turn}")
     if options.write:
         page.PAGE.write_text(page.page(orders()))
         return 0

@@ -4,7 +4,9 @@
 
     scripts/architectures/audit.py [--only neon64,avx2+fma]
     scripts/architectures/audit.py --update docs/architectures.md     writes the table there
-    scripts/architectures/audit.py --check docs/architectures.md      what CI runs: fails where that table is another
+    scripts/architectures/audit.py --check docs/architectures.md      fails where that table is another
+    scripts/architectures/audit.py --check docs/architectures.md --in-turn      what CI runs: where its rows of a third of the architectures
+                                                                      are others; of all, where a kernel has changed
 
 Beside them cells of depthwise convolutions, transforms, epilogues and tables, where designs.py has what these should take.
 
@@ -30,10 +32,13 @@ from targets import COMPILERS, TARGETS, Compiler, Target
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
+import changes  # noqa: E402
 import include_flags  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).with_name("micro_kernels.cpp")
 ALLOWED = 1.15
+TURNS = 3  # runs of --in-turn that take all architectures
+KERNELS = "include/zeropoint/kernel/"
 OBJDUMPS = ("llvm-objdump-19", "llvm-objdump-20", "llvm-objdump")
 # Objects whose jumps are not left to the linker.
 OBJECT_FLAGS = {"riscv64": ["-mno-relax"]}
@@ -270,6 +275,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="comma-separated names of targets.py")
     parser.add_argument("--update", type=pathlib.Path, metavar="PAGE", help="write the tables between <!-- audit --> and <!-- /audit -->, and between <!-- pieces --> and <!-- /pieces -->")
     parser.add_argument("--check", type=pathlib.Path, metavar="PAGE", help="fail where the table is not the page's")
+    parser.add_argument("--in-turn", action="store_true", help="of --check: a third of the architectures, and all where a kernel has changed")
+    changes.add_options(parser)
     parser.add_argument("--jobs", type=int, default=2, help="how many compilers at a time")
     options = parser.parse_args()
     objdump = next(filter(None, map(shutil.which, OBJDUMPS)), None)
@@ -280,8 +287,15 @@ def main() -> int:
     only = set(filter(None, options.only.split(",")))
     if only and (options.update or options.check):
         parser.error("--update and --check take the whole table: not with --only")
+    if options.in_turn and not options.check:
+        parser.error("--in-turn is of --check")
     if unknown := only - DESIGNS.keys():
         parser.error(f"no designs for {', '.join(sorted(unknown))}")
+    if options.in_turn:
+        found = changes.find(options)
+        names = [target.name for target in TARGETS if target.name in DESIGNS]
+        only = set(names if any(file.startswith(KERNELS) for file in found.files) else names[found.turn % TURNS::TURNS])
+        print(f"{len(only)} of {len(names)} architectures: {found.basis}")
     includes = options.include_flags.read_text(encoding="utf-8").split()
 
     rows: list[Row] = []
@@ -298,6 +312,14 @@ def main() -> int:
     print(f"{len(rows)} loops, {failed} failed")
     if page := options.update or options.check:
         text = page.read_text(encoding="utf-8")
+        if options.in_turn:
+            made = [line for kind in (Design, Piece) for line in markdown(rows, kind).splitlines()]
+            there = set(text.splitlines())
+            for line in made:
+                if line not in there:
+                    print(f"{page} has another line: {line}")
+                    failed += 1
+            return 1 if failed or not rows else 0
         current = with_table(with_table(text, "audit", markdown(rows, Design)), "pieces", markdown(rows, Piece))
         if options.update:
             page.write_text(current, encoding="utf-8")

@@ -20,7 +20,7 @@ inline doubles widened(const floats& x) { return {x.begin(), x.end()}; }
 
 /// Gradients longer than this are looked at in some places alone, which are others for other lengths; in fewer where processors
 /// are emulated.
-inline constexpr std::size_t most_places = zp_test::fewer_problems == 1 ? 60 : 8;
+inline constexpr std::size_t most_places = zp_test::fewer_problems == 1 ? 60 : 3;
 /// In the place of a value that nobody looks at.
 inline constexpr double not_seen = 1e300;
 
