@@ -59,9 +59,8 @@ private:
 int main() try {
     report models;
     const std::vector<image> images = some(load_digits(root + "/examples/01_digits/data").test.images);
-    for_each_qconfig([&]<class QConfig>(const std::string& name) {
-        models.add<zp::quantized<digits_cnn, QConfig>>(name, images);
-    });
+    for_each_qconfig(
+        [&]<class QConfig>(const std::string& name) { models.add<zp::quantized<digits_cnn, QConfig>>(name, images); });
     for_each_block([&]<class Block>(const std::string& name) {
         using int8 = quantized_block<Block>;
         models.add<int8>(name, made_up_images(int8::input_shape, 8, 1000));
