@@ -296,23 +296,14 @@ private:
                 of.scale += static_cast<float>(sums.steps);
                 of.zero_point -= static_cast<float>(static_cast<double>(range.scale) * sums.clipped);
             } else {
-                mask_rounded(row, count, by, dy);
+                kernel::pass_inside<Arch>(floats(row.before), dy, count, by, dy);
             }
         }
-        if (quantizes_ && row.table.qparams_id >= 0) mask_rounded(row, count, quantizer_of(row.table), dy);
+        if (quantizes_ && row.table.qparams_id >= 0)
+            kernel::pass_inside<Arch>(floats(row.before), dy, count, quantizer_of(row.table), dy);
         if (row.has_node && n.fused.clamp != nullptr)
             kernel::clamp_gradient<Arch>(floats(row.before), dy, count, n.fused.lowest, n.fused.highest, dy);
         pass_back(i, gradient);
-    }
-    void mask_rounded(const tape_row& row, std::size_t count, const kernel::fake_quantizer& by, float* dy) noexcept {
-        constexpr std::size_t part = 1024;
-        alignas(64) std::uint8_t mask[part];
-        const float* x = floats(row.before);
-        for (std::size_t first = 0; first < count; first += part) {
-            const std::size_t n = std::min(part, count - first);
-            kernel::fake_quantize<Arch>(x + first, n, by, nullptr, mask);
-            kernel::fake_quantize_backward<Arch>(dy + first, mask, n, dy + first);
-        }
     }
     /// What both ways see of a row.
     gradient_operands operands_of(std::size_t i) noexcept {

@@ -181,21 +181,18 @@ private:
         (std::make_index_sequence<static_cast<std::size_t>(entries::count)>{});
         return learns;
     }
-    void mask_gradient(const coded_weights& weights, std::span<const float> w, std::span<float> g) {
-        mask_.resize(w.size());
+    static void mask_gradient(const coded_weights& weights, std::span<const float> w, std::span<float> g) {
         for_each_run(w.size(), weights.channels.size(), weights.channels.size() == 1 ? 1 : weights.layout.inner,
                      [&](std::size_t first, std::size_t count, std::size_t c) {
                          const qparams& by = weights.channels[c];
-                         kernel::fake_quantize<arch>(
-                             w.data() + first, count,
-                             {by.scale, by.zero_point, weights.bounds.quant_min, weights.bounds.quant_max}, nullptr,
-                             mask_.data() + first);
+                         kernel::pass_inside<arch>(
+                             w.data() + first, g.data() + first, count,
+                             {by.scale, by.zero_point, weights.bounds.quant_min, weights.bounds.quant_max},
+                             g.data() + first);
                      });
-        kernel::fake_quantize_backward<arch>(g.data(), mask_.data(), g.size(), g.data());
     }
 
     std::vector<coded_weights> all_;
-    std::vector<std::uint8_t> mask_;
 };
 
 }  // namespace detail

@@ -87,6 +87,8 @@ TEST_CASE("fake_quantize: values, masks and gradients are those of the definitio
                 CHECK(mask == std::vector(inside.begin(), inside.begin() + static_cast<std::ptrdiff_t>(count)));
                 CHECK(mask_alone == mask);
                 CHECK(arrays::same_bits(dx, {gradient.begin(), gradient.begin() + static_cast<std::ptrdiff_t>(count)}));
+                kernel::pass_inside<Arch>(x.data(), dy.data(), count, quantizer, alone.data());
+                CHECK(arrays::same_bits(alone, dx));
             }
             std::vector<float> in_place = x;
             kernel::fake_quantize<Arch>(in_place.data(), x.size(), quantizer, in_place.data());

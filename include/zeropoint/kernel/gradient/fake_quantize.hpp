@@ -116,6 +116,18 @@ void fake_quantize_backward(const float* dy, const std::uint8_t* mask, std::size
     for (; i != count; ++i) dx[i] = mask[i] != 0 ? dy[i] : 0.0f;
 }
 
+/// Both at once: dx[i] = dy[i] where fake_quantize() of x[i] has mask 1, else 0; dx may be dy.
+template <class Arch>
+void pass_inside(const float* x, const float* dy, std::size_t count, const fake_quantizer& by, float* dx) noexcept {
+    for_each_number<Arch>(
+        count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
+            using Number = decltype(number);
+            const fake_quantized<Number> result(load_number<Number>(x + i), by);
+            const auto is_inside = float_of(result.nearest) == result.code(by);  // never of a NaN
+            store_number(Number(choose_number(is_inside, load_number<Number>(dy + i), Number(0.0f))), dx + i);
+        });
+}
+
 /// Sums that gradients of a scale and of a zero point are made of.
 struct learned_sums {
     double steps = 0;    ///< of dy * (code - zero_point), less x / scale where the code needed no clamping
