@@ -36,6 +36,22 @@ void for_each_weight(const panel_layout<Arch>& layout, int channel, int lane, in
     }
 }
 
+/// The sum of a filter's weights, modulo 2^32.
+template <class Arch> std::int32_t sum_of_weights(const std::int8_t* weights, int count) {
+    using ops = operations<Arch>;
+    constexpr int lanes = ops::lanes;
+    constexpr std::int16_t ones[2] = {1, 1};
+    std::int32_t parts[lanes] = {}, sum = 0;
+    auto sums = ops::template load<typename ops::int32>(parts);
+    int i = 0;
+    for (; i + 2 * lanes <= count; i += 2 * lanes)
+        ops::dot2(sums, ops::broadcast(ones), ops::load_widened(weights + i));
+    ops::store(parts, sums);
+    for (const std::int32_t part : parts) sum = add_product_wrapping(sum, 1, part);
+    for (; i != count; ++i) sum = add_product_wrapping(sum, 1, weights[i]);
+    return sum;
+}
+
 /// Packs the panels of one convolution.
 template <class Arch, class Weight> class panel_packer {
 public:
@@ -68,17 +84,18 @@ public:
     }
 
 private:
-    /// The weights of a panel, `group` products side by side.
+    /// The weights of a panel, `group` products side by side, to where there are zeros.
     template <class Packed> void fill(position panel, int group, Packed* to) {
-        std::fill_n(to, layout().runs.depth() * layout_type::width, Packed{0});
         for (int c = 0; c != panel.channels; ++c) {
             const int channel = panel.first_channel + c;
             const std::int32_t zero_point = weights_.zero_points == nullptr ? 0 : weights_.zero_points[channel];
             if constexpr (sizeof(Packed) == 1)
                 if (group == 4 && layout().runs.length % 4 == 0) {  // bytes as they are, of which four lie side by side
-                    const Weight* from = weights_.values + std::ptrdiff_t{channel} * geometry_.depth();
-                    for (int i = 0; i != geometry_.depth(); i += 4)
-                        std::memcpy(to + layout().place(i, c, 4), from + i, 4);
+                    const int depth = geometry_.depth();            // a quotient
+                    const Weight* from = weights_.values + std::ptrdiff_t{channel} * depth;
+                    std::ptrdiff_t place = 4 * c;
+                    for (int i = 0; i != depth; i += 4, place += 4 * layout_type::width)
+                        std::memcpy(to + (has_octets<Arch> ? layout().place(i, c, 4) : place), from + i, 4);
                     continue;
                 }
             for_each_weight<Arch>(layout(), channel, c, group, [&](std::ptrdiff_t place, std::ptrdiff_t from) {
@@ -89,7 +106,9 @@ private:
 
     panel_kernel pack_bytes(position panel) {
         auto* bytes = panels_.template weights<std::int8_t>(panel.index);
+        const int count = layout().runs.depth() * layout_type::width;
         const auto pack_pairs = [&] {
+            if (takes_quads_) std::fill_n(bytes, count, std::int8_t{0});
             fill(panel, 2, bytes);
             return panel_kernel::widened_pairs;
         };
@@ -98,8 +117,7 @@ private:
         if constexpr (requires { operations<Arch>::takes_quads(bytes, 0); })
             if (!operations<Arch>::takes_quads(bytes, layout().runs.depth() / 4)) return pack_pairs();
         if constexpr (has_whole_tiles<Arch>) {
-            for (int i = 0; i != layout().runs.depth() * layout_type::width; ++i)
-                bytes[i] = static_cast<std::int8_t>(bytes[i] ^ quad_flip<Arch>);
+            for (int i = 0; i != count; ++i) bytes[i] = static_cast<std::int8_t>(bytes[i] ^ quad_flip<Arch>);
         }
         if constexpr (!quads_saturate<Arch>) return panel_kernel::byte_quads;
         const depth_runs& runs = layout().runs;
@@ -127,9 +145,7 @@ private:
     void fold_zero_point(position panel, std::int32_t* bias, std::int32_t zero) {
         for (int c = 0; c != panel.channels; ++c) {
             const Weight* filter = weights_.values + std::ptrdiff_t{panel.first_channel + c} * geometry_.depth();
-            std::int32_t sum = 0;
-            for (int i = 0; i != geometry_.depth(); ++i) sum += filter[i];
-            bias[c] = add_product_wrapping(bias[c], -zero, sum);
+            bias[c] = add_product_wrapping(bias[c], -zero, sum_of_weights<Arch>(filter, geometry_.depth()));
         }
     }
 
