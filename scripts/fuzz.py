@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Builds the fuzz targets with Clang's libFuzzer and its sanitizers, and runs each for a while.
 
-    scripts/fuzz.py --seconds 10 --in-turn       what CI does: a third of the targets, the next ones in the next run
+    scripts/fuzz.py --seconds 10 --in-turn       what CI does: a quarter of the targets, the next ones in the next run
     scripts/fuzz.py --only int8_model --seconds 3600 --jobs 2
     scripts/fuzz.py --memory --seconds 60        with MemorySanitizer, for which Clang 19 and its libc++ are downloaded once
     scripts/fuzz.py --fast --seconds 60 --count 100000000    rounds without sanitizers, until all rounds ever counted so many
@@ -37,7 +37,7 @@ MEMORY = ("-fsanitize=fuzzer,memory", "-fsanitize-memory-track-origins", str(ROO
 MEMORY_COMPILER = "clang-19"  # of debian_compilers.py
 FLAGS = ("-std=c++20", "-O1", "-g1", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 FAST = ("-O2", "-fsanitize-coverage=inline-8bit-counters,pc-table")  # without libFuzzer's memcmp, and without tracing comparisons
-TURNS = 3  # runs of --in-turn that take all targets
+TURNS = 4  # runs of --in-turn that take all targets
 LONGEST = 16384  # bytes of an input: seeds have 1 to 5 thousand
 
 
@@ -154,7 +154,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60, help="of each target (default: %(default)s)")
     parser.add_argument("--only", default="", help="comma-separated targets")
-    parser.add_argument("--in-turn", action="store_true", help="a third of them")
+    parser.add_argument("--in-turn", action="store_true", help="a quarter of them")
     changes.add_options(parser)
     parser.add_argument("--compiler", default="clang++-14" if shutil.which("clang++-14") else "clang++")
     parser.add_argument("--memory", action="store_true", help="MemorySanitizer in place of the others")
