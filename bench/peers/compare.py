@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 import instruction_set
-from instruction_set import HERE, path_of_cache
+from instruction_set import HERE
 
 PACKAGES = ["numpy", "onnx", "onnxruntime", "torch", "ai-edge-litert", "openvino", "ncnn", "matplotlib", "safetensors"]
 MASKED = "ZEROPOINT_PEERS_MASKED"
@@ -56,7 +56,7 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Those of all three programs here."""
     parser.add_argument("--quick", action="store_true", help="a minute, to see that it works; figures are worth little")
     parser.add_argument("--require", action="store_true", help="fail where a package or AVX2 is missing, --quick too")
-    parser.add_argument("--peers-isa", choices=["avx2", "native"], default="avx2",
+    parser.add_argument("--peers-isa", choices=["avx2", "vnni", "native"], default="avx2",
                         help="what instruction set the peers see and zeropoint is compiled for")
     parser.add_argument("--seconds", type=float, default=4.0, help="timing of one layer; networks take longer")
     parser.add_argument("--compiler", default=os.environ.get("CXX", "c++"))
@@ -110,25 +110,18 @@ def begin(options: argparse.Namespace, one_processor: bool = True) -> None:
         sys.exit(0 if options.quick and not options.require else 1)
     if options.quick:
         options.seconds = min(options.seconds, 0.1)
-    if options.peers_isa == "avx2" and MASKED not in os.environ:
-        restart_masked()
+    if options.peers_isa != "native" and MASKED not in os.environ:
+        restart_masked(options.peers_isa)
     for name in instruction_set.OF_THE_MASK:  # it is in place; the compiler needs none
         os.environ.pop(name, None)
     if one_processor:
         os.sched_setaffinity(0, {options.cpu})
 
 
-def restart_masked() -> None:
+def restart_masked(isa: str) -> None:
     """The mask is in place before the peers are loaded: in a new process."""
-    environment = instruction_set.masked_environment(peer_objects(), os.environ.get("CC", "cc"))
+    environment = instruction_set.masked_environment(peer_objects(), os.environ.get("CC", "cc"), isa)
     os.execve(sys.executable, [sys.executable, *sys.argv], environment | {MASKED: "1"})
-
-
-def shared_library(source: str) -> pathlib.Path:
-    library = path_of_cache() / (pathlib.Path(source).stem + ".so")
-    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-fPIC", "-shared", str(HERE / source), "-o", str(library)],
-                   check=True)
-    return library
 
 
 def commit() -> str:
@@ -146,7 +139,7 @@ def prepared(options: argparse.Namespace):
     import torch
     import zeropoint_peer
     library = zeropoint_peer.Library(zeropoint_peer.build(options))
-    calls = shared_library("calls.c")
+    calls = instruction_set.shared_library("calls.c", os.environ.get("CC", "cc"))
     runtimes = Runtimes(onnx_peer.Runtime(next((package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")), calls),
                         openvino_peer.Runtime(package_folder("openvino"), calls), rtneural.build(options))
     compiler = subprocess.run([options.compiler, "--version"], capture_output=True, text=True, check=True).stdout
@@ -155,12 +148,12 @@ def prepared(options: argparse.Namespace):
         sys.exit(f"the mask does not work: PyTorch sees {seen}")
     run = {
         "machine": processor()[0],
-        "instruction set": "peers and zeropoint restricted to AVX2" if options.peers_isa == "avx2" else "native",
+        "instruction set": instruction_set.SAID[options.peers_isa],
         "PyTorch sees": seen,
         "date": datetime.date.today().isoformat(),
         "command": f"python3 bench/peers/{pathlib.Path(sys.argv[0]).name} " + shlex.join(sys.argv[1:]),
         "versions": ", ".join(f"{package} {importlib.metadata.version(package)}" for package in PACKAGES),
-        "compiler of zeropoint": f"{compiler.splitlines()[0]}, -O3 {zeropoint_peer.FLAGS[options.peers_isa]}",
+        "compiler of zeropoint": f"{compiler.splitlines()[0]}, -O3 {instruction_set.FLAGS[options.peers_isa]}",
         "commit": commit(),
         "threads": f"1, on processor {options.cpu}",
         "energy": "by RAPL, whole packages" if counter.folders else f"not measured: {counter.reason}",

@@ -126,7 +126,7 @@ def build(options: argparse.Namespace, name: str) -> pathlib.Path:
     if options.libraries:
         return zeropoint_peer.built_by_cmake(options, name)
     source = instruction_set.HERE / f"{name}.cpp"
-    command = [options.compiler, "-std=c++20", "-O3", zeropoint_peer.FLAGS[options.peers_isa], "-fPIC", "-shared",
+    command = [options.compiler, "-std=c++20", "-O3", *instruction_set.FLAGS[options.peers_isa].split(), "-fPIC", "-shared",
                *zeropoint_peer.include_flags(options.include_flags), str(source)]
     state = hashlib.sha256(" ".join(command).encode())
     for file in [source, *sorted((zeropoint_peer.ROOT / "include").rglob("*.hpp"))]:
@@ -165,7 +165,7 @@ def heading(title: str, options: argparse.Namespace) -> list[str]:
     import torch
     machine, _ = compare.processor()
     return [f"# {title}", "",
-            f"{machine}; {'everyone restricted to AVX2' if options.peers_isa == 'avx2' else 'native'}, one thread; "
+            f"{machine}; {instruction_set.SAID[options.peers_isa]}, one thread; "
             f"PyTorch {torch.__version__} sees {torch.backends.cpu.get_cpu_capability()}.", "",
             "| | best, us | median, us | SQNR to float32, dB |", "|---|---|---|---|"]
 

@@ -10,11 +10,13 @@ SkipLayerNormalization, each in float32 and as onnxruntime.quantization.quantize
 """
 import ctypes
 import logging
+import os
 import pathlib
 import tempfile
 
 import compare
 import compare_dynamic
+import instruction_set
 import timing
 import zeropoint_peer
 
@@ -124,7 +126,7 @@ def onnx_sessions(parameters: list, x) -> list:
     from onnxruntime.transformers import optimizer
     logging.disable(logging.WARNING)
     runtime = onnx_peer.Runtime(next((compare.package_folder("onnxruntime") / "capi").glob("libonnxruntime.so.*")),
-                                compare.shared_library("calls.c"))
+                                instruction_set.shared_library("calls.c", os.environ.get("CC", "cc")))
     sessions = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

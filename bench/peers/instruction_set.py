@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows the peers a processor without AVX-512, VNNI and AMX: the `cpuid` instructions of their shared objects are
-found here and answered by mask_cpuid.c."""
+"""Shows the peers a processor without AVX-512, VNNI and AMX, or without AMX alone: the `cpuid` instructions of their shared
+objects are found here and answered by mask_cpuid.c."""
 import bisect
 import json
 import os
@@ -12,9 +12,12 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 CPUID = b"\x0f\xa2"
 NOPS = b"\x90" * 16  # behind which a disassembler is in step again
-OF_THE_MASK = ("LD_AUDIT", "MASK_CPUID", "LD_BIND_NOW")  # bound early, calls need no auditing trampoline
+OF_THE_MASK = ("LD_AUDIT", "MASK_CPUID", "MASK_CPUID_TILES", "LD_BIND_NOW")  # bound early, calls need no auditing trampoline
 # Those that have a switch of their own get it as well.
-SWITCHES = {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
+SWITCHES = {"avx2": {"ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"},
+            "vnni": {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI", "MASK_CPUID_TILES": "1"}}
+SAID = {"avx2": "peers and zeropoint restricted to AVX2", "vnni": "peers and zeropoint without AMX", "native": "native"}
+FLAGS = {"avx2": "-march=x86-64-v3", "vnni": "-march=native -mno-amx-tile -mno-amx-int8", "native": "-march=native"}
 
 
 def sections(elf: bytes) -> dict[str, tuple[int, int, int, int]]:
@@ -60,7 +63,7 @@ def cpuid_addresses(path: pathlib.Path) -> list[int]:
     for start, (last, offset) in sorted(candidates.items()):
         origins.append((len(image), start))
         image += elf[offset:offset + last - start + len(CPUID)] + NOPS
-    scratch = path_of_cache() / "functions.bin"
+    scratch = path_of_cache() / f"functions.{os.getpid()}.bin"
     scratch.write_bytes(image)
     listing = subprocess.run(["objdump", "-D", "-b", "binary", "-m", "i386:x86-64", str(scratch)],
                              capture_output=True, text=True, check=True).stdout
@@ -81,8 +84,23 @@ def path_of_cache() -> pathlib.Path:
     return folder
 
 
-def masked_environment(objects: list[pathlib.Path], compiler: str) -> dict[str, str]:
-    """The environment of a process in which `objects` see AVX2 at most."""
+def write_whole(path: pathlib.Path, text: str) -> None:
+    """So that a run beside this one reads all of it."""
+    own = path.with_suffix(f".{os.getpid()}")
+    own.write_text(text)
+    own.replace(path)
+
+
+def shared_library(source: str, compiler: str) -> pathlib.Path:
+    library = path_of_cache() / (pathlib.Path(source).stem + ".so")
+    own = library.with_suffix(f".{os.getpid()}")
+    subprocess.run([compiler, "-x", "c", "-O2", "-fPIC", "-shared", str(HERE / source), "-o", str(own)], check=True)
+    own.replace(library)
+    return library
+
+
+def masked_environment(objects: list[pathlib.Path], compiler: str, isa: str) -> dict[str, str]:
+    """The environment of a process in which `objects` see AVX2 at most, or no AMX."""
     cache_file = path_of_cache() / "cpuid.json"
     cache = json.loads(cache_file.read_text()) if cache_file.exists() else {}
     lines = []
@@ -91,10 +109,8 @@ def masked_environment(objects: list[pathlib.Path], compiler: str) -> dict[str, 
         if key not in cache:
             cache[key] = cpuid_addresses(path)
         lines += [f"{path.name} {address:x}" for address in cache[key]]
-    cache_file.write_text(json.dumps(cache))
+    write_whole(cache_file, json.dumps(cache))
     site_file = path_of_cache() / "cpuid.txt"
-    site_file.write_text("".join(line + "\n" for line in lines))
-    library = path_of_cache() / "mask_cpuid.so"
-    subprocess.run([compiler, "-x", "c", "-O2", "-fPIC", "-shared", str(HERE / "mask_cpuid.c"), "-o", str(library)],
-                   check=True)
-    return {**os.environ, **SWITCHES, "LD_AUDIT": str(library), "MASK_CPUID": str(site_file), "LD_BIND_NOW": "1"}
+    write_whole(site_file, "".join(line + "\n" for line in lines))
+    library = shared_library("mask_cpuid.c", compiler)
+    return {**os.environ, **SWITCHES[isa], "LD_AUDIT": str(library), "MASK_CPUID": str(site_file), "LD_BIND_NOW": "1"}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* An LD_AUDIT library that hides AVX-512, AVX-VNNI and AMX from chosen shared objects.
+/* An LD_AUDIT library that hides AVX-512, AVX-VNNI and AMX, or AMX alone, from chosen shared objects.
  *
  * Libraries ask the processor itself, with the cpuid instruction, which no environment variable changes. When one of
  * the objects named in the file $MASK_CPUID is mapped, and before any of its code runs, each of its cpuid instructions
@@ -23,22 +23,28 @@ static struct {
     uintptr_t offset, address; /* address: 0 until the object is mapped */
 } sites[max_sites];
 static int site_count;
+static int tiles_alone;
 
 static uint32_t bit(int i) { return (uint32_t)1 << i; }
 
-/* What a processor with AVX2 and FMA, and nothing wider, answers. */
+/* What a processor without AMX answers; with AVX2 and FMA, and nothing wider. */
 static void mask(uint32_t leaf, uint32_t subleaf, uint32_t* a, uint32_t* b, uint32_t* c, uint32_t* d) {
+    if (leaf == 7 && subleaf == 0) *d &= ~(bit(22) | bit(24) | bit(25)); /* AMX */
+    if (leaf == 7 && subleaf == 1) {
+        *a &= ~bit(21); /* AMX-FP16 */
+        *d &= ~bit(8);  /* AMX-COMPLEX */
+    }
+    if (tiles_alone) return;
     if (leaf == 7 && subleaf == 0) {
         *b &= ~(bit(16) | bit(17) | bit(21) | bit(26) | bit(27) | bit(28) | bit(30) | bit(31)); /* AVX-512 */
         *c &= ~(bit(1) | bit(6) | bit(8) | bit(11) | bit(12) | bit(14)); /* its VBMI VNNI BITALG VPOPCNTDQ, GFNI */
         *d &= ~(bit(2) | bit(3) | bit(8) | bit(23));                     /* its 4VNNIW 4FMAPS VP2INTERSECT FP16 */
-        *d &= ~(bit(22) | bit(24) | bit(25));                            /* AMX */
     }
     if (leaf == 7 && subleaf == 1) {
         *a &= ~(bit(4) | bit(23));          /* AVX-VNNI AVX-IFMA */
-        *a &= ~(bit(5) | bit(21));          /* AVX512-BF16 AMX-FP16 */
+        *a &= ~bit(5);                      /* AVX512-BF16 */
         *d &= ~(bit(4) | bit(5) | bit(10)); /* AVX-VNNI-INT8 AVX-NE-CONVERT AVX-VNNI-INT16 */
-        *d &= ~(bit(8) | bit(19));          /* AMX-COMPLEX AVX10 */
+        *d &= ~bit(19);                     /* AVX10 */
     }
 }
 
@@ -64,6 +70,7 @@ static void on_illegal_instruction(int signal_number, siginfo_t* info, void* con
 
 unsigned int la_version(unsigned int version) {
     const char* path = getenv("MASK_CPUID");
+    tiles_alone = getenv("MASK_CPUID_TILES") != NULL;
     FILE* file = path == NULL ? NULL : fopen(path, "r");
     if (file == NULL) return version;
     unsigned long offset;

@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 import charts
+import instruction_set
 import rtneural
 import standing
 import targets
@@ -210,9 +211,9 @@ def merged(old: dict, new: dict) -> dict:
 
 
 def with_verdicts(results: dict) -> dict:
-    is_avx2 = results["run"]["instruction set"] != "native"  # what the aims are for
+    aims = {instruction_set.SAID["avx2"]: targets.WITH_AVX2, instruction_set.SAID["vnni"]: targets.WITH_VNNI}
     rows = results.get("layers", []) + results.get("models", [])
-    return results | {"targets": targets.verdicts(rows) if is_avx2 else []}
+    return results | {"targets": targets.verdicts(rows, aims.get(results["run"]["instruction set"], []))}
 
 
 def write(results: dict, folder: pathlib.Path) -> None:

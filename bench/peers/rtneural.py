@@ -9,8 +9,8 @@ import subprocess
 
 import numpy as np
 
-from instruction_set import HERE, path_of_cache
-from zeropoint_peer import FLAGS, pointer
+from instruction_set import FLAGS, HERE, path_of_cache
+from zeropoint_peer import pointer
 
 NAME = "RTNeural f32"
 ELSEWHERE = "on an AMD Zen 5 with AVX2, about 125 GFLOPS of float multiply-add"
@@ -23,7 +23,7 @@ def build(options: argparse.Namespace) -> ctypes.CDLL | None:
         return None
     source = HERE / "rtneural.cpp"
     alignment = "-DRTNEURAL_DEFAULT_ALIGNMENT=32"
-    command = [options.compiler, "-std=c++17", "-O3", FLAGS[options.peers_isa], "-fPIC", "-shared", alignment, "-DRTNEURAL_USE_EIGEN=1",
+    command = [options.compiler, "-std=c++17", "-O3", *FLAGS[options.peers_isa].split(), "-fPIC", "-shared", alignment, "-DRTNEURAL_USE_EIGEN=1",
                "-isystem", str(options.rtneural), "-isystem", str(options.rtneural / "modules" / "Eigen"), str(source)]
     digest = hashlib.sha256(" ".join(command).encode() + source.read_bytes()).hexdigest()[:16]
     library = path_of_cache() / f"librtneural-{digest}.so"

@@ -8,10 +8,9 @@ import subprocess
 
 import numpy as np
 
-from instruction_set import HERE, path_of_cache
+from instruction_set import FLAGS, HERE, path_of_cache
 
 ROOT = HERE.parents[1]
-FLAGS = {"avx2": "-march=x86-64-v3", "native": "-march=native"}
 
 
 def include_flags(file: pathlib.Path | None) -> list[str]:
@@ -38,7 +37,7 @@ def build(options: argparse.Namespace) -> pathlib.Path:
     sources = [HERE / "zeropoint_layers.cpp", bench / "support" / "peak.cpp", HERE / "zeropoint_models.cpp",
                *sorted((bench / "models").glob("*.cpp"))]
     headers = [*(ROOT / "include").rglob("*.hpp"), *bench.glob("*/*.hpp")]
-    command = [compiler, "-std=c++20", "-O3", FLAGS[isa], "-fPIC", "-fvisibility=default", *include_flags(options.include_flags)]
+    command = [compiler, "-std=c++20", "-O3", *FLAGS[isa].split(), "-fPIC", "-fvisibility=default", *include_flags(options.include_flags)]
     state = hashlib.sha256(" ".join(command).encode())
     for header in sorted(headers):
         state.update(header.read_bytes())
