@@ -7,20 +7,25 @@
     bench/accuracy/compare_repairs.py --networks mobile --cases W4A4
     bench/accuracy/compare_repairs.py --cases rescaled      # 8 bits a tensor after rescaling of channels by 2^-6 to 2^6, 5 seeds
     bench/accuracy/compare_repairs.py --cases ranges        # SQNR in dB in place of accuracy: ranges by observers and by search_ranges
-    bench/accuracy/compare_repairs.py --learned --cases W4A4 W3A3 W2A4    # learned step sizes, 5 seeds
+    bench/accuracy/compare_repairs.py --learned --cases W4A4 W3A3 W2A4    # learned step sizes
     bench/accuracy/compare_repairs.py --torch --cases W4A4 W3A3 W2A4      # the same methods in PyTorch (torch_repairs.py)
-    bench/accuracy/compare_repairs.py --networks mobile --trainings 5 --cases W2A4 --methods gptq    # mobile trained from five seeds
+    bench/accuracy/compare_repairs.py --trainings 5 ...                   # networks trained from five seeds, each with a seed of its own for methods
 
-digits_cnn is the network of examples/01_digits with the weights committed there. mobile, MobileNetV2's blocks on 8 x 8 pixels, is trained
-here (seeded, one thread, about a minute) and kept in the folder. The data are scikit-learn's digits: 512 images of the training two
+digits_cnn is the network of examples/01_digits with the weights committed there; of others with --trainings, the recipe of
+scripts/train_digits.py makes them. mobile, MobileNetV2's blocks on 8 x 8 pixels, is trained here. Trained networks (seeded, one thread, a minute or
+two each) are kept in the folder. A line a run comes first, then means with their standard errors. Seconds are those of the processor for
+what makes the network: the method, and in the library convert. The data are scikit-learn's digits: 512 images of the training two
 thirds for calibration and for the methods, 599 of the other third for accuracy. First and last layers have 8 bits, scales of
 weights and activations are those of the least squared error. Everything runs on one thread.
 """
 
 import argparse
+import itertools
 import os
+import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -31,7 +36,7 @@ from torch import Tensor, nn
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 from digits_cnn import DATA, WEIGHTS, DigitsCnn, accuracy, load_digits  # noqa: E402
-from train_digits import augment  # noqa: E402
+import train_digits  # noqa: E402
 
 import torch_repairs  # noqa: E402
 
@@ -87,7 +92,7 @@ def train(path: Path, epochs: int, seed: int) -> None:
         model.train()
         order = torch.randperm(len(images), generator=generator)
         for chosen in order[: len(order) // 64 * 64].split(64):
-            loss = F.cross_entropy(model(augment(images[chosen], generator)), labels[chosen], label_smoothing=0.1)
+            loss = F.cross_entropy(model(train_digits.augment(images[chosen], generator)), labels[chosen], label_smoothing=0.1)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -96,12 +101,46 @@ def train(path: Path, epochs: int, seed: int) -> None:
     save_file(model.state_dict(), path)
 
 
-def compare_torch(name: str, label: str, case: str, bits: tuple[int, int], weights: dict[str, Tensor], methods: list[str], seeds: int) -> None:
+def trained_network(name: str, number: int, folder: Path, epochs: int) -> Path:
+    """The weights of a network that was trained from seed `number`; of digits_cnn the first are those that are committed."""
+    if name == "digits_cnn":
+        path = WEIGHTS if number == 1 else folder / f"digits_cnn_{number}.safetensors"
+        if not path.exists():
+            save_file(train_digits.train(*load_digits(test=False), seed=number).state_dict(), path)
+    else:
+        path = folder / f"mobile_{epochs}{'' if number == 1 else f'_{number}'}.safetensors"
+        if not path.exists():
+            train(path, epochs, number)
+    return path
+
+
+def run_torch(name: str, bits: tuple[int, int], weights: Path, methods: list[str], seeds: range) -> Iterator[tuple[str, float, float]]:
     training, test = load_digits(test=False), load_digits(test=True)
     model = DigitsCnn() if name == "digits_cnn" else Mobile()
-    model.load_state_dict(weights)
+    model.load_state_dict(load_file(weights))
     few = (torch_repairs.digits_cnn if name == "digits_cnn" else torch_repairs.mobile)(model.eval(), *bits, training[0][:512])
-    torch_repairs.compare(label, case, few, training, test, methods, seeds)
+    for method in methods:
+        for seed in seeds[:1] if method in ("nearest", "gptq") else seeds:  # these draw no numbers
+            yield (f"PyTorch {method}", *torch_repairs.compare(few, training, test, method, seed))
+
+
+def run_library(program: Path, case: str, weights: Path, methods: list[str], seeds: range) -> Iterator[tuple[str, float, float]]:
+    command = [program, DATA, weights, case, str(seeds[0]), str(seeds[-1]), *methods]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout:
+            method, percent, seconds = line.split("\t")
+            yield method, float(percent), float(seconds)
+    if running.returncode != 0:
+        sys.exit(f"{program} ended with {running.returncode}")
+
+
+def print_means(runs: dict[tuple[str, str, str], list[tuple[float, float]]]) -> None:
+    print("\n| network | case | method | runs | mean | standard error | least to most | least seconds |\n|---|---|---|--:|--:|--:|---|--:|")
+    for key, all_of_it in runs.items():
+        percents = [percent for percent, _ in all_of_it]
+        error = statistics.stdev(percents) / len(percents) ** 0.5
+        print(f"| {' | '.join(key)} | {len(percents)} | {statistics.mean(percents):.2f} | {error:.2f} | {min(percents):.2f} to {max(percents):.2f} | "
+              f"{min(seconds for _, seconds in all_of_it):.2f} |")
 
 
 def main() -> int:
@@ -112,28 +151,23 @@ def main() -> int:
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++") + " -O2 -march=native")
     parser.add_argument("--include", nargs="*", default=[], help="folders of xsimd, where the compiler does not find it")
     parser.add_argument("--epochs", type=int, default=60, help="of the training of mobile")
-    parser.add_argument("--trainings", type=int, default=1, help="networks mobile, trained from seeds 1, 2, ...")
+    parser.add_argument("--trainings", type=int, default=1, help="networks of a kind, trained from seeds 1, 2, ...; each has one seed then")
     parser.add_argument("--methods", nargs="*", default=[], help="these alone")
     parser.add_argument("--learned", action="store_true", help="training with learned step sizes")
     parser.add_argument("--torch", action="store_true", help="PyTorch alone")
-    parser.add_argument("--seeds", type=int, default=5, help="of what draws numbers, in PyTorch")
+    parser.add_argument("--seeds", type=int, default=5, help="of what draws numbers, on one network")
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.folder.mkdir(parents=True, exist_ok=True)
     print("| network | case | method | accuracy | seconds |\n|---|---|---|--:|--:|", flush=True)
-    trained = [("digits_cnn", WEIGHTS)] if "digits_cnn" in given.networks else []
-    for seed in range(1, 1 + (given.trainings if "mobile" in given.networks else 0)):
-        trained.append(("mobile", given.folder / f"mobile_{given.epochs}{'' if seed == 1 else f'_{seed}'}.safetensors"))
-        if not trained[-1][1].exists():
-            train(trained[-1][1], given.epochs, seed)
+    runs: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
     built: set[Path] = set()
-    for network, weights in trained:
-        label = network if network == "digits_cnn" else weights.stem
-        for case in given.cases:
-            bits = CASES[case]
-            if given.torch:
-                compare_torch(network, label, case, bits, load_file(weights), given.methods or TORCH_METHODS, given.seeds)
-                continue
+    for network, number, case in itertools.product(given.networks, range(1, 1 + given.trainings), given.cases):
+        weights, bits = trained_network(network, number, given.folder, given.epochs), CASES[case]
+        seeds = range(number, number + 1) if given.trainings > 1 else range(1, 1 + given.seeds)
+        if given.torch:
+            results = run_torch(network, bits, weights, given.methods or TORCH_METHODS, seeds)
+        else:
             kind = bits if isinstance(bits, str) else "-DLEARNED" if given.learned else "-DFEW"
             program = given.folder / f"{network}{kind}"
             if program not in built:  # one program for all numbers of bits
@@ -141,10 +175,12 @@ def main() -> int:
                 subprocess.run([*given.compiler.split(), "-std=c++20", f"-DNETWORK={network}", kind, *includes,
                                 ROOT / "bench/accuracy/repairs.cpp", "-o", program], check=True)
                 built.add(program)
-            result = subprocess.run([program, DATA, weights, case, *given.methods], check=True, capture_output=True, text=True)
-            for line in result.stdout.splitlines():
-                method, percent, seconds = line.split("\t")
-                print(f"| {label} | {case} | {method} | {percent} | {float(seconds):.1f} |", flush=True)
+            results = run_library(program, case, weights, given.methods, seeds)
+        for method, percent, seconds in results:
+            runs.setdefault((network, case, method), []).append((percent, seconds))
+            print(f"| {network} {number} | {case} | {method} | {percent:.2f} | {seconds:.2f} |", flush=True)
+    if any(len(all_of_it) > 1 for all_of_it in runs.values()):
+        print_means({key: all_of_it for key, all_of_it in runs.items() if len(all_of_it) > 1})
     return 0
 
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Accuracy and processor seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
-//     g++ -DNETWORK=digits_cnn ... ; repairs <folder of digits.safetensors> <weights> W4A4 [method]...
-// With -DLEARNED the same bits are trained with learned step sizes, on labels and on the float network's outputs, over five seeds.
+//     g++ -DNETWORK=digits_cnn ... ; repairs <folder of digits.safetensors> <weights> W4A4 <first seed> <last seed> [method]...
+// What draws numbers does so once a seed. With -DLEARNED the same bits are trained with learned step sizes, on labels and on the float network's
+// outputs; the first and the last layer learn theirs too.
 // With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With
 // -DRANGES the second column is the SQNR of the outputs in dB, under default_qconfig, over ranges chosen in three ways.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <random>
@@ -63,21 +65,17 @@ template <> struct ends<mobile> {
 
 template <int Bits> using unsigned_bits = zp::custom_range<std::uint8_t, 0, (1 << Bits) - 1>;
 template <int Bits> using signed_bits = zp::custom_range<std::int8_t, -(1 << (Bits - 1)), (1 << (Bits - 1)) - 1>;
-template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, zp::mse_observer<>>;
-template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, zp::mse_observer<>>;
-struct eight : zp::qconfig<activations<8>, weights<8>> {};
 #ifdef LEARNED
-template <int WeightBits, int ActivationBits>
-struct few
-    : zp::qconfig<
-          zp::quantizer<unsigned_bits<ActivationBits>, zp::per_tensor_affine, zp::learned_step<zp::mse_observer<>>>,
-          zp::quantizer<signed_bits<WeightBits>, zp::per_channel_symmetric, zp::learned_step<zp::mse_observer<>>>,
-          ends<NETWORK>::first<eight>, ends<NETWORK>::last<eight>> {};
+using range = zp::learned_step<zp::mse_observer<>>;
 #else
+using range = zp::mse_observer<>;
+#endif
+template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, range>;
+template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, range>;
+struct eight : zp::qconfig<activations<8>, weights<8>> {};
 template <int WeightBits, int ActivationBits>
 struct few : zp::qconfig<activations<ActivationBits>, weights<WeightBits>, ends<NETWORK>::first<eight>,
                          ends<NETWORK>::last<eight>> {};
-#endif
 struct per_tensor : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                                 zp::quantizer<zp::qint8, zp::per_tensor_symmetric, zp::min_max_observer>> {};
 struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
@@ -92,6 +90,7 @@ template <class Model> double accuracy(const Model& model) {
     return percent_equal(read_digits(model, data.test.images), data.test.labels);
 }
 std::string wanted_case;
+std::uint64_t first_seed = 1, last_seed = 1;
 std::vector<std::string> wanted;  // methods; all where none are named
 template <class Make> void tell(const char* method, Make make) {
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), method) == wanted.end()) return;
@@ -100,6 +99,10 @@ template <class Make> void tell(const char* method, Make make) {
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     std::printf("%s\t%.2f\t%.2f\n", method, accuracy(network), seconds);
     std::fflush(stdout);
+}
+/// Once a seed.
+template <class Make> void tell_each(const char* method, Make make) {
+    for (std::uint64_t seed = first_seed; seed <= last_seed; ++seed) tell(method, [&] { return make(seed); });
 }
 template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
     return zp::calibrate(zp::prepare<Config>(fused), calibration);
@@ -160,19 +163,19 @@ template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
     const auto calibrated = prepared<Few>(fused);
     const auto train = [&](const char* what, double rate, const auto& loss, const auto& samples) {
-        for (std::uint64_t seed = 1; seed != 6; ++seed)
-            tell((std::string(what) + ", rate " + zp::number_text(static_cast<float>(rate))).c_str(), [&] {
-                auto qat = zp::prepare_qat(calibrated);
-                zp::train(qat, samples,
-                          {.epochs = 8,
-                           .batch = 32,
-                           .optimizer = zp::sgd{.lr = rate, .momentum = 0.9, .weight_decay = 1e-4},
-                           .schedule = zp::cosine{},
-                           .loss = loss,
-                           .clip_norm = 5,
-                           .seed = seed});
-                return zp::convert(qat);
-            });
+        const std::string method = std::string(what) + ", rate " + zp::number_text(static_cast<float>(rate));
+        tell_each(method.c_str(), [&](std::uint64_t seed) {
+            auto qat = zp::prepare_qat(calibrated);
+            zp::train(qat, samples,
+                      {.epochs = 8,
+                       .batch = 32,
+                       .optimizer = zp::sgd{.lr = rate, .momentum = 0.9, .weight_decay = 1e-4},
+                       .schedule = zp::cosine{},
+                       .loss = loss,
+                       .clip_norm = 5,
+                       .seed = seed});
+            return zp::convert(qat);
+        });
     };
     for (const double rate : {1e-2, 1e-3}) {
         train("labels", rate, zp::cross_entropy{}, zp::labelled(data.training.images, data.training.labels));
@@ -204,9 +207,12 @@ template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     tell("gptq", [&] { return zp::convert(zp::gptq(nearest, calibration)); });
     tell("gptq, correct_biases_by_data",
          [&] { return zp::convert(zp::correct_biases_by_data(zp::gptq(nearest, calibration), nearest, calibration)); });
-    tell("adaround", [&] { return zp::convert(zp::adaround(nearest, calibration)); });
-    tell("reconstruct_blocks",
-         [&] { return zp::convert(zp::reconstruct_blocks(nearest, calibration, {.iterations = 1'000, .batch = 32})); });
+    tell_each("adaround",
+              [&](std::uint64_t seed) { return zp::convert(zp::adaround(nearest, calibration, {.seed = seed})); });
+    tell_each("reconstruct_blocks", [&](std::uint64_t seed) {
+        return zp::convert(zp::reconstruct_blocks(
+            nearest, calibration, {.iterations = 1'000, .batch = 32, .seed = seed, .layers = {.seed = seed}}));
+    });
 }
 #endif
 #if !defined(RANGES) && !defined(RESCALED)
@@ -223,10 +229,16 @@ void run(const zp::float_model<NETWORK>& trained) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count < 4)
-        return std::fprintf(stderr, "usage: repairs <folder of digits.safetensors> <weights> <case> [method]...\n"), 1;
+    if (count < 6) {
+        std::fprintf(stderr,
+                     "usage: repairs <folder of digits.safetensors> <weights> <case> <first seed> <last seed> "
+                     "[method]...\n");
+        return 1;
+    }
     wanted_case = arguments[3];
-    wanted.assign(arguments + 4, arguments + count);
+    first_seed = std::strtoull(arguments[4], nullptr, 10);
+    last_seed = std::strtoull(arguments[5], nullptr, 10);
+    wanted.assign(arguments + 6, arguments + count);
     data = load_digits(arguments[1]);
     for (std::size_t i = 0; i != 512; ++i)
         calibration.emplace_back(data.training.images[i].begin(), data.training.images[i].end());

@@ -376,17 +376,15 @@ def learned_steps(network: Few, images: Tensor, labels: Tensor, rate: float) -> 
     return model
 
 
-def compare(name: str, case: str, network: Few, training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], methods: list[str], seeds: int) -> None:
-    """Prints a line a method: accuracy and processor seconds, of so many seeds where a method draws numbers."""
-    for method in methods:
-        for seed in range(1, 1 + (seeds if method not in ("nearest", "gptq") else 1)):
-            torch.manual_seed(seed)
-            begin = time.process_time()
-            if method == "learned steps":
-                model = learned_steps(network, *training, rate=0.01)
-                with torch.no_grad():
-                    right = 100 * (model.run(test[0]).argmax(1) == test[1]).double().mean().item()
-            else:
-                weights = {"nearest": nearest, "gptq": gptq, "adaround": adaround, "reconstruct_blocks": reconstruct_blocks}[method](network)
-                right = network.accuracy(weights, *test)
-            print(f"| {name} | {case} | PyTorch {method} | {right:.2f} | {time.process_time() - begin:.1f} |", flush=True)
+def compare(network: Few, training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], method: str, seed: int) -> tuple[float, float]:
+    """Accuracy in percent and processor seconds."""
+    torch.manual_seed(seed)
+    begin = time.process_time()
+    if method == "learned steps":
+        model = learned_steps(network, *training, rate=0.01)
+        seconds = time.process_time() - begin
+        with torch.no_grad():
+            return 100 * (model.run(test[0]).argmax(1) == test[1]).double().mean().item(), seconds
+    weights = {"nearest": nearest, "gptq": gptq, "adaround": adaround, "reconstruct_blocks": reconstruct_blocks}[method](network)
+    seconds = time.process_time() - begin
+    return network.accuracy(weights, *test), seconds

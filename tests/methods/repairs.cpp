@@ -104,6 +104,40 @@ TEST_CASE("adaround, gptq, sequential_mse: codes that were chosen come out, and 
     check_methods<four_bits>();
 }
 
+TEST_CASE("inputs of layers: rows that have run stay, up to a layer that changes") {
+    using layers = zp::coded_layers<net, four_bits, zp::default_architecture>;
+    const auto inputs_of = [](layers& walk, int row) {
+        std::vector<float> all;
+        const zp::coded_layer layer = walk.layer(row);
+        const auto size = static_cast<std::size_t>(
+            zp::quantized<net, four_bits>::rows()[static_cast<std::size_t>(layer.input)].out.extents.size());
+        walk.visit_inputs_of(layer, data(), [&](const float* x) { all.insert(all.end(), x, x + size); });
+        return all;
+    };
+    const auto anew = [&](const layers& walk, int row) {
+        layers other(walk.result);
+        return inputs_of(other, row);
+    };
+    const auto change = [](layers& walk, int row) {  // weights of a channel one place further
+        const zp::coded_layer layer = walk.layer(row);
+        std::vector<float> values = layer.rounded;
+        for (auto at = values.begin(); at != values.end(); at += static_cast<std::ptrdiff_t>(layer.grid.depth))
+            std::rotate(at, at + 1, at + static_cast<std::ptrdiff_t>(layer.grid.depth));
+        walk.set_weights(layer, values);
+    };
+    layers walk(calibrated<four_bits>());
+    const std::vector<int> rows = layers::rows();
+    for (const int row : rows) {
+        CHECK(inputs_of(walk, row) == anew(walk, row));
+        if (row != rows.back()) change(walk, row);
+    }
+    const auto before = inputs_of(walk, rows.back());
+    change(walk, rows[1]);
+    const auto after = inputs_of(walk, rows.back());
+    CHECK(after != before);
+    CHECK(after == anew(walk, rows.back()));
+}
+
 TEST_CASE("adaround: the same seed gives the same bits, another one others") {
     const auto nearest = calibrated<four_bits>();
     const auto made = [&](std::uint64_t seed) {

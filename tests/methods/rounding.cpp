@@ -16,6 +16,7 @@
 #include <zeropoint/operators/linear.hpp>
 #include <zeropoint/graph/builder.hpp>
 
+#include "../support/generator.hpp"
 #include "../support/golden_file.hpp"
 
 namespace {
@@ -165,6 +166,45 @@ TEST_CASE("GPTQ: where the moments are not positive definite, damping grows unti
     h[0] = zp::infinity;
     CHECK_THROWS_WITH_AS(zp::gptq_round<>(h, int4_grid({0.1f}, 2), 0, 1, {}, weights), doctest::Contains("not finite"),
                          zp::value_error);
+}
+
+TEST_CASE("second moments: the sums of products of all windows, whatever the depth and the number of windows") {
+    for (const std::size_t depth : std::vector<std::size_t>{1, 3, 4, 7, 8, 9, 17, 21, 37}) {
+        const one_layer layer(static_cast<int>(depth), 2);
+        const zp::window_reader windows(layer.view());
+        for (const std::size_t count : std::vector<std::size_t>{1, 63, 64, 65, 300}) {
+            CAPTURE(depth);
+            CAPTURE(count);
+            std::vector<float> x(count * depth), codes(x.size());
+            zp_test::generator next(depth);
+            for (float& value : x) value = next.real(-1, 1);
+            std::fill(codes.begin(), codes.end(), count % 2 == 0 ? -255.0f : 255.0f);  // the largest sums
+            for (std::size_t i = 0; i < codes.size(); i += 3) codes[i] = std::round(next.real(-255, 255));
+            zp::second_moments<> moments(windows);
+            zp::second_moments<zp::default_architecture, float> integers(windows);
+            zp::second_moments<zp::portable, float> plain(windows);
+            for (std::size_t i = 0; i != count; ++i) {
+                moments.add(x.data() + i * depth);
+                integers.add(codes.data() + i * depth);
+                plain.add(codes.data() + i * depth);
+            }
+            const std::vector<double> h = moments.matrix(0), of_codes = integers.matrix(0, 0.25);
+            CHECK(of_codes == plain.matrix(0, 0.25));
+            std::size_t wrong = 0;
+            const double factor = 2 / static_cast<double>(count);
+            for (std::size_t i = 0; i != depth; ++i)
+                for (std::size_t j = 0; j != depth; ++j) {
+                    double sum = 0, of_integers = 0;  // products of two floats are exact
+                    for (std::size_t r = 0; r != count; ++r) {
+                        sum += double{x[r * depth + i]} * double{x[r * depth + j]};
+                        of_integers += double{codes[r * depth + i]} * double{codes[r * depth + j]};
+                    }
+                    wrong += h[i * depth + j] != factor * sum;
+                    wrong += of_codes[i * depth + j] != factor * 0.0625 * of_integers;
+                }
+            CHECK(wrong == 0);
+        }
+    }
 }
 
 TEST_CASE("second moments are the same in plain C++") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The least squared error: the estimate against the true error, and the search against a finer one.
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -37,6 +39,30 @@ TEST_CASE("squared_error: the mean over all values, to some percent") {
     REQUIRE(fine.scale < bin);
     CHECK(zp::squared_error(observer.histogram(), fine, -32768, 32767) * bin * bin ==
           relative(true_error<zp::qint16>(values, fine), 0.08));
+}
+
+TEST_CASE("squared_error: bins without values say nothing, to the last bit") {
+    for (const std::size_t count : std::vector<std::size_t>{1, 9, 64, 5000}) {
+        zp::mse_observer<> observer;
+        observer.observe(batch(heavy_tails(count, 23)));
+        const auto& histogram = observer.histogram();
+        const double width = histogram.bin_width();
+        for (const auto& [scale, zero_point] : {std::pair{0.02f, 11}, {0.3f, 0}, {1.7f, 255}}) {
+            const double step = scale / width, low = step * -zero_point, high = step * (255 - zero_point);
+            double error = 0, values = 0;
+            for (std::size_t i = 0; i != histogram.counts().size(); ++i) {
+                const double middle = histogram.edge(i) / width + 0.5;
+                const double inside = static_cast<double>(zp::round_half_even(middle / step)) * step;
+                const auto distance = static_cast<float>(middle - (middle < low ? low : middle > high ? high : inside));
+                const bool is_noise = step < 1 && middle >= low && middle <= high;
+                const double own = is_noise ? step * step / 12 : static_cast<double>(distance) * distance + 1.0 / 12;
+                const auto bin = static_cast<double>(histogram.counts()[i]);
+                error += bin * static_cast<float>(own);
+                values += bin;
+            }
+            CHECK(zp::squared_error(histogram, {scale, zero_point}, 0, 255) == error / values);
+        }
+    }
 }
 
 TEST_CASE("mse_observer: no symmetric range on a fine grid is notably better") {

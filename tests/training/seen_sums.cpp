@@ -2,6 +2,8 @@
 // What the sums of the int8 network mean, beside products of the floats that codes mean: the values in front of rounding.
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <vector>
 
@@ -25,6 +27,63 @@ template <class Rounding>
 struct sums_qconfig : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                                   zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::min_max_observer>,
                                   zp::requantize_with<Rounding>> {};
+
+/// What is done in pieces to the 5,760 values of a row: ranges and values, and the gradients of a block beside those of its samples.
+template <class Runner>
+void check_pieces(const zp::tape& tape, Runner& runner, const zp::tape_parameters& with,
+                  const std::vector<float>& inputs) {
+    const std::size_t samples = static_cast<std::size_t>(tape.block), size = inputs.size() / samples;
+    std::vector<zp::observed_range> seen(static_cast<std::size_t>(tape.qparams_count));
+    REQUIRE(runner.observe(seen));
+    std::size_t observed = 0, values = 0, wrong = 0;
+    for (std::size_t i = 0; i != tape.rows.size(); ++i) {
+        const zp::tape_row& row = tape.rows[i];
+        const auto before = runner.values_before_rounding(static_cast<int>(i)),
+                   after = runner.values(static_cast<int>(i));
+        if (row.is_observed) {
+            const auto [least, most] = std::minmax_element(before.begin(), before.end());
+            const zp::observed_range& range = seen[static_cast<std::size_t>(tape.nodes[i].out.qparams_id)];
+            CHECK(range.min == *least);
+            CHECK(range.max == *most);
+            ++observed;
+        }
+        if (!row.rounding.exists()) continue;
+        const zp::qparams& range = with.ranges[row.rounding.qparams_id];
+        const auto* codes = reinterpret_cast<const std::uint8_t*>(runner.codes(row.rounding.row, 0));
+        for (std::size_t k = 0; k != after.size(); ++k)
+            wrong += after[k] != range.scale * static_cast<float>(codes[k] - range.zero_point);
+        values += after.size();
+    }
+    CHECK(observed > 4);
+    CHECK(values > 20'000);
+    CHECK(wrong == 0);
+    const auto gradient = [&](std::size_t first, std::size_t count) {
+        for (std::size_t i = 0; i != count; ++i) {
+            std::memcpy(runner.input(0, static_cast<int>(i)), inputs.data() + (first + i) * size, size * sizeof(float));
+        }
+        runner.forward(static_cast<int>(count), with, true);
+        for (std::size_t i = 0; i != count; ++i)
+            for (std::size_t k = 0; k != runner.output_size(0); ++k)
+                runner.output_gradient(0, static_cast<int>(i))[k] = static_cast<float>((first + i + k) % 3) - 1;
+        std::vector<float> all(tape.gradient_floats);
+        std::vector<zp::range_gradient> of_ranges(seen.size());
+        runner.backward(all.data(), of_ranges);
+        return all;
+    };
+    const std::vector<float> whole = gradient(0, samples);
+    std::vector<double> sum(whole.size());
+    for (std::size_t i = 0; i != samples; ++i) {
+        const std::vector<float> one = gradient(i, 1);
+        for (std::size_t k = 0; k != sum.size(); ++k) sum[k] += double{one[k]};
+    }
+    double largest = 0, most = 0;
+    for (std::size_t k = 0; k != sum.size(); ++k) {
+        largest = std::max(largest, std::fabs(sum[k]));
+        most = std::max(most, std::fabs(sum[k] - double{whole[k]}));
+    }
+    CHECK(largest > 0.1);
+    CHECK(most < 1e-5 * largest);
+}
 
 /// Values in front of rounding from sums, and from floats, of several samples; the codes beside them are the same.
 template <class Rounding> void compare_sums() {
@@ -76,6 +135,7 @@ template <class Rounding> void compare_sums() {
         }
         CHECK(most <= 4e-6f * largest);
     }
+    check_pieces(of_sums, sums, with, inputs);
 }
 
 }  // namespace

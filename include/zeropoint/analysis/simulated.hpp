@@ -107,11 +107,12 @@ public:
 
     /// The memory of one call, on the heap.
     class workspace {
+        static constexpr std::size_t arena = static_cast<std::size_t>(float_stage::table.arena_bytes) + 1;
+
     public:
-        workspace()
-            : values_(offsets.back() * sizeof(float)),
-              codes_(largest * 2),
-              copies_(static_cast<std::size_t>(float_stage::table.arena_bytes) + 1) {}
+        /// What it takes, nearly.
+        static constexpr std::size_t bytes() { return offsets.back() * sizeof(float) + largest * 2 + 2 * arena; }
+        workspace() : values_(offsets.back() * sizeof(float)), codes_(largest * 2), copies_(arena) {}
 
     private:
         friend class simulated;

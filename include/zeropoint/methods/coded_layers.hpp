@@ -2,6 +2,7 @@
 // The layers with filters that a quantized network keeps as codes, one after another: what each gets there, and what it should give.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,7 @@ struct coded_layer {
     layer_output output;
     weight_grid grid;
     std::vector<float> weights, rounded, bias;  // floats, and what their codes mean
+    float input_step = 0;                       // the input's scale, where it has codes of at most 8 bits
 };
 
 /// What a method did to one layer: the mean squared error of its output over the data it saw, summed over channels.
@@ -125,6 +127,8 @@ public:
         found.weights = arrays.front().floats;
         found.rounded = arrays.front().rounded;
         found.bias = arrays.front().float_bias;
+        if (const value_type& x = v.x_type(); x.is_codes() && x.quant_max - x.quant_min < 256)
+            found.input_step = int8.ranges()[x.qparams_id].scale;
         return found;
     }
 
@@ -157,19 +161,25 @@ public:
         });
     }
 
-    /// visit(x) alone: nothing behind the layer's input runs, and no float network.
+    /// visit(x) alone: nothing behind the layer's input runs, and no float network. Layers that are asked for in the order of rows go on where
+    /// the one before has ended, for as many inputs as memory is kept for: `images` give the same ones each time.
     template <class Batches, class Visit>
-    void visit_inputs_of(const coded_layer& layer, const Batches& images, Visit visit_layer) const {
+    void visit_inputs_of(const coded_layer& layer, const Batches& images, Visit visit_layer) {
         const simulation quantized(result, convert(result));
-        const auto memory = std::make_unique<typename simulation::workspace>();
+        const auto shared = std::make_unique<typename simulation::workspace>();
         detail::output_buffers<simulation> ys;
+        const int end = layer.input + 1;
+        std::size_t number = 0;
         visit_inputs<float_stage>(images, [&](const void* const* xs) {
+            const std::size_t input = number++;
+            if (input == kept_.size() && input < most_kept)
+                kept_.push_back({std::make_unique<typename simulation::workspace>(), 0});
+            const bool is_kept = input < kept_.size();
+            typename simulation::workspace& memory = is_kept ? *kept_[input].memory : *shared;
             quantized.run(
-                xs, ys.pointers.data(), *memory,
-                [&](int i, const float* values) {
-                    if (i == layer.input) visit_layer(values);
-                },
-                0, layer.input + 1);
+                xs, ys.pointers.data(), memory, [](int, const float*) {}, is_kept ? kept_[input].end : 0, end);
+            if (is_kept) kept_[input].end = std::max(kept_[input].end, end);
+            visit_layer(quantized.values(layer.input, memory));
         });
     }
 
@@ -181,16 +191,29 @@ public:
         give_weights(layer, layer.grid.ranges);
     }
     void give_weights(const coded_layer& layer, const std::vector<qparams>& ranges) {
+        forget_behind(layer);
         result.given().give_weights(layer.from, 0, ranges);
         given_.give_weights(layer.from, 0, ranges);
     }
     void set_bias(const coded_layer& layer, std::span<const float> values) {
+        forget_behind(layer);
         const node_view from = float_view(layer.from);
         auto* block = reinterpret_cast<float*>(result.parameters() + from.n.at.parameter_offset);
         std::copy(values.begin(), values.end(), block + parameters_of(from).offset_of(1));
     }
 
 private:
+    /// An input of which rows in front of `end` have run.
+    struct kept_input {
+        std::unique_ptr<typename simulation::workspace> memory;
+        int end = 0;
+    };
+    static constexpr std::size_t most_kept = (std::size_t{256} << 20) / simulation::workspace::bytes();
+
+    /// Before a layer changes.
+    void forget_behind(const coded_layer& layer) {
+        for (kept_input& one : kept_) one.end = std::min(one.end, layer.row);
+    }
     /// Until take(): what observers choose, which each of many conversions would search anew.
     void fix_ranges() {
         given_ = result.given();
@@ -207,6 +230,7 @@ private:
     }
 
     given_qparams given_;  // what was given, and what methods gave
+    std::vector<kept_input> kept_;
 };
 
 }  // namespace v0

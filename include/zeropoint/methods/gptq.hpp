@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <zeropoint/core/float_values.hpp>
+#include <zeropoint/core/rounding.hpp>
 #include <zeropoint/methods/coded_layers.hpp>
 #include <zeropoint/methods/gptq_rounding.hpp>
 #include <zeropoint/methods/second_moments.hpp>
@@ -25,21 +26,36 @@ struct moment_options {
 
 namespace detail {
 
-/// The second moments of a layer's inputs in the network as it is quantized so far.
-template <class Layers, class Arch, class Batches>
-second_moments<Arch> moments_of(const Layers& walk, const coded_layer& layer, const window_reader& windows,
-                                const Batches& images, std::size_t inputs, const moment_options& how) {
-    second_moments<Arch> moments(windows);
+/// The second moments of a layer's inputs in the network as it is quantized so far, a matrix for each group.
+template <class Arch, class Layers, class Batches>
+std::vector<std::vector<double>> moments_of(Layers& walk, const coded_layer& layer, const window_reader& windows,
+                                            const Batches& images, std::size_t inputs, const moment_options& how) {
     const double total = static_cast<double>(inputs) * windows.positions(),
                  share = static_cast<double>(how.samples) / total;
     const auto limit = share >= 1 ? std::numeric_limits<std::uint64_t>::max()
                                   : static_cast<std::uint64_t>(share * 18446744073709551615.0);
-    std::uint64_t seen = 0;
-    walk.visit_inputs_of(layer, images, [&](const float* x) {
-        for (int position = 0; position != windows.positions(); ++position)
-            if (counted_random(how.seed, seen++) <= limit) moments.add(x, position);
-    });
-    return moments;
+    std::vector<std::vector<double>> all;
+    const auto take = [&](auto moments, double step, const auto& values_of) {
+        std::uint64_t seen = 0;
+        walk.visit_inputs_of(layer, images, [&](const float* x) {
+            const float* const values = values_of(x);
+            for (int position = 0; position != windows.positions(); ++position)
+                if (counted_random(how.seed, seen++) <= limit) moments.add(values, position);
+        });
+        for (int g = 0; g != windows.groups(); ++g) all.push_back(moments.matrix(static_cast<std::size_t>(g), step));
+    };
+    if (layer.input_step == 0) {
+        take(second_moments<Arch>(windows), 1, [](const float* x) { return x; });
+    } else {  // the codes, less their zero point
+        const double step = double{layer.input_step};
+        std::vector<float> steps(windows.values());
+        take(second_moments<Arch, float>(windows), step, [&](const float* x) {
+            for (std::size_t i = 0; i != steps.size(); ++i)
+                steps[i] = static_cast<float>(round_half_even(double{x[i]} / step));
+            return steps.data();
+        });
+    }
+    return all;
 }
 /// Half of the sum over channels of d H d', d being rounded - weights: the mean squared error of the layer's sums.
 inline double error_of(std::span<const std::vector<double>> h, const weight_grid& grid, std::span<const float> weights,
@@ -56,11 +72,6 @@ inline double error_of(std::span<const std::vector<double>> h, const weight_grid
 }
 template <class Stage, class Batches> std::size_t count_inputs(const Batches& images) {
     return visit_inputs<Stage>(images, [](const void* const*) {});
-}
-template <class Arch> std::vector<std::vector<double>> all_matrices(second_moments<Arch>& moments, int groups) {
-    std::vector<std::vector<double>> all;
-    for (int g = 0; g != groups; ++g) all.push_back(moments.matrix(static_cast<std::size_t>(g)));
-    return all;
 }
 
 }  // namespace detail
@@ -81,8 +92,7 @@ calibrated<Net, QConfig, Arch> gptq(const calibrated<Net, QConfig, Arch>& source
     for (const int row : layers::rows()) {
         const coded_layer layer = walk.layer(row);
         const window_reader windows(layers::float_view(layer.from));
-        auto moments = detail::moments_of<layers, Arch>(walk, layer, windows, images, inputs, data);
-        const auto h = detail::all_matrices(moments, windows.groups());
+        const auto h = detail::moments_of<Arch>(walk, layer, windows, images, inputs, data);
         std::vector<float> values = layer.weights;
         const auto group_out = static_cast<std::size_t>(windows.group_out());
         for (std::size_t g = 0; g != h.size(); ++g)
@@ -124,8 +134,7 @@ calibrated<Net, QConfig, Arch> sequential_mse(const calibrated<Net, QConfig, Arc
     for (const int row : layers::rows()) {
         const coded_layer layer = walk.layer(row);
         const window_reader windows(layers::float_view(layer.from));
-        auto moments = detail::moments_of<layers, Arch>(walk, layer, windows, images, inputs, how.data);
-        const auto h = detail::all_matrices(moments, windows.groups());
+        const auto h = detail::moments_of<Arch>(walk, layer, windows, images, inputs, how.data);
         const weight_grid& grid = layer.grid;
         const std::size_t parts = grid.ranges.size() == 1 ? 1 : grid.rows, each = grid.ranges.size() / parts,
                           group_out = grid.rows / h.size();

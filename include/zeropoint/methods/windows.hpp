@@ -20,7 +20,8 @@ public:
     explicit window_reader(const node_view& v)
         : groups_(operators::groups_of_filters(v)),
           outputs_(v.n.weights.channels),
-          depth_(v.n.weights.count / outputs_) {
+          depth_(v.n.weights.count / outputs_),
+          values_(static_cast<std::size_t>(v.x_shape().size())) {
         switch (v.n.op->filters) {
             case filter_kernels::conv3d: add_places<false>(volume_window(v)); break;
             case filter_kernels::conv_transpose2d:
@@ -40,6 +41,8 @@ public:
     int taps() const { return taps_; }
     /// Channels of the input.
     int channels() const { return depth_ / taps_ * groups_; }
+    /// Values of an input.
+    std::size_t values() const { return values_; }
     /// Values of a window: groups x depth.
     int size() const { return groups_ * depth_; }
     bool has_padding() const { return std::find(places_.begin(), places_.end(), outside) != places_.end(); }
@@ -99,6 +102,7 @@ private:
     }
 
     int groups_, outputs_, depth_, taps_ = 1;
+    std::size_t values_;
     std::vector<int> places_;  // positions x taps: pixels of the input
 };
 

@@ -15,29 +15,51 @@
 namespace zp {
 inline namespace v0 {
 
-/// Mean squared error, in squared bin widths, of quantizing the values of an exact histogram. A bin's values are taken
-/// as evenly spread: they err by the distance of their middle to its code and by their own spread; where a bin is wider
-/// than a quantization step, as uniform noise. All products are of few enough bits to be exact in double.
+/// The bins of an exact histogram that hold values. A channel of weights fills few of 2048.
+class filled_bins {
+public:
+    template <int Bins> explicit filled_bins(const exact_histogram<Bins>& histogram) : width_(histogram.bin_width()) {
+        double middle = histogram.edge(0) / width_ - 0.5;
+        for (const std::uint64_t bin : histogram.counts()) {
+            middle += 1;
+            if (bin == 0) continue;
+            bins_.push_back({middle, static_cast<float>(bin)});
+            values_ += bins_.back().count;
+        }
+    }
+    /// Mean squared error, in squared bin widths, of quantizing the values. A bin's values are taken as evenly spread: they err by the
+    /// distance of their middle to its code and by their own spread; where a bin is wider than a quantization step, as uniform noise.
+    /// All products are of few enough bits to be exact in double.
+    double squared_error(const qparams& params, std::int32_t quant_min, std::int32_t quant_max) const {
+        const double step = params.scale / width_, step_error = step * step / 12, bin_error = 1.0 / 12;
+        const double lowest = step * (quant_min - params.zero_point), highest = step * (quant_max - params.zero_point);
+        double error = 0;
+        for (const auto& [middle, count] : bins_) {
+            const double nearest = middle < lowest    ? lowest
+                                   : middle > highest ? highest
+                                                      : static_cast<double>(round_half_even(middle / step)) * step;
+            const auto distance = static_cast<float>(middle - nearest);
+            const bool noise = step < 1 && middle >= lowest && middle <= highest;
+            const auto cost =
+                static_cast<float>(noise ? step_error : static_cast<double>(distance) * distance + bin_error);
+            error += static_cast<double>(count) * cost;
+        }
+        return error / values_;
+    }
+
+private:
+    struct filled_bin {
+        double middle;  // in bin widths
+        float count;
+    };
+    std::vector<filled_bin> bins_;
+    double width_, values_ = 0;
+};
+/// The same of a histogram.
 template <int Bins>
 double squared_error(const exact_histogram<Bins>& histogram, const qparams& params, std::int32_t quant_min,
                      std::int32_t quant_max) {
-    const double step = params.scale / histogram.bin_width(), step_error = step * step / 12, bin_error = 1.0 / 12;
-    const double lowest = step * (quant_min - params.zero_point), highest = step * (quant_max - params.zero_point);
-    double middle = histogram.edge(0) / histogram.bin_width() - 0.5, error = 0, values = 0;
-    for (const std::uint64_t bin : histogram.counts()) {
-        middle += 1;
-        if (bin == 0) continue;
-        const double nearest = middle < lowest    ? lowest
-                               : middle > highest ? highest
-                                                  : static_cast<double>(round_half_even(middle / step)) * step;
-        const auto distance = static_cast<float>(middle - nearest);
-        const bool noise = step < 1 && middle >= lowest && middle <= highest;
-        const auto cost = static_cast<float>(noise ? step_error : static_cast<double>(distance) * distance + bin_error);
-        const auto count = static_cast<float>(bin);
-        error += static_cast<double>(count) * cost;
-        values += count;
-    }
-    return error / values;
+    return filled_bins(histogram).squared_error(params, quant_min, quant_max);
 }
 
 /// Searches the clipping range with the least squared_error: the upper end among 64 positions from the full range down,
@@ -57,6 +79,7 @@ public:
         float low = std::min(seen.min, 0.0f), high = std::max(seen.max, 0.0f);
         if (QScheme::is_symmetric) low = -(high = std::max(-low, high));
 
+        const filled_bins bins(this->histogram());
         clipping best;
         double least = infinity;
         qparams chosen;
@@ -65,7 +88,7 @@ public:
                 rounded_product(low, static_cast<float>(QScheme::is_symmetric ? ends.high : ends.low) / full);
             const float most_kept = rounded_product(high, static_cast<float>(ends.high) / full);
             const qparams params = choose_observed_qparams<DType, QScheme, Rule>(least_kept, most_kept, where);
-            const double error = squared_error(this->histogram(), params, DType::quant_min, DType::quant_max);
+            const double error = bins.squared_error(params, DType::quant_min, DType::quant_max);
             if (error < least) least = error, best = ends, chosen = params;
         };
         const auto scan = [&](int clipping::*end, int reach, int step) {

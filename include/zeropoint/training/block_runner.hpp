@@ -38,7 +38,12 @@ struct range_gradient {
 template <class Arch> class block_runner {
 public:
     explicit block_runner(const tape& of)
-        : tape_(&of), nodes_(of.nodes), coded_nodes_(of.coded_nodes), memory_(of.bytes), ports_(of.inputs.size()) {}
+        : tape_(&of),
+          nodes_(of.nodes),
+          coded_nodes_(of.coded_nodes),
+          memory_(of.bytes),
+          ports_(of.inputs.size()),
+          observed_(of.rows.size()) {}
 
     /// Where the values of input `port` of a sample go: as many as the port has, floats or indices of 32 bits.
     void* input(int port, int sample) {
@@ -86,11 +91,9 @@ public:
         for (std::size_t i = 0; i != tape_->rows.size(); ++i) {
             const tape_row& row = tape_->rows[i];
             if (!row.is_observed) continue;
-            const std::size_t count = row.size * static_cast<std::size_t>(samples_);
-            const kernel::min_max_result found = kernel::min_max<Arch>(floats(row.before), count);
-            if (found.first_not_finite != count) return false;
+            if (!observed_[i].is_finite) return false;
             observed_range& range = seen[static_cast<std::size_t>(nodes_[i].out.qparams_id)];
-            range = range.with({found.min, found.max});
+            range = range.with(observed_[i].range);
         }
         return true;
     }
@@ -221,10 +224,26 @@ private:
             const auto x = static_cast<std::size_t>(nodes_[i].inputs[0]);
             std::memcpy(place(row.before), place(tape_->rows[x].value), sizeof(float) * count_of(i));
         }
-        if (rounds && is_coded_) take_codes(row, count_of(i));
-        else if (rounds && !row.rounding.is_exact)
-            kernel::fake_quantize<Arch>(floats(row.before), count_of(i), quantizer_of(row.rounding), floats(row.value));
-        else if (row.before != row.value) pass_unrounded(row, count_of(i));
+        observed_[i] = {};
+        for_each_piece(count_of(i), [&](std::size_t first, std::size_t count) {
+            if (rounds && is_coded_) take_codes(row, first, count);
+            else if (rounds && !row.rounding.is_exact)
+                kernel::fake_quantize<Arch>(floats(row.before) + first, count, quantizer_of(row.rounding),
+                                            floats(row.value) + first);
+            else if (row.before != row.value) pass_unrounded(row, first, count);
+            if (row.is_observed) observe_piece(i, first, count);
+        });
+    }
+    /// What is done to values one after another is done to so many as stay near.
+    template <class Body> static void for_each_piece(std::size_t count, const Body& body) {
+        constexpr std::size_t piece = 4096;
+        for (std::size_t first = 0; first < count; first += piece) body(first, std::min(piece, count - first));
+    }
+    void observe_piece(std::size_t i, std::size_t first, std::size_t count) noexcept {
+        const kernel::min_max_result found = kernel::min_max<Arch>(floats(tape_->rows[i].before) + first, count);
+        observed_values& all = observed_[i];
+        all.is_finite = all.is_finite && found.first_not_finite == count;
+        all.range = all.range.with({found.min, found.max});
     }
     void step(std::size_t i) noexcept {
         const tape_row& row = tape_->rows[i];
@@ -249,20 +268,20 @@ private:
             row.step(n, c);
         }
     }
-    void take_codes(const tape_row& row, std::size_t count) noexcept {
+    void take_codes(const tape_row& row, std::size_t first, std::size_t count) noexcept {
         const qparams& range = with_.ranges[row.rounding.qparams_id];
         const std::byte* from = memory_.data() + tape_->coded[static_cast<std::size_t>(row.rounding.row)].at;
         const auto take = [&](const auto* codes) {
-            kernel::dequantize<Arch>(codes, count, range.scale, range.zero_point, floats(row.value));
+            kernel::dequantize<Arch>(codes + first, count, range.scale, range.zero_point, floats(row.value) + first);
         };
         if (row.rounding.storage == scalar_type::uint8) take(reinterpret_cast<const std::uint8_t*>(from));
         else if (row.rounding.storage == scalar_type::int8) take(reinterpret_cast<const std::int8_t*>(from));
         else take(reinterpret_cast<const std::int16_t*>(from));
     }
     /// What a function of a fused table reads lies within its range, as finely as it may.
-    void pass_unrounded(const tape_row& row, std::size_t count) noexcept {
-        const float* from = floats(row.before);
-        float* to = floats(row.value);
+    void pass_unrounded(const tape_row& row, std::size_t first, std::size_t count) noexcept {
+        const float* from = floats(row.before) + first;
+        float* to = floats(row.value) + first;
         if (quantizes_ && row.table.qparams_id >= 0) {
             const qparams& range = with_.ranges[row.table.qparams_id];
             const float low = dequantized(row.table.quant_min, range), high = dequantized(row.table.quant_max, range);
@@ -284,25 +303,26 @@ private:
     void go_back(std::size_t i, float* gradient, std::span<range_gradient> ranges) noexcept {
         const tape_row& row = tape_->rows[i];
         const node& n = nodes_[i];
-        float* dy = floats(row.gradient_at);
-        const std::size_t count = count_of(i);
-        if (quantizes_ && row.rounding.exists() && !row.rounding.is_exact) {
+        const bool rounds = quantizes_ && row.rounding.exists() && !row.rounding.is_exact;
+        if (rounds && row.learns_range) {
             const qparams& range = with_.ranges[row.rounding.qparams_id];
-            const kernel::fake_quantizer by = quantizer_of(row.rounding);
-            if (row.learns_range) {
-                const kernel::learned_sums sums =
-                    kernel::learned_step_backward<Arch>(floats(row.before), dy, count, by, dy);
-                range_gradient& of = ranges[static_cast<std::size_t>(row.rounding.qparams_id)];
-                of.scale += static_cast<float>(sums.steps);
-                of.zero_point -= static_cast<float>(static_cast<double>(range.scale) * sums.clipped);
-            } else {
-                kernel::pass_inside<Arch>(floats(row.before), dy, count, by, dy);
-            }
+            float* const dy = floats(row.gradient_at);
+            const kernel::learned_sums sums = kernel::learned_step_backward<Arch>(floats(row.before), dy, count_of(i),
+                                                                                  quantizer_of(row.rounding), dy);
+            range_gradient& of = ranges[static_cast<std::size_t>(row.rounding.qparams_id)];
+            of.scale += static_cast<float>(sums.steps);
+            of.zero_point -= static_cast<float>(static_cast<double>(range.scale) * sums.clipped);
         }
-        if (quantizes_ && row.table.qparams_id >= 0)
-            kernel::pass_inside<Arch>(floats(row.before), dy, count, quantizer_of(row.table), dy);
-        if (row.has_node && n.fused.clamp != nullptr)
-            kernel::clamp_gradient<Arch>(floats(row.before), dy, count, n.fused.lowest, n.fused.highest, dy);
+        const bool masks = rounds && !row.learns_range, has_table = quantizes_ && row.table.qparams_id >= 0,
+                   is_bounded = row.has_node && n.fused.clamp != nullptr;
+        if (masks || has_table || is_bounded)
+            for_each_piece(count_of(i), [&](std::size_t first, std::size_t count) {
+                const float* const x = floats(row.before) + first;
+                float* const dy = floats(row.gradient_at) + first;
+                if (masks) kernel::pass_inside<Arch>(x, dy, count, quantizer_of(row.rounding), dy);
+                if (has_table) kernel::pass_inside<Arch>(x, dy, count, quantizer_of(row.table), dy);
+                if (is_bounded) kernel::clamp_gradient<Arch>(x, dy, count, n.fused.lowest, n.fused.highest, dy);
+            });
         pass_back(i, gradient);
     }
     /// What both ways see of a row.
@@ -368,10 +388,17 @@ private:
         }
     }
 
+    /// Of a row's values in front of rounding.
+    struct observed_values {
+        observed_range range;
+        bool is_finite = true;
+    };
+
     const tape* tape_;
     std::vector<node> nodes_, coded_nodes_;
     aligned_buffer memory_;
     std::vector<const void*> ports_;  // where the inputs of the sample that runs lie
+    std::vector<observed_values> observed_;
     tape_parameters with_;
     int samples_ = 0;
     bool quantizes_ = false, is_coded_ = false;

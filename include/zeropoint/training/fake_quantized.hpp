@@ -106,7 +106,7 @@ public:
         weights_.make(floats_, int8_, meant_.data());
         if (!is_live_) return {meant_.data(), int8_.parameters(), int8_.ranges()};
         std::memcpy(live_.data(), meant_.data(), parameter_floats() * sizeof(float));
-        norms_.unfold(values_.data(), reinterpret_cast<float*>(live_.data()));
+        norms_.unfold<Arch>(values_.data(), reinterpret_cast<float*>(live_.data()));
         return {live_.data(), nullptr, int8_.ranges()};
     }
     /// What values mean where codes are made by nobody yet.
@@ -121,9 +121,9 @@ public:
     /// From the gradient of what was computed with to that of what is trained: stopped where weights were clamped, and of the learned
     /// scales. `gradient` is as long as values(), and begins with what the tape has given.
     void finish_gradient(std::span<float> gradient, std::span<const range_gradient> of_ranges) {
-        if (is_live_) norms_.to_folded(values_.data(), gradient.data());
+        if (is_live_) norms_.to_folded<Arch>(values_.data(), gradient.data());
         weights_.finish_gradient(block(), norms_, values_.data(), gradient);
-        if (is_live_) norms_.from_folded(values_.data(), gradient.data());
+        if (is_live_) norms_.from_folded<Arch>(values_.data(), gradient.data());
         else norms_.unfold_gradient(values_.data(), gradient.data());
         ranges_.put_gradient(of_ranges, gradient);
     }

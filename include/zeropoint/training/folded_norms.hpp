@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/operators/batch_norm.hpp>
 #include <zeropoint/training/optimizers.hpp>
 #include <zeropoint/training/trained_part.hpp>
@@ -92,19 +93,19 @@ public:
                                     values + norm.arrays, norm.epsilon);
     }
     /// What quantized folded weights mean in front of a norm that is not folded: divided by f. Biases and norms as they are.
-    void unfold(const float* values, float* block) const {
+    template <class Arch> void unfold(const float* values, float* block) const {
         for (const folded_norm& norm : all_) {
-            scale_weights(norm, factors(norm, values), true, block);
+            scale_weights<Arch>(norm, factors(norm, values), true, block);
             std::copy_n(values + norm.bias, norm.channels, block + norm.bias);
             std::copy_n(values + norm.arrays, 4 * norm.channels, block + norm.arrays);
         }
     }
     /// The gradient by quantized weights in front of norms, as one by folded weights; and back to one by the weights that are trained.
-    void to_folded(const float* values, float* gradient) const {
-        for (const folded_norm& norm : all_) scale_weights(norm, factors(norm, values), true, gradient);
+    template <class Arch> void to_folded(const float* values, float* gradient) const {
+        for (const folded_norm& norm : all_) scale_weights<Arch>(norm, factors(norm, values), true, gradient);
     }
-    void from_folded(const float* values, float* gradient) const {
-        for (const folded_norm& norm : all_) scale_weights(norm, factors(norm, values), false, gradient);
+    template <class Arch> void from_folded(const float* values, float* gradient) const {
+        for (const folded_norm& norm : all_) scale_weights<Arch>(norm, factors(norm, values), false, gradient);
     }
     /// The gradient by folded parameters as one by weights, biases and the norms' own: w' = w * f and b' depend on all of them.
     void unfold_gradient(const float* values, float* gradient) const {
@@ -159,11 +160,22 @@ public:
     }
 
 private:
+    template <class Arch>
     static void scale_weights(const folded_norm& norm, const std::vector<float>& factors, bool divides, float* all) {
         for (std::size_t c = 0; c != norm.channels; ++c) {
             float* w = all + norm.weights + c * norm.depth;
             const float f = factors[c];
-            for (std::size_t k = 0; k != norm.depth; ++k) w[k] = !divides ? w[k] * f : f == 0 ? 0.0f : w[k] / f;
+            if (divides && f == 0) {
+                std::fill_n(w, norm.depth, 0.0f);
+                continue;
+            }
+            kernel::for_each_number<Arch>(
+                norm.depth, [&](std::size_t k, auto kind) __attribute__((always_inline)) {
+                    using Number = decltype(kind);
+                    const Number value = kernel::load_number<Number>(w + k);
+                    kernel::store_number(divides ? kernel::divide_numbers(value, Number(f)) : Number(value * Number(f)),
+                                         w + k);
+                });
         }
     }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
+#include <zeropoint/kernel/vector/unroll.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -36,39 +38,83 @@ template <class Arch> void add_scaled(double factor, const double* x, std::size_
         });
 }
 
-/// sums[i][j] += rows[0][i] * rows[0][j] + rows[1][i] * rows[1][j] + ... for j >= i, of `count` rows of `depth` doubles; sums are depth x
-/// depth. What is below the diagonal stays, or is changed: it means nothing.
-template <class Arch>
-void add_symmetric_products(const double* rows, std::size_t count, std::size_t depth, double* sums) noexcept {
-    constexpr std::size_t together = 4;
-    for (std::size_t i = 0; i < depth; i += together) {
-        const std::size_t height = std::min(together, depth - i);
-        double* to = sums + i * depth + i;
-        if (height != together) {
-            for (std::size_t r = 0; r != count; ++r)
-                for (std::size_t k = 0; k != height; ++k)
-                    add_scaled<Arch>(rows[r * depth + i + k], rows + r * depth + i, depth - i, to + k * depth);
-            continue;
-        }
-        for_each_double<Arch>(
-            depth - i, [&](std::size_t j, auto kind) __attribute__((always_inline)) {
-                using Number = decltype(kind);
-                Number a = load_number<Number>(to + j), b = load_number<Number>(to + depth + j),
-                       c = load_number<Number>(to + 2 * depth + j), d = load_number<Number>(to + 3 * depth + j);
-                const double* from = rows + i;
-                for (std::size_t r = 0; r != count; ++r, from += depth) {
-                    const Number x = load_number<Number>(from + j);
-                    a = Number(a + x * Number(from[0]));
-                    b = Number(b + x * Number(from[1]));
-                    c = Number(c + x * Number(from[2]));
-                    d = Number(d + x * Number(from[3]));
-                }
-                store_number(a, to + j);
-                store_number(b, to + depth + j);
-                store_number(c, to + 2 * depth + j);
-                store_number(d, to + 3 * depth + j);
-            });
+/// Columns of a panel: rows of values lie in panels of so many columns, [panel][row][column], so that products of two panels run through both.
+template <class Value> inline constexpr std::size_t product_panel = 64 / sizeof(Value);
+template <class Value> constexpr std::size_t product_panels(std::size_t depth) {
+    return (depth + product_panel<Value> - 1) / product_panel<Value>;
+}
+
+/// to[k][l] += sum over `count` rows r of left[r][k] * right[r][l], of Height rows k of sums, `pitch` apart, and l in [0, Width vectors of
+/// Number): as many sums as hide the latency of additions. Rows of left and right are those of panels.
+template <class Value, class Number, int Height, int Width>
+[[gnu::always_inline]] inline void add_product_tile(const Value* left, const Value* right, std::size_t count,
+                                                    double* to, std::size_t pitch) noexcept {
+    constexpr std::size_t lanes = sizeof(Number) / sizeof(Value);
+    constexpr bool is_double = std::is_same_v<Value, double>;
+    Number tile[Height][Width];
+    const auto each = [](auto visit) __attribute__((always_inline)) {
+        unroll<Height>([&](auto k) __attribute__((always_inline)) {
+            unroll<Width>([&](auto l) __attribute__((always_inline)) { visit(k, l); });
+        });
+    };
+    each([&](auto k, auto l) __attribute__((always_inline)) {
+        if constexpr (is_double) tile[k][l] = load_number<Number>(to + k * pitch + l * lanes);
+        else tile[k][l] = Number(Value(0));
+    });
+    for (std::size_t r = 0; r != count; ++r, left += product_panel<Value>, right += product_panel<Value>) {
+        Number x[Width];
+        unroll<Width>([&](auto l) __attribute__((always_inline)) { x[l] = load_number<Number>(right + l * lanes); });
+        each([&](auto k, auto l)
+                 __attribute__((always_inline)) { tile[k][l] = Number(tile[k][l] + x[l] * Number(left[k])); });
     }
+    each([&](auto k, auto l) __attribute__((always_inline)) {
+        double* const place = to + k * pitch + l * lanes;
+        if constexpr (is_double) {
+            store_number(tile[k][l], place);
+        } else {
+            Value values[lanes];
+            store_number(tile[k][l], values);
+            for (std::size_t i = 0; i != lanes; ++i) place[i] += double{values[i]};
+        }
+    });
+}
+
+/// Vectors of floats or doubles, or one value where Arch has none.
+template <class Arch, class Value> struct product_vector { using type = Value; };
+template <class Arch, class Value>
+    requires(has_vectors<Arch>&& xsimd::has_simd_register<Value, Arch>::value)
+struct product_vector<Arch, Value> {
+    using type = xsimd::batch<Value, Arch>;
+};
+
+/// sums[i][j] += rows[0][i] * rows[0][j] + rows[1][i] * rows[1][j] + ... for j >= i, of `count` rows of `depth` values in panels that have
+/// room for `capacity` rows; sums are depth x depth. What is below the diagonal stays, or is changed: it means nothing. Of doubles one row is
+/// added after another. Of floats those of a call are added in float: they are integers, count times the largest square at most 2^24, so that
+/// nothing is rounded.
+template <class Arch, class Value>
+void add_symmetric_products(const Value* panels, std::size_t count, std::size_t capacity, std::size_t depth,
+                            double* sums) noexcept {
+    using Vector = typename product_vector<Arch, Value>::type;
+    constexpr std::size_t columns = product_panel<Value>, lanes = sizeof(Vector) / sizeof(Value);
+    const auto place = [=](std::size_t column) __attribute__((always_inline)) {
+        return panels + column / columns * columns * capacity + column % columns;
+    };
+    const auto add_rows = [&]<int Height>(std::size_t i) __attribute__((always_inline)) {
+        const Value* const left = place(i);
+        double* const to = sums + i * depth;
+        for (std::size_t j = i; j != depth;) {
+            const std::size_t end = std::min(depth, (j / columns + 1) * columns);
+            for (; j + 2 * lanes <= end; j += 2 * lanes)
+                add_product_tile<Value, Vector, Height, 2>(left, place(j), count, to + j, depth);
+            for (; j + lanes <= end; j += lanes)
+                add_product_tile<Value, Vector, Height, 1>(left, place(j), count, to + j, depth);
+            for (; j != end; ++j) add_product_tile<Value, Value, Height, 1>(left, place(j), count, to + j, depth);
+        }
+    };
+    constexpr int together = 4;
+    std::size_t i = 0;
+    for (; i + together <= depth; i += together) add_rows.template operator()<together>(i);
+    for (; i != depth; ++i) add_rows.template operator()<1>(i);
 }
 
 }  // namespace kernel

@@ -112,8 +112,9 @@ inline void add_spread_gradient(const float* dy, const shape& own, const shape& 
 }
 
 /// da and db += the gradients of a function of namespace binary by its operands; either may be null. `Function` is one of
-/// binary_gradients, the operands spread over `full` as in for_each_broadcast(), dy has the extents `full`.
-template <class Arch, class Function>
+/// binary_gradients, the operands spread over `full` as in for_each_broadcast(), dy has the extents `full`. With `Writes` operands that are not
+/// spread are written, not added to.
+template <class Arch, class Function, bool Writes = false>
 void add_binary_gradient(const float* a, const shape& a_shape, const float* b, const shape& b_shape, const float* dy,
                          const shape& full, float* da, float* db) noexcept {
     constexpr std::size_t room = broadcast_operand<Arch, float>::room;
@@ -131,8 +132,9 @@ void add_binary_gradient(const float* a, const shape& a_shape, const float* b, c
                     using Number = decltype(kind);
                     const Number value =
                         by(load_number<Number>(x + i), load_number<Number>(z + i), load_number<Number>(given + i));
-                    if (whole) store_number(Number(load_number<Number>(to + first + i) + value), to + first + i);
-                    else store_number(value, values + i);
+                    if (!whole) store_number(value, values + i);
+                    else if (Writes) store_number(value, to + first + i);
+                    else store_number(Number(load_number<Number>(to + first + i) + value), to + first + i);
                 });
             if (!whole) add_to_operand(values, own, full, first, count, to);
         };
@@ -145,9 +147,9 @@ void add_binary_gradient(const float* a, const shape& a_shape, const float* b, c
 template <class Arch, class Function>
 void binary_gradient(const float* a, const shape& a_shape, const float* b, const shape& b_shape, const float* dy,
                      const shape& full, float* da, float* db) noexcept {
-    if (da != nullptr) std::fill_n(da, a_shape.size(), 0.0f);
-    if (db != nullptr) std::fill_n(db, b_shape.size(), 0.0f);
-    add_binary_gradient<Arch, Function>(a, a_shape, b, b_shape, dy, full, da, db);
+    if (da != nullptr && !(a_shape == full)) std::fill_n(da, a_shape.size(), 0.0f);
+    if (db != nullptr && !(b_shape == full)) std::fill_n(db, b_shape.size(), 0.0f);
+    add_binary_gradient<Arch, Function, true>(a, a_shape, b, b_shape, dy, full, da, db);
 }
 
 /// The gradients of prelu() of an NHWC image: dx is written, dslopes, of `slope_count` slopes (1, or one a channel),

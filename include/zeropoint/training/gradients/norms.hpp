@@ -51,10 +51,13 @@ struct batch_norm_gradient {
         kernel::make_batch_norm<Arch>(channels, is_affine ? o.parameter(0) : nullptr,
                                       is_affine ? o.parameter(1) : nullptr, mean, variance, epsilon, multiplier,
                                       offset);
-        const auto all = static_cast<std::size_t>(pixels) * static_cast<std::size_t>(o.samples);
-        kernel::batch_norm<Arch>(o.xs[0], all, channels, multiplier, offset, y);
-        if (const epilogue& bounds = o.at.n.fused; bounds.lowest > -infinity || bounds.highest < infinity)
-            kernel::clamp<Arch>(y, all * channels, bounds.lowest, bounds.highest, y);
+        const epilogue& bounds = o.at.n.fused;
+        const bool is_bounded = bounds.lowest > -infinity || bounds.highest < infinity;
+        const float* x = o.xs[0];
+        for (int i = 0; i != o.samples; ++i, x += o.x_size(), y += o.x_size()) {  // a sample stays near for its bounds
+            kernel::batch_norm<Arch>(x, static_cast<std::size_t>(pixels), channels, multiplier, offset, y);
+            if (is_bounded) kernel::clamp<Arch>(y, o.x_size(), bounds.lowest, bounds.highest, y);
+        }
     }
     template <class Arch> static void backward(const gradient_operands& o, float epsilon, bool is_affine) noexcept {
         const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
