@@ -52,9 +52,9 @@ reference::recurrent_cell_integers random_cell(zp_test::generator& next, bool is
 }
 
 /// Some steps of one layer, of every form of the weights.
-template <class Arch, bool IsLstm, bool Wide, class Code, class Extents>
+template <class Arch, bool IsLstm, bool Small, class Code, class Extents>
 void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed, int zero_point, const Extents& e) {
-    using cell_type = kernel::byte_cell<Arch, IsLstm, Wide>;
+    using cell_type = kernel::byte_cell<Arch, IsLstm, Small>;
     using activation = typename cell_type::activation;
     const kernel::cell_extents extents{cell.inputs, cell.hidden};
     const kernel::byte_codes codes{zero_point, std::is_signed_v<Code>};
@@ -100,7 +100,7 @@ void compare(const reference::recurrent_cell_integers& cell, std::uint64_t seed,
     CHECK(y.back() == 77);
 }
 
-template <class Arch, bool IsLstm, bool Wide> void compare_extents() {
+template <class Arch, bool IsLstm, bool Small> void compare_extents() {
     zp_test::generator next(IsLstm ? 11 : 12);
     for (int hidden = 1; hidden <= 129; hidden += hidden < 36 ? 1 : hidden < 60 ? 7 : 31)
         for (int number = 0; number != zp_test::fewer(6); ++number) {
@@ -112,13 +112,16 @@ template <class Arch, bool IsLstm, bool Wide> void compare_extents() {
             const auto cell = random_cell(next, IsLstm, inputs, hidden, bits, number % 3 * 4);
             const kernel::cell_extents e{inputs, hidden};
             const auto seed = static_cast<std::uint64_t>(hidden * 100 + number);
-            compare<Arch, IsLstm, Wide, std::uint8_t>(cell, seed, next.integer(0, 255), e);
-            compare<Arch, IsLstm, Wide, std::int8_t>(cell, seed, next.integer(-128, 127), e);
+            compare<Arch, IsLstm, Small, std::uint8_t>(cell, seed, next.integer(0, 255), e);
+            compare<Arch, IsLstm, Small, std::int8_t>(cell, seed, next.integer(-128, 127), e);
         }
     // Extents that are known: with an input that is multiplied last, and one that is multiplied first.
     const auto narrow = random_cell(next, IsLstm, 3, 40, 15, 2), wide = random_cell(next, IsLstm, 21, 19, 15, 2);
-    compare<Arch, IsLstm, Wide, std::uint8_t>(narrow, 5, 128, kernel::fixed_cell<3, 40>());
-    compare<Arch, IsLstm, Wide, std::int8_t>(wide, 6, -3, kernel::fixed_cell<21, 19>());
+    compare<Arch, IsLstm, Small, std::uint8_t>(narrow, 5, 128, kernel::fixed_cell<3, 40>());
+    compare<Arch, IsLstm, Small, std::int8_t>(wide, 6, -3, kernel::fixed_cell<21, 19>());
+    // A half at the end that is whole where vectors have eight lanes, or four.
+    const auto half = random_cell(next, IsLstm, 9, 24, 15, 2);
+    compare<Arch, IsLstm, Small, std::uint8_t>(half, 7, 131, kernel::fixed_cell<9, 24>());
 }
 
 /// Every word in vectors.
@@ -175,9 +178,11 @@ TEST_CASE("byte_cell: steps are their definition, of all hidden sizes and both c
     arrays::for_each_architecture([]<class Arch>() {
         compare_extents<Arch, true, false>();
         compare_extents<Arch, false, false>();
-        // Words are another kind of weights only where bytes have no exact product.
-        constexpr auto quads = kernel::operations<Arch>::quads;
-        if constexpr (quads != kernel::quad_products::exact && quads != kernel::quad_products::exact_signed) {
+        // Small layers have weights in words where bytes have no exact product, and half blocks where there are vectors.
+        using ops = kernel::operations<Arch>;
+        constexpr auto quads = ops::quads;
+        if constexpr (ops::has_batches ||
+                      (quads != kernel::quad_products::exact && quads != kernel::quad_products::exact_signed)) {
             compare_extents<Arch, true, true>();
             compare_extents<Arch, false, true>();
         }

@@ -46,6 +46,13 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {
         sums = int32(_mm256_add_epi32(sums, _mm256_madd_epi16(a, b)));
     }
+    [[gnu::always_inline]] static void dot2_in_place(int32& sums, const int16& a, const int16& b) {
+#if defined(__GNUC__) && !defined(__clang__)
+        asm("vpaddd %1, %0, %0" : "+x"(sums.data) : "x"(_mm256_madd_epi16(a, b)));  // as add_pair_sums
+#else
+        dot2(sums, a, b);
+#endif
+    }
     /// vpmaddubsw saturates sums of two products: exact only for panels that gemm/pack_panels.hpp has checked.
     [[gnu::always_inline]] static void dot4(int32& sums, const uint8& a, const int8& b) {
         dot2(sums, pair_sums(a, b), int16(1));
@@ -216,6 +223,16 @@ template <class Derived> struct avx2_base : vector_operations<Derived, xsimd::av
     [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
         const __m256i bytes = _mm256_permute4x64_epi64(_mm256_packs_epi16(words, words), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(bytes));
+    }
+
+    [[gnu::always_inline]] static void store_first_words(std::int16_t* to, const int16& words) {
+        const __m256i first = _mm256_permute4x64_epi64(words, 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(first));
+    }
+    [[gnu::always_inline]] static void store_first_codes(std::int8_t* to, const int16& words) {
+        const __m256i bytes = _mm256_packs_epi16(words, words);
+        const __m128i first = _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(to), first);
     }
 
     /// Of lanes with even and with odd numbers.

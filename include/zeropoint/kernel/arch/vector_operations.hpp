@@ -114,6 +114,11 @@ template <class Derived, class Arch> struct vector_operations {
     }
     /// Without it g++ would load an operand of two multiplications twice.
     template <class Batch> [[gnu::always_inline]] static void keep(Batch& operand) { hold(operand.data); }
+    /// dot2 whose sum is there afterwards: or g++ adds all products at the end, from more registers than there are.
+    [[gnu::always_inline]] static void dot2_in_place(int32& sums, const int16& a, const int16& b) {
+        Derived::dot2(sums, a, b);
+        keep(sums);
+    }
     [[gnu::always_inline]] static void memory_fence() {
 #if defined(__GNUC__) && !defined(__clang__)
         asm volatile("" ::: "memory");
@@ -299,6 +304,27 @@ template <class Derived, class Arch> struct vector_operations {
         store(stored, xsimd::min(xsimd::max(words, int16(std::int16_t{-128})), int16(std::int16_t{127})));
         for (int i = 0; i != 2 * lanes; ++i) to[i] = static_cast<std::int8_t>(stored[i]);
     }
+    [[gnu::always_inline]] static int32 load_word_lanes(const std::int16_t* from) {
+        return load_converted<int32>(from);
+    }
+    [[gnu::always_inline]] static void widen_lanes(const std::int8_t* from, std::int16_t* to) {
+        using codes = typename compiler_vector<std::int8_t, std::size_t{lanes}>::type;
+        using words = typename compiler_vector<std::int16_t, std::size_t{lanes}>::type;
+        codes loaded;
+        std::memcpy(&loaded, from, sizeof loaded);
+        const words stored = __builtin_convertvector(loaded, words);
+        std::memcpy(to, &stored, sizeof stored);
+    }
+    [[gnu::always_inline]] static void store_first_words(std::int16_t* to, const int16& words) {
+        int32 first, second;
+        Derived::widen_words(words, first, second);
+        store_converted(to, first);
+    }
+    [[gnu::always_inline]] static void store_first_codes(std::int8_t* to, const int16& words) {
+        int32 first, second;
+        Derived::widen_words(words, first, second);
+        store_converted(to, first);
+    }
     [[gnu::always_inline]] static auto load_word_table(const std::int16_t* table) {
         if constexpr (Derived::has_byte_lookup)
             return Derived::broadcast16(reinterpret_cast<const std::uint8_t*>(table));
@@ -379,6 +405,13 @@ private:
         std::memcpy(&values, from, sizeof values);
         using converted = typename compiler_vector<typename Batch::value_type, Batch::size>::type;
         return bits<Batch>(__builtin_convertvector(values, converted));
+    }
+
+    template <class T, class Batch> [[gnu::always_inline]] static void store_converted(T* to, const Batch& from) {
+        using values = typename compiler_vector<typename Batch::value_type, Batch::size>::type;
+        using converted = typename compiler_vector<T, Batch::size>::type;
+        const converted stored = __builtin_convertvector(bits<values>(from), converted);
+        std::memcpy(to, &stored, sizeof stored);
     }
 
     /// Cells are made from 16 bytes of each row, or from 8 where a panel has no more.

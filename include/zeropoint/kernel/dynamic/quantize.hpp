@@ -33,7 +33,18 @@ void quantize(const float* x, std::size_t count, float scale, std::int32_t zero_
         return range.nearest(choose_number(scaled == scaled, scaled, Number(0.0f)));
     };
     if constexpr (code8<Q>) {
-        map_in_order<ieee_vectors<Arch>>(x, count, q, nearest);
+        map_in_order<ieee_vectors<Arch>, true>(
+            x, count, q, [=](const auto& value, std::size_t i) __attribute__((always_inline)) {
+                using Number = std::remove_cvref_t<decltype(value)>;
+                if constexpr (has_vectors<ieee_vectors<Arch>>) {
+                    // A single value as a vector, which has an instruction for rounding.
+                    if constexpr (std::is_same_v<Number, float>)
+                        return nearest(xsimd::batch<float, ieee_vectors<Arch>>(value), i).get(0);
+                    else return nearest(value, i);
+                } else {
+                    return nearest(value, i);
+                }
+            });
     } else if constexpr (sizeof(Q) == 2) {
         for_each_number<Arch>(
             count, [&](std::size_t i, auto number) __attribute__((always_inline)) {
@@ -59,7 +70,7 @@ void dequantize(const Q* q, std::size_t count, float scale, std::int32_t zero_po
         const auto value = [=](const auto& code, std::size_t) __attribute__((always_inline)) {
             return float_of(code - zero_point) * scale;
         };
-        map_in_order<ieee_vectors<Arch>>(q, count, y, value);
+        map_in_order<ieee_vectors<Arch>, true>(q, count, y, value);
     } else {
         using difference = std::conditional_t<sizeof(Q) <= 2, std::int32_t, std::int64_t>;
         for (std::size_t i = 0; i != count; ++i)

@@ -28,7 +28,8 @@
 //
 // Weights lie in blocks of 2 * lanes units, as many as a vector of words has, and there step by step of the depth, gate by gate, in
 // two vectors of sums. Units are placed in those so that packing them to words restores their order. Behind a block's weights are its
-// multipliers and biases. Where bytes have an exact product, activations are staged as bytes, else as words from their zero point.
+// multipliers and biases. A small layer's last block has one vector of sums a gate where its units fit that: two gates are then a vector
+// of words, and states are lanes of 32 bits. Where bytes have an exact product, activations are staged as bytes, else as words from their zero point.
 
 namespace zp {
 inline namespace v0 {
@@ -56,17 +57,20 @@ struct cell_numbers {
     const std::int64_t *x_bias, *h_bias;
 };
 
-/// `Wide` says that weights are kept as words where they are multiplied as such: faster, and twice the bytes.
-template <class Arch, bool IsLstm, bool Wide> struct byte_cell {
+/// `Small` says that weights are kept as words where they are multiplied as such, faster and twice the bytes, and that a last block
+/// may be half as wide, which is more code.
+template <class Arch, bool IsLstm, bool Small> struct byte_cell {
 private:
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     static constexpr int lanes = ops::lanes, units = 2 * lanes, gates = IsLstm ? 4 : 3, sums = 2 * gates;
+    static constexpr bool has_halves = Small && ops::has_batches;
     static constexpr bool signed_quads = ops::quads == quad_products::exact_signed,
                           quads = signed_quads || ops::quads == quad_products::exact;
     static constexpr int group = quads ? 4 : 2;
-    using weight = std::conditional_t<quads || !Wide, std::int8_t, std::int16_t>;
-    static constexpr int step_weights = sums * lanes * group;
+    using weight = std::conditional_t<quads || !Small, std::int8_t, std::int16_t>;
+    /// Of a step of the depth, `vectors` of sums a gate.
+    static constexpr int step_weights(int vectors) { return gates * vectors * lanes * group; }
 
     /// The numbers of a vector of sums: two multipliers and one bias, of a GRU's third gate two.
     static constexpr int multipliers = [] {
@@ -83,18 +87,27 @@ private:
     static constexpr bool has_short_input = Extents::known_inputs > 0 && Extents::known_inputs <= 2 * group;
     template <class Extents> static constexpr int h_steps(const Extents& e) { return (e.hidden + group - 1) / group; }
     template <class Extents> static constexpr int blocks(const Extents& e) { return (e.hidden + units - 1) / units; }
-    template <class Extents> static constexpr std::size_t numbers_begin(const Extents& e) {
-        return align_up(sizeof(weight) * static_cast<std::size_t>((x_steps(e) + h_steps(e)) * step_weights));
+    /// Whether the last block is a half.
+    template <class Extents> static constexpr bool ends_by_half(const Extents& e) {
+        return has_halves && blocks(e) * units - e.hidden >= lanes;
     }
-    template <class Extents> static constexpr std::size_t block_bytes(const Extents& e) {
-        return numbers_begin(e) + align_up(sizeof(std::int32_t) * static_cast<std::size_t>(sums * vector_numbers));
+    template <class Extents> static constexpr int vectors_of(const Extents& e, int block) {
+        return ends_by_half(e) && block + 1 == blocks(e) ? 1 : 2;
+    }
+    template <class Extents> static constexpr std::size_t numbers_begin(const Extents& e, int vectors) {
+        return align_up(sizeof(weight) * static_cast<std::size_t>((x_steps(e) + h_steps(e)) * step_weights(vectors)));
+    }
+    template <class Extents> static constexpr std::size_t block_bytes(const Extents& e, int vectors = 2) {
+        return numbers_begin(e, vectors) +
+               align_up(sizeof(std::int32_t) * static_cast<std::size_t>(gates * vectors * vector_numbers));
     }
 
     /// Which unit of a block a lane of the first or second vector holds.
-    static constexpr int unit_of(int vector, int lane) {
+    static constexpr int unit_of(int vectors, int vector, int lane) {
         if constexpr (ops::has_batches)
-            return lane / ops::word_part * 2 * ops::word_part + vector * ops::word_part + lane % ops::word_part;
-        else return vector * lanes + lane;
+            if (vectors == 2)
+                return lane / ops::word_part * 2 * ops::word_part + vector * ops::word_part + lane % ops::word_part;
+        return vector * lanes + lane;
     }
     /// What is added to codes before they are multiplied.
     static constexpr std::int32_t shift_of(byte_codes codes) {
@@ -102,8 +115,8 @@ private:
         else return signed_quads ? (codes.is_signed ? 0 : -128) : (codes.is_signed ? 128 : 0);
     }
     static constexpr byte_codes of_state{};
-    /// Blocks whose products come before the gates of any of them, and whose states before the h of any: gates are chains, of which
-    /// two are under way then.
+    /// Blocks whose products come before the gates of any of them, and each part of whose gates before the next of any: gates are
+    /// chains, of which two are under way then.
     static constexpr int blocks_together = 2;
 
 public:
@@ -111,7 +124,7 @@ public:
     using activation = std::conditional_t<quads, std::uint8_t, std::int16_t>;
 
     template <class Extents> static constexpr std::size_t packed_bytes(const Extents& e) {
-        return static_cast<std::size_t>(blocks(e)) * block_bytes(e);
+        return static_cast<std::size_t>(blocks(e) - 1) * block_bytes(e) + block_bytes(e, vectors_of(e, blocks(e) - 1));
     }
     /// Elements of staged inputs, and of a staged state.
     template <class Extents> static constexpr int staged_inputs(const Extents& e) { return x_steps(e) * group; }
@@ -121,12 +134,12 @@ public:
     static void pack(const cell_extents& e, byte_codes codes, const std::int8_t* x, const std::int8_t* h,
                      const cell_numbers& from, std::byte* packed) {
         std::memset(packed, 0, packed_bytes(e));
-        for_each_row(e, packed, [&](int row, int gate, weight* w, std::int32_t* numbers, int lane) {
+        for_each_row(e, packed, [&](int row, int gate, weight* w, int step, std::int32_t* numbers, int lane) {
             std::int64_t x_sum = 0, h_sum = 0;
             for (int i = 0; i != e.inputs; ++i)
-                x_sum += w[place(i)] = x[static_cast<std::ptrdiff_t>(row) * e.inputs + i];
+                x_sum += w[place(i, step)] = x[static_cast<std::ptrdiff_t>(row) * e.inputs + i];
             for (int i = 0; i != e.hidden; ++i)
-                h_sum += w[x_steps(e) * step_weights + place(i)] = h[static_cast<std::ptrdiff_t>(row) * e.hidden + i];
+                h_sum += w[x_steps(e) * step + place(i, step)] = h[static_cast<std::ptrdiff_t>(row) * e.hidden + i];
             const std::int64_t x_bias =
                 from.x_bias[row] - x_sum * (codes.zero_point + shift_of(codes)) * from.x_multiplier[row];
             const std::int64_t h_bias = from.h_bias[row] - h_sum * shift_of(of_state) * from.h_multiplier[row];
@@ -138,12 +151,12 @@ public:
     }
     /// The inverse, of weights.
     static void unpack(const cell_extents& e, const std::byte* packed, std::int8_t* x, std::int8_t* h) {
-        for_each_row(e, packed, [&](int row, int, const weight* w, const std::int32_t*, int) {
+        for_each_row(e, packed, [&](int row, int, const weight* w, int step, const std::int32_t*, int) {
             for (int i = 0; i != e.inputs; ++i)
-                x[static_cast<std::ptrdiff_t>(row) * e.inputs + i] = static_cast<std::int8_t>(w[place(i)]);
+                x[static_cast<std::ptrdiff_t>(row) * e.inputs + i] = static_cast<std::int8_t>(w[place(i, step)]);
             for (int i = 0; i != e.hidden; ++i)
                 h[static_cast<std::ptrdiff_t>(row) * e.hidden + i] =
-                    static_cast<std::int8_t>(w[x_steps(e) * step_weights + place(i)]);
+                    static_cast<std::int8_t>(w[x_steps(e) * step + place(i, step)]);
         });
     }
 
@@ -159,26 +172,53 @@ public:
     [[gnu::always_inline]] static void step(const Extents& e, const std::byte* packed, int shift,
                                             const activation* staged, std::int8_t* h, std::int16_t* carried,
                                             activation* state, std::int8_t* y = nullptr, bool flips = false) noexcept {
-        stage(h, e.hidden, of_state, staged_state(e), state);
         if constexpr (ops::has_batches) {
+            stage_state(e, h, state);
+            ops::memory_fence();  // factors are broadcast from memory: from registers they are two instructions
             const word_functions<ops> functions;
             const auto flip = static_cast<std::int16_t>(flips ? -128 : 0);
-            block_arguments<ops> arguments[blocks_together];
+            arguments_of<ops> arguments[blocks_together];
             for (int first = 0; first < blocks(e); first += blocks_together) {
                 const int count = std::min(blocks(e) - first, blocks_together);
-                for (int i = 0; i != count; ++i, packed += block_bytes(e))
-                    multiply_block(e, packed, shift, staged, state, arguments[i]);
+                const bool has_half = ends_by_half(e) && first + count == blocks(e);
+                // visit(of a block, its number, how many vectors of sums a gate it has)
                 const auto for_each_block = [&](auto visit) __attribute__((always_inline)) {
-                    for (int i = 0; i != count; ++i) visit(arguments[i], (first + i) * units);
+                    for (int i = 0; i != count - has_half; ++i)
+                        visit(arguments[i], first + i, std::integral_constant<int, 2>());
+                    if constexpr (has_halves)
+                        if (has_half) visit(arguments[count - 1], first + count - 1, std::integral_constant<int, 1>());
                 };
-                for_each_block([&](auto& block, int unit) __attribute__((always_inline)) {
-                    update_block(functions, block, e.hidden - unit, carried + unit);
+                const auto begin_of = [&](int block) {
+                    return packed + static_cast<std::size_t>(block) * block_bytes(e);
+                };
+                // Those with the input do not wait for the step before.
+                if constexpr (!has_short_input<Extents>)
+                    for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
+                        multiply_input<vectors>(e, begin_of(block), staged, of.input_sums);
+                    });
+                for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
+                    multiply_block<vectors>(e, begin_of(block), shift, staged, state, of);
                 });
-                for_each_block([&](auto& block, int unit) __attribute__((always_inline)) {
-                    give_block(functions, block, e.hidden - unit, h + unit, y == nullptr ? nullptr : y + unit, flip);
+                for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
+                    if constexpr (IsLstm)
+                        update_cell<vectors>(functions, of, e.hidden - block * units, carried + block * units);
+                    else open_gates<vectors>(functions, of);
+                });
+                if constexpr (!IsLstm) {
+                    for_each_block([&](auto& of, int, auto vectors)
+                                       __attribute__((always_inline)) { find_fresh<vectors>(functions, of); });
+                    for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
+                        update_state<vectors>(of, e.hidden - block * units, carried + block * units);
+                    });
+                }
+                for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
+                    const int unit = block * units;
+                    give_block<vectors>(functions, of, e.hidden - unit, h + unit, y == nullptr ? nullptr : y + unit,
+                                        flip);
                 });
             }
         } else {
+            stage(h, e.hidden, of_state, staged_state(e), state);
             for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
                 step_units(e, packed, shift, staged, state, std::min(e.hidden - block * units, units),
                            h + block * units, carried + block * units);
@@ -188,7 +228,7 @@ public:
     }
 
 private:
-    static constexpr int place(int i) { return i / group * step_weights + i % group; }
+    static constexpr int place(int i, int step) { return i / group * step + i % group; }
     static void put_multiplier(std::int32_t* to, int lane, std::int32_t value) {
         if constexpr (ops::has_batches) ops::put_multiplier(to, lane, value);
         else to[lane] = value;
@@ -197,19 +237,21 @@ private:
         if constexpr (ops::has_batches) ops::put_wide(to, lane, value);
         else std::memcpy(to + 2 * lane, &value, sizeof value);
     }
-    /// visit(row, gate, its first weight of the input, the numbers of its vector, its lane)
+    /// visit(row, gate, its first weight of the input, weights of a step, the numbers of its vector, its lane)
     template <class Byte, class Visit> static void for_each_row(const cell_extents& e, Byte* packed, Visit visit) {
         using weights = std::conditional_t<std::is_const_v<Byte>, const weight, weight>*;
         using numbers = std::conditional_t<std::is_const_v<Byte>, const std::int32_t, std::int32_t>*;
-        for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e))
-            for (int s = 0; s != sums; ++s)
+        for (int block = 0; block != blocks(e); ++block, packed += block_bytes(e)) {
+            const int vectors = vectors_of(e, block);
+            for (int s = 0; s != gates * vectors; ++s)
                 for (int lane = 0; lane != lanes; ++lane) {
-                    const int unit = block * units + unit_of(s % 2, lane);
+                    const int unit = block * units + unit_of(vectors, s % vectors, lane);
                     if (unit >= e.hidden) continue;
-                    visit(s / 2 * e.hidden + unit, s / 2,
-                          reinterpret_cast<weights>(packed) + (s * lanes + lane) * group,
-                          reinterpret_cast<numbers>(packed + numbers_begin(e)) + s * vector_numbers, lane);
+                    visit(s / vectors * e.hidden + unit, s / vectors,
+                          reinterpret_cast<weights>(packed) + (s * lanes + lane) * group, step_weights(vectors),
+                          reinterpret_cast<numbers>(packed + numbers_begin(e, vectors)) + s * vector_numbers, lane);
                 }
+        }
     }
 
     /// The first `count` of `padded` elements from codes, the others zeros.
@@ -226,148 +268,221 @@ private:
         for (int i = count; i != padded; ++i) to[i] = 0;
     }
 
-    /// to += activations * weights, `steps` groups of the depth.
-    [[gnu::always_inline]] static void multiply(const activation* from, int steps, const weight* w,
-                                                int32 (&to)[sums]) noexcept {
-#pragma GCC unroll 4
-        for (int k = 0; k != steps; ++k) {
-            const auto a = ops::broadcast(from + k * group);
-            repeat<sums>([&](int s) __attribute__((always_inline)) {
-                multiply_one(to[s], a, w + k * step_weights + s * lanes * group);
-                // Or g++ adds all products at the end, from more registers than there are.
-                if constexpr (!quads && !Wide) ops::keep(to[s]);
-            });
+    /// The state as it is multiplied. Each block's part was stored by one instruction: what reads more than one waits for the cache.
+    template <class Extents>
+    [[gnu::always_inline]] static void stage_state(const Extents& e, const std::int8_t* h, activation* to) noexcept {
+        if constexpr (quads) {
+            stage(h, e.hidden, of_state, staged_state(e), to);
+        } else {
+            const int whole = e.hidden / units * units;
+            for (int i = 0; i != whole; i += units) stage(h + i, units, of_state, units, to + i);
+            if (has_halves && e.hidden - whole == lanes) ops::widen_lanes(h + whole, to + whole);
+            else stage(h + whole, e.hidden - whole, of_state, staged_state(e) - whole, to + whole);
         }
+    }
+
+    /// to += activations * weights, `steps` groups of the depth.
+    template <int Sums>
+    [[gnu::always_inline]] static void multiply(const activation* from, int steps, const weight* w,
+                                                int32 (&to)[Sums]) noexcept {
+        constexpr int together = 4;
+        const auto add_step = [&](int k) __attribute__((always_inline)) {
+            const auto a = ops::broadcast(from + k * group);
+            repeat<Sums>([&](int s) __attribute__((always_inline)) {
+                multiply_one(to[s], a, w + (k * Sums + s) * lanes * group);
+            });
+        };
+        const int whole = steps / together * together;
+        for (int k = 0; k != whole; k += together)
+            repeat<together>([&](int i) __attribute__((always_inline)) { add_step(k + i); });
+        for (int i = 0; i != steps % together; ++i) add_step(whole + i);
     }
     template <class Activations>
     [[gnu::always_inline]] static void multiply_one(int32& to, const Activations& a, const weight* w) noexcept {
         if constexpr (quads) ops::dot4(to, a, ops::template load<typename ops::int8>(w));
-        else if constexpr (Wide) ops::dot2(to, a, ops::template load<typename ops::int16>(w));
-        else ops::dot2(to, a, ops::load_widened(w));
+        else if constexpr (Small) ops::dot2_in_place(to, a, ops::template load<typename ops::int16>(w));
+        else ops::dot2_in_place(to, a, ops::load_widened(w));
     }
-    [[gnu::always_inline]] static void clear(int32 (&to)[sums]) noexcept {
+    template <int Sums> [[gnu::always_inline]] static void clear(int32 (&to)[Sums]) noexcept {
         static constexpr std::int32_t zeros[lanes] = {};
-        repeat<sums>([&](int s) __attribute__((always_inline)) { to[s] = ops::template load<int32>(zeros); });
+        repeat<Sums>([&](int s) __attribute__((always_inline)) { to[s] = ops::template load<int32>(zeros); });
     }
 
-    /// What a block's products leave: gates' arguments as words, and a GRU's third gate's two of 32 bits.
-    template <class Ops> struct block_arguments {
-        typename Ops::int16 words[IsLstm ? 4 : 2];
-        typename Ops::int32 from_input[IsLstm ? 1 : 2], from_state[IsLstm ? 1 : 2];
+    /// What a block's products leave, and what its gates make of that. Of one vector of sums a gate, words have two gates: i and f, g
+    /// and o, r and z.
+    template <class Ops> struct arguments_of {
+        alignas(64) std::int32_t input_sums[sums * lanes];  // where an input is wide
+        typename Ops::int16 words[IsLstm ? 4 : 2];          // gates; then words[0] makes h, an LSTM's by words[3]
+        typename Ops::int32 from_input[IsLstm ? 1 : 2], from_state[IsLstm ? 1 : 2];  // of a GRU's third gate
     };
 
-    template <class Extents>
+    /// Where registers are few, sums of the input wait in memory, unless they are a product or two.
+    template <int Vectors, class Extents>
+    [[gnu::always_inline]] static void multiply_input(const Extents& e, const std::byte* packed, const activation* x,
+                                                      std::int32_t* to) noexcept {
+        int32 input[gates * Vectors];
+        clear(input);
+        multiply(x, x_steps(e), reinterpret_cast<const weight*>(packed), input);
+        repeat<gates * Vectors>([&](int s) __attribute__((always_inline)) { ops::store(to + s * lanes, input[s]); });
+        ops::memory_fence();
+    }
+    template <int Vectors, class Extents>
     [[gnu::always_inline]] static void multiply_block(const Extents& e, const std::byte* packed, int shift,
                                                       const activation* x, const activation* state,
-                                                      block_arguments<ops>& to) noexcept {
+                                                      arguments_of<ops>& to) noexcept {
+        constexpr int all = gates * Vectors, step = step_weights(Vectors), of_words = (IsLstm ? 4 : 2) * Vectors;
         const auto* w = reinterpret_cast<const weight*>(packed);
-        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e));
-        constexpr bool is_short = has_short_input<Extents>;
-        int32 from_state[sums];
-        // Where registers are few, sums of the input wait in memory, unless they are a product or two.
-        alignas(64) std::int32_t from_input[is_short ? 1 : sums * lanes];
-        if constexpr (!is_short) {
-            int32 input[sums];
-            clear(input);
-            multiply(x, x_steps(e), w, input);
-            repeat<sums>([&](int s) __attribute__((always_inline)) { ops::store(from_input + s * lanes, input[s]); });
-            asm volatile("" : "+m"(from_input));
-        }
+        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e, Vectors));
+        int32 from_state[all];
         clear(from_state);
-        multiply(state, h_steps(e), w + x_steps(e) * step_weights, from_state);
+        multiply(state, h_steps(e), w + x_steps(e) * step, from_state);
 
         const auto scaled_input = [&](int s) __attribute__((always_inline)) {
             const std::int32_t* own = numbers + s * vector_numbers;
             auto sum = ops::load_wide(own + at_bias);
-            if constexpr (is_short) {
+            if constexpr (has_short_input<Extents>) {
                 int32 input(0);
                 for (int k = 0; k != x_steps(e); ++k)
-                    multiply_one(input, ops::broadcast(x + k * group), w + k * step_weights + s * lanes * group);
+                    multiply_one(input, ops::broadcast(x + k * group), w + k * step + s * lanes * group);
                 ops::add_scaled(sum, input, own);
             } else {
-                ops::add_scaled(sum, ops::template load<int32>(from_input + s * lanes), own);
+                ops::add_scaled(sum, ops::template load<int32>(to.input_sums + s * lanes), own);
             }
             return sum;
         };
-        repeat<IsLstm ? 4 : 2>([&](int gate) __attribute__((always_inline)) {
+        repeat<of_words / 2>([&](int word) __attribute__((always_inline)) {
             int32 argument[2];
             repeat<2>([&](int i) __attribute__((always_inline)) {
-                const int s = 2 * gate + i;
+                const int s = 2 * word + i;
                 auto sum = scaled_input(s);
                 ops::add_scaled(sum, from_state[s], numbers + s * vector_numbers + at_h);
                 argument[i] = ops::shift_wide(sum, shift);
             });
-            to.words[gate] = ops::pack_words(argument[0], argument[1]);
+            to.words[word] = ops::pack_words(argument[0], argument[1]);
         });
         if constexpr (!IsLstm)
-            repeat<2>([&](int q) __attribute__((always_inline)) {
-                const std::int32_t* own = numbers + (4 + q) * vector_numbers;
+            repeat<Vectors>([&](int q) __attribute__((always_inline)) {
+                const int s = of_words + q;
+                const std::int32_t* own = numbers + s * vector_numbers;
                 auto sum = ops::load_wide(own + at_h_bias);
-                ops::add_scaled(sum, from_state[4 + q], own + at_h);
-                to.from_input[q] = ops::shift_wide(scaled_input(4 + q), shift);
+                ops::add_scaled(sum, from_state[s], own + at_h);
+                to.from_input[q] = ops::shift_wide(scaled_input(s), shift);
                 to.from_state[q] = ops::shift_wide(sum, shift);
             });
     }
 
-    /// What gates make of the state of a block's first `count` units. words[0] is then what h is made from, of an LSTM by a tanh and
-    /// words[3].
-    [[gnu::always_inline]] static void update_block(const word_functions<ops>& functions, block_arguments<ops>& block,
-                                                    int count, std::int16_t* carried) noexcept {
+    /// The state of a block's first `count` units as vectors: words, or lanes of 32 bits of a block of one vector. The last block may
+    /// have fewer units than those.
+    template <int Vectors>
+    [[gnu::always_inline]] static auto load_state(const std::int16_t* carried, int count) noexcept {
+        constexpr int most = Vectors * lanes;
+        alignas(64) std::int16_t last[most] = {};
+        if (count < most) std::memcpy(last, carried, static_cast<std::size_t>(count) * sizeof *carried);
+        const std::int16_t* from = count < most ? last : carried;
+        if constexpr (Vectors == 2) return ops::template load<typename ops::int16>(from);
+        else return ops::load_word_lanes(from);
+    }
+    /// now: of the state, as words. Whoever has a block of one vector has each unit's word as the first of two vectors would.
+    template <int Vectors>
+    [[gnu::always_inline]] static void store_state(const typename ops::int16& now, std::int16_t* carried,
+                                                   int count) noexcept {
+        constexpr int most = Vectors * lanes;
+        alignas(64) std::int16_t last[most];
+        std::int16_t* to = count < most ? last : carried;
+        if constexpr (Vectors == 2) ops::store(to, now);
+        else ops::store_first_words(to, now);
+        if (count < most) std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
+    }
+    /// Products of 32-bit lanes that int16 holds, of which `a` is not negative.
+    [[gnu::always_inline]] static int32 multiply_lanes(const int32& a, const int32& b) noexcept {
+        int32 sum(0);  // the upper words of a are zeros
+        ops::dot2(sum, xsimd::bitwise_cast<std::int16_t>(b), xsimd::bitwise_cast<std::int16_t>(a));
+        return sum;
+    }
+
+    /// The gates and the cell of an LSTM.
+    template <int Vectors>
+    [[gnu::always_inline]] static void update_cell(const word_functions<ops>& functions, arguments_of<ops>& block,
+                                                   int count, std::int16_t* carried) noexcept {
         using int16 = typename ops::int16;
-        // The last block may have fewer units than words of a vector.
-        alignas(64) std::int16_t last[units] = {};
-        const bool is_whole = count >= units;
-        if (!is_whole) std::memcpy(last, carried, static_cast<std::size_t>(count) * sizeof *carried);
-        const int16 old = ops::template load<int16>(is_whole ? carried : last);
-        int32 kept[2];
-        if constexpr (IsLstm) {
+        const auto old = load_state<Vectors>(carried, count);
+        int32 kept[2], added[2];
+        if constexpr (Vectors == 2) {
             const int16 i = functions.sigmoid(block.words[0]), g = functions.tanh(block.words[2]),
                         f = functions.sigmoid(block.words[1]);
-            int32 added[2];
             ops::multiply_words(f, old, kept[0], kept[1]);
             ops::multiply_words(i, g, added[0], added[1]);
-            repeat<2>([&](int q) __attribute__((always_inline)) {
-                kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
-            });
             block.words[3] = functions.sigmoid(block.words[3]);
         } else {
-            const int16 r = functions.sigmoid(block.words[0]), z = functions.sigmoid(block.words[1]);
-            int32 reset[2], argument[2];
-            ops::widen_words(r, reset[0], reset[1]);
-            repeat<2>([&](int q) __attribute__((always_inline)) {
-                argument[q] = (block.from_input[q] + multiply_reset(reset[q], block.from_state[q]) + int32(2)) >> 2;
-            });
-            const int16 n = functions.tanh(ops::pack_words(argument[0], argument[1]));
-            int32 less[2], fresh[2];
-            ops::multiply_words(z, old, kept[0], kept[1]);
-            ops::multiply_words(z, n, less[0], less[1]);
-            ops::widen_words(n, fresh[0], fresh[1]);
-            repeat<2>([&](int q) __attribute__((always_inline)) {
-                kept[q] = (kept[q] - less[q] + (fresh[q] << 15) + int32(16384)) >> 15;
-            });
+            int32 i, f, g, o;
+            ops::widen_words(functions.sigmoid(block.words[0]), i, f);
+            ops::widen_words(functions.tanh(block.words[1]), g, o);
+            kept[0] = multiply_lanes(f, old);
+            added[0] = multiply_lanes(i, g);
+            o = int32(16384) + (o >> 1);
+            block.words[3] = ops::pack_words(o, o);
         }
-        const int16 now = ops::pack_words(kept[0], kept[1]);
-        block.words[0] = now;
-        if (is_whole) {
-            ops::store(carried, now);
-        } else {
-            ops::store(last, now);
-            std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
-        }
+        repeat<Vectors>([&](int q) __attribute__((always_inline)) {
+            kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
+        });
+        block.words[0] = ops::pack_words(kept[0], kept[Vectors - 1]);
+        store_state<Vectors>(block.words[0], carried, count);
     }
-    /// h behind it, and y unless null, which gets h by an exclusive or with `flip`.
-    [[gnu::always_inline]] static void give_block(const word_functions<ops>& functions,
-                                                  const block_arguments<ops>& block, int count, std::int8_t* h,
-                                                  std::int8_t* y, std::int16_t flip) noexcept {
+    /// The gates r and z of a GRU.
+    template <int Vectors>
+    [[gnu::always_inline]] static void open_gates(const word_functions<ops>& functions,
+                                                  arguments_of<ops>& block) noexcept {
+        repeat<Vectors>([&](int i)
+                            __attribute__((always_inline)) { block.words[i] = functions.sigmoid(block.words[i]); });
+    }
+    /// words[0] is then n, and z words[1], or from_state[0] in a block of one vector.
+    template <int Vectors>
+    [[gnu::always_inline]] static void find_fresh(const word_functions<ops>& functions,
+                                                  arguments_of<ops>& block) noexcept {
+        int32 reset[2], argument[2];
+        ops::widen_words(block.words[0], reset[0], reset[1]);
+        repeat<Vectors>([&](int q) __attribute__((always_inline)) {
+            argument[q] = (block.from_input[q] + multiply_reset(reset[q], block.from_state[q]) + int32(2)) >> 2;
+        });
+        if constexpr (Vectors == 1) block.from_state[0] = reset[1];
+        block.words[0] = functions.tanh(ops::pack_words(argument[0], argument[Vectors - 1]));
+    }
+    /// The state of a GRU, of which words[0] is then h.
+    template <int Vectors>
+    [[gnu::always_inline]] static void update_state(arguments_of<ops>& block, int count,
+                                                    std::int16_t* carried) noexcept {
+        const auto old = load_state<Vectors>(carried, count);
+        int32 kept[2], less[2], fresh[2];
+        ops::widen_words(block.words[0], fresh[0], fresh[1]);
+        if constexpr (Vectors == 2) {
+            ops::multiply_words(block.words[1], old, kept[0], kept[1]);
+            ops::multiply_words(block.words[1], block.words[0], less[0], less[1]);
+        } else {
+            kept[0] = multiply_lanes(block.from_state[0], old);
+            less[0] = multiply_lanes(block.from_state[0], fresh[0]);
+        }
+        repeat<Vectors>([&](int q) __attribute__((always_inline)) {
+            kept[q] = (kept[q] - less[q] + (fresh[q] << 15) + int32(16384)) >> 15;
+        });
+        block.words[0] = ops::pack_words(kept[0], kept[Vectors - 1]);
+        store_state<Vectors>(block.words[0], carried, count);
+    }
+    /// h, and y unless null, which gets h by an exclusive or with `flip`.
+    template <int Vectors>
+    [[gnu::always_inline]] static void give_block(const word_functions<ops>& functions, const arguments_of<ops>& block,
+                                                  int count, std::int8_t* h, std::int8_t* y,
+                                                  std::int16_t flip) noexcept {
         using int16 = typename ops::int16;
+        constexpr int most = Vectors * lanes;
         int16 out = block.words[0];
         if constexpr (IsLstm) out = ops::multiply_q15(block.words[3], functions.tanh(xsimd::sadd(out, out)));
         const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
         const auto store = [&](std::int8_t * to, const int16& words) __attribute__((always_inline)) {
-            if (count >= units) return ops::store_codes(to, words);
-            alignas(64) std::int8_t bytes[units];
-            ops::store_codes(bytes, words);
-            std::memcpy(to, bytes, static_cast<std::size_t>(count));
+            alignas(64) std::int8_t last[most];
+            std::int8_t* at = count < most ? last : to;
+            if constexpr (Vectors == 2) ops::store_codes(at, words);
+            else ops::store_first_codes(at, words);
+            if (count < most) std::memcpy(to, last, static_cast<std::size_t>(count));
         };
         store(h, codes);
         if (y != nullptr) store(y, codes ^ int16(flip));
@@ -375,12 +490,7 @@ private:
     /// (r * h_n + 2^14) >> 15 of r in [0, 2^15) and h_n of 31 bits: its upper 16 bits, whose products need no rounding, and its lower
     /// 15.
     [[gnu::always_inline]] static int32 multiply_reset(const int32& r, const int32& h_n) noexcept {
-        const auto product = [&](const int32& by) __attribute__((always_inline)) {
-            int32 sum(0);  // the upper words of r are zeros
-            ops::dot2(sum, xsimd::bitwise_cast<std::int16_t>(by), xsimd::bitwise_cast<std::int16_t>(r));
-            return sum;
-        };
-        return product(h_n >> 15) + ((product(h_n & int32(0x7fff)) + int32(16384)) >> 15);
+        return multiply_lanes(r, h_n >> 15) + ((multiply_lanes(r, h_n & int32(0x7fff)) + int32(16384)) >> 15);
     }
 
     /// The same unit by unit.
@@ -388,7 +498,7 @@ private:
     static void step_units(const Extents& e, const std::byte* packed, int shift, const activation* x,
                            const activation* state, int count, std::int8_t* h, std::int16_t* carried) noexcept {
         const auto* w = reinterpret_cast<const weight*>(packed);
-        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e));
+        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e, 2));
         std::int32_t from_input[sums * lanes], from_state[sums * lanes];
         const auto multiply_into = [&](const activation* from, int steps, const weight* weights, std::int32_t* to) {
             int32 sum[sums];
@@ -397,7 +507,7 @@ private:
             for (int s = 0; s != sums; ++s) ops::store(to + s * lanes, sum[s]);
         };
         multiply_into(x, x_steps(e), w, from_input);
-        multiply_into(state, h_steps(e), w + x_steps(e) * step_weights, from_state);
+        multiply_into(state, h_steps(e), w + x_steps(e) * step_weights(2), from_state);
         const auto saturated = [](std::int32_t value) { return std::clamp(value, -32768, 32767); };
         for (int unit = 0; unit != count; ++unit) {
             const int lane = unit % lanes;

@@ -23,7 +23,7 @@ namespace kernel {
 /// Coefficients of t^0 to t^3, t being the place within an eighth in units of 2^-15: fitted to tanh on the compressed argument
 /// (|v| up to 3.5, then 16 times as wide), least largest error with each operation rounded as it is here.
 struct tanh_cubics {
-    static constexpr int knee = 14336;
+    static constexpr int knee = 14336;  // a multiple of 16
     alignas(16) static constexpr std::int16_t coefficients[4][8] = {
         {0, 15141, 24956, 29661, 31589, 32329, 32606, 32712},
         {16449, 12940, 6879, 2946, 1152, 432, 160, 594},
@@ -58,8 +58,8 @@ template <class Operations> struct word_functions {
 
     [[gnu::always_inline]] int16 tanh(const int16& v) const noexcept {
         const uint16 size = xsimd::bitwise_cast<std::uint16_t>(xsimd::abs(v));  // of -32768 it is 32768
-        const uint16 beyond = xsimd::ssub(size, uint16(std::uint16_t{tanh_cubics::knee}));
-        const uint16 w = size - beyond + (beyond >> 4);
+        // Above the knee, and only there, the sixteenth is the smaller one.
+        const uint16 w = xsimd::min(size, uint16((size >> 4) + uint16(std::uint16_t{tanh_cubics::knee / 16 * 15})));
         const auto places = ops::word_places(xsimd::bitwise_cast<std::int16_t>(w >> 11));
         const int16 t = xsimd::bitwise_cast<std::int16_t>((w << 4) & uint16(std::uint16_t{0x7fff}));
         int16 p = ops::look_up_words(second, places) + ops::multiply_q15(t, ops::look_up_words(third, places));

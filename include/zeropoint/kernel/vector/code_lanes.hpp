@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -126,6 +127,17 @@ template <class Arch, class Value>
     }
 }
 
+/// One such vector alone: of codes as integers, or of values as they are.
+template <class Arch, class T> [[gnu::always_inline]] inline auto load_lanes(const T* x) noexcept {
+    if constexpr (code8<T>) {
+        using ints = xsimd::batch<std::int32_t, Arch>;
+        alignas(64) std::int32_t codes[ints::size];
+        for (std::size_t i = 0; i != ints::size; ++i) codes[i] = x[i];
+        return ints::load_aligned(codes);
+    } else {
+        return xsimd::batch<T, Arch>::load_unaligned(x);
+    }
+}
 /// Masks of the shuffles below.
 namespace interleaving {
 
@@ -182,6 +194,19 @@ template <class Arch, code8 T>
         transposed =
             xsimd::swizzle(transposed, xsimd::make_batch_constant<std::uint32_t, interleaving::gather_parts, Arch>());
         xsimd::bitwise_cast<T>(transposed).store_unaligned(y);
+    }
+}
+
+/// Inverse of load_lanes. Every lane must lie in the range of `T`.
+template <class T, class Value, class Arch>
+[[gnu::always_inline]] inline void store_lanes(T* y, const xsimd::batch<Value, Arch>& part) noexcept {
+    if constexpr (code8<T>) {
+        const xsimd::batch<std::int32_t, Arch> none(0);
+        alignas(64) T codes[4 * part.size];
+        store_consecutive<Arch>(codes, {part, none, none, none});
+        std::memcpy(y, codes, part.size);
+    } else {
+        part.store_unaligned(y);
     }
 }
 

@@ -97,8 +97,9 @@ template <class Arch, code8 Y, class Formula, code8... X>
 }
 
 /// y[i] = formula(x[i], i) for `count` codes or values of 32 bits; y may be x where it has the same type. For formulas that
-/// depend on the place: they are given that of their first lane, and lanes are in order.
-template <class Arch, class X, class Y, class Formula>
+/// depend on the place: they are given that of their first lane, and lanes are in order. What is behind the last four vectors
+/// goes value by value, or `ByVectors` while it fills one: where arrays are short.
+template <class Arch, bool ByVectors = false, class X, class Y, class Formula>
 [[gnu::always_inline]] inline void map_in_order(const X* x, std::size_t count, Y* y, Formula formula) noexcept {
     std::size_t i = 0, left = count;
     if constexpr (has_vectors<Arch>) {
@@ -110,6 +111,8 @@ template <class Arch, class X, class Y, class Formula>
             for (std::size_t part = 0; part != 4; ++part) results[part] = formula(quad[part], i + part * lanes);
             store_consecutive<Arch>(y + i, results);
         }
+        if constexpr (ByVectors)
+            for (; left >= lanes; left -= lanes, i += lanes) store_lanes(y + i, formula(load_lanes<Arch>(x + i), i));
     }
     for (; left != 0; --left, ++i) {
         if constexpr (code8<X>) y[i] = static_cast<Y>(formula(std::int32_t{x[i]}, i));
