@@ -292,9 +292,12 @@ private:
                 multiply_one(to[s], a, w + (k * Sums + s) * lanes * group);
             });
         };
+        // Loops stay loops, which take less of the caches for instructions.
         const int whole = steps / together * together;
+#pragma GCC unroll 1
         for (int k = 0; k != whole; k += together)
             repeat<together>([&](int i) __attribute__((always_inline)) { add_step(k + i); });
+#pragma GCC unroll 1
         for (int i = 0; i != steps % together; ++i) add_step(whole + i);
     }
     template <class Activations>
@@ -359,6 +362,8 @@ private:
                 argument[i] = ops::shift_wide(sum, shift);
             });
             to.words[word] = ops::pack_words(argument[0], argument[1]);
+            ops::keep(
+                to.words[word]);  // or g++ moves this behind the next block's products, but loads first what it takes
         });
         if constexpr (!IsLstm)
             repeat<Vectors>([&](int q) __attribute__((always_inline)) {
@@ -368,6 +373,8 @@ private:
                 ops::add_scaled(sum, from_state[s], own + at_h);
                 to.from_input[q] = ops::shift_wide(scaled_input(s), shift);
                 to.from_state[q] = ops::shift_wide(sum, shift);
+                ops::keep(to.from_input[q]);
+                ops::keep(to.from_state[q]);
             });
     }
 
