@@ -34,6 +34,7 @@
 //   dot4_flipped(sums, a, flips, b)  dot4 of weights whose bits are flipped where `flips` are 0xff, not 0; `b` is a vector or
 //                                 where it lies; only where quads is saturating_pairs
 //   takes_quads(panel, count)     optional: whether a panel of `count` quads is multiplied exactly; others become pairs
+//   dot2_in_place(sums, a, b)     dot2 that stays where it is among others
 //   pair_sums, add_pair_sums      int16 sums of the two pairs of a quad, add_widened brings them into int32 sums; only
 //                                 where quads is saturating_pairs
 //   multiply_block                optional: see below
@@ -80,6 +81,8 @@
 //   with_sign(size, of)           size, or -size where `of` is negative; where `of` is 0, so is size
 //   load_word_table(from), word_places(index), look_up_words(table, places)  from[index] of a table of eight words, for indices below 8
 //   store_codes(to, words)        words as int8, saturating
+//   load_word_lanes(from)         as many words as an int32 vector has lanes, widened; widen_lanes(from, to) so many codes as words
+//   store_first_words(to, words), store_first_codes(to, words)  of words those that widen_words has in its first vector, in order
 //   wide_sums, load_wide(from), add_scaled(sums, x, multipliers), shift_wide(sums, shift)  sums of 64 bits, as many as lanes; what is
 //                                 in memory; plus x[lane] * multipliers[lane], of multipliers in [0, 2^31); and the lower 32 bits of
 //                                 sums >> shift, of 1 to 32
@@ -231,6 +234,8 @@ concept computes_words = requires(typename O::int32& sums, typename O::int16& pa
     O::widen_words(words, sums, sums);
     O::pair_words(words, words, pairs, pairs);
     O::multiply_words(words, words, sums, sums);
+    { O::load_word_lanes(table) } -> std::convertible_to<typename O::int32>;
+    O::store_first_codes(codes, words);
     O::store_codes(codes, O::with_sign(O::multiply_q15(words, O::pack_words(sums, sums)), words));
     O::look_up_words(O::load_word_table(table), O::word_places(words));
     O::put_multiplier(numbers, 1, std::int32_t{1});
