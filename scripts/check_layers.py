@@ -24,7 +24,7 @@ MAY_SEE = {
     "executors": {"core"},  # threads of our own, and adapters, which need another library each
     "layer": BELOW_WORKFLOW,
     "workflow": BELOW_WORKFLOW,
-    "training": BELOW_WORKFLOW | {"workflow", "io"},  # io: checkpoints
+    "training": BELOW_WORKFLOW | {"workflow", "io", "compiled"},  # io: checkpoints
     "distributed": {"core", "observe", "training"},  # adapters of libraries over which processes speak
     "methods": BELOW_WORKFLOW | {"workflow", "training", "analysis"},
     "analysis": BELOW_WORKFLOW | {"workflow", "io"},

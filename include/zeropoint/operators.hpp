@@ -45,3 +45,7 @@
 #include <zeropoint/operators/variance.hpp>
 #include <zeropoint/operators/volume_pooling.hpp>
 #include <zeropoint/operators/where.hpp>
+
+#if defined(ZEROPOINT_COMPILED)
+#include <zeropoint/compiled/sequences.hpp>
+#endif

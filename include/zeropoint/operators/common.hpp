@@ -22,4 +22,5 @@
 #if defined(ZEROPOINT_COMPILED)
 #include <zeropoint/compiled/common.hpp>
 #include <zeropoint/compiled/filters.hpp>
+#include <zeropoint/compiled/values.hpp>
 #endif

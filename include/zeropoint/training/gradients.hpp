@@ -17,3 +17,7 @@
 #include <zeropoint/training/gradients/transposed_filters.hpp>
 #include <zeropoint/training/gradients/views.hpp>
 #include <zeropoint/training/gradients/volumes.hpp>
+
+#if defined(ZEROPOINT_COMPILED)
+#include <zeropoint/compiled/gradients.hpp>
+#endif

@@ -35,6 +35,13 @@
 // With one row each weight is widened for one product only, so that words are worth their bytes: small layers of one
 // row are packed as word_pairs, unless their dtypes say that byte_quads is exact.
 
+// The most weights of a product that models have code of its own for; of larger ones a plan of 40 ns is not worth the code's bytes,
+// and their words would fill the second-level cache. 0: none has, and a model compiles faster to the same integers, which
+// implicit_gemm computes. All of a program must be compiled with one value.
+#if !defined(ZEROPOINT_MOST_GENERATED_WEIGHTS)
+#define ZEROPOINT_MOST_GENERATED_WEIGHTS 32768
+#endif
+
 namespace zp {
 inline namespace v0 {
 namespace kernel {
@@ -43,9 +50,10 @@ namespace kernel {
 struct linear_extents {
     int rows = 0, depth = 0, channels = 0;
 
-    /// Code of their own is not worth its bytes for larger extents: a plan costs 40 ns. Words then leave the second-level
-    /// cache to the rest of a network.
-    constexpr bool are_small() const { return rows > 0 && rows <= 16 && depth * channels <= 32768; }
+    /// Whether code is generated for these extents.
+    constexpr bool are_small() const {
+        return rows > 0 && rows <= 16 && depth * channels <= ZEROPOINT_MOST_GENERATED_WEIGHTS;
+    }
     /// Whether weights are multiplied faster as words than widened: with two rows, two share a widened weight.
     constexpr bool prefer_words() const { return rows == 1; }
 };

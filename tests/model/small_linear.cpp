@@ -9,13 +9,19 @@
 #include <zeropoint/model/composition.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/fuse.hpp>
+#include <zeropoint/workflow/quantize_dynamic.hpp>
 
+#include "../support/guarded_rows.hpp"
 #include "../support/made_up.hpp"
 
 namespace {
 
 struct net : zp::model<zp::input<1, 1, 37>, zp::linear<"a", 40>, zp::relu, zp::linear<"b", 19>, zp::sigmoid,
                        zp::linear<"c", 3>> {};
+/// Depths and channels of all rests.
+struct odd : zp::model<zp::input<1, 1, 13>, zp::linear<"a", 1>, zp::linear<"b", 3>, zp::relu, zp::linear<"c", 15>,
+                       zp::linear<"d", 33>, zp::sigmoid, zp::linear<"e", 17>, zp::linear<"f", 9>> {};
 using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 struct balanced : zp::qconfig<activations, weights> {};
@@ -66,4 +72,14 @@ TEST_CASE("small linear: models give the same bits with words, with bytes and by
     const std::vector<float> expected = outputs<direct>(inputs);
     CHECK(outputs<balanced>(inputs) == expected);
     CHECK(outputs<smallest>(inputs) == expected);
+}
+TEST_CASE("small linear: rows between unreadable pages") {
+    const auto network = zp::fuse(made_up::network<odd>());
+    const std::vector<std::vector<float>> inputs{made_up::values(13, 7), made_up::values(13, 8)};
+    const auto check = [&](const auto& model) {
+        zp_test::check_guarded_rows(zp_test::run_guarded(model, inputs.front().data()));
+    };
+    check(zp::convert(zp::calibrate(zp::prepare<balanced>(network), inputs)));
+    check(zp::convert(zp::calibrate(zp::prepare<smallest>(network), inputs)));
+    check(zp::quantize_dynamic<>(network));
 }
