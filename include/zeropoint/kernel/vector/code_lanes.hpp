@@ -202,7 +202,7 @@ template <class T, class Value, class Arch>
 [[gnu::always_inline]] inline void store_lanes(T* y, const xsimd::batch<Value, Arch>& part) noexcept {
     if constexpr (code8<T>) {
         const xsimd::batch<std::int32_t, Arch> none(0);
-        alignas(64) T codes[4 * part.size];
+        alignas(64) T codes[4 * xsimd::batch<Value, Arch>::size];
         store_consecutive<Arch>(codes, {part, none, none, none});
         std::memcpy(y, codes, part.size);
     } else {
