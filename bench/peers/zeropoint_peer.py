@@ -56,6 +56,15 @@ def build(options: argparse.Namespace) -> pathlib.Path:
     return library
 
 
+def aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that begins at a cache line, as zp::tensor's do and those of runtimes that own their tensors."""
+    room = np.empty(array.nbytes + 64, np.uint8)
+    begin = -room.ctypes.data % 64
+    copy = room[begin:begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def pointer(array: np.ndarray) -> ctypes.c_void_p:
     return ctypes.c_void_p(array.ctypes.data)
 
@@ -89,8 +98,8 @@ class Layer:
     """One layer with its operands, see cases.Operands."""
     def __init__(self, library: Library, case, operands, name: str = "zeropoint"):
         self.name, self.library = name, library.c
-        self.x = np.ascontiguousarray(operands.x)
-        self.y = np.empty(case.output_shape, np.uint8)
+        self.x = aligned(operands.x)
+        self.y = aligned(np.zeros(case.output_shape, np.uint8))
         weights = np.ascontiguousarray(operands.real_weights.transpose(0, 3, 1, 2))  # as PyTorch has them
         self.handle = ctypes.c_void_p(self.library.zp_layer_new(
             case.index, operands.range, pointer(weights), pointer(operands.real_bias), ctypes.c_float(operands.x_scale),

@@ -55,6 +55,11 @@ struct tile_model {
             std::memcpy(static_cast<std::byte*>(to) + Offset + row * pitch, from.bytes[row],
                         static_cast<std::size_t>(from.row_bytes));
     }
+    static void copy(const std::uint8_t* from, std::uint8_t* to) { std::memcpy(to, from, 64); }
+    static void copy(const std::uint8_t* from, int count, std::uint8_t* to) {
+        std::memset(to, 0, 64);
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+    }
     template <int Sums, int Rows, int Weights> static void multiply() {
         tile_machine::tile& sums = usable<Sums>();
         const tile_machine::tile &rows = usable<Rows>(), &weights = usable<Weights>();

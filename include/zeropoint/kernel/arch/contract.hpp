@@ -41,6 +41,7 @@
 //   most_flipped_rows             optional: of how many rows a tile of signed quads is at most
 //   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
 //                                 the loop around them
+//   band_bytes                    optional: bytes that a band of activations should stay within (gemm/bands.hpp)
 //   whole_tile_rows               optional: see whole tiles, below
 //   finishes_in_registers         optional: whether whole tiles of quads, where those saturate of signed quads and pairs too, become
 //                                 codes before their sums leave the registers; of two vectors, and an even number of rows
@@ -123,10 +124,11 @@
 // for two operands of unsigned bytes:
 //
 //   whole_tile_rows               rows of a tile; panels have whole_tile_width channels
+//   fewest_whole_rows             rows that are left, from which on a tile pays of which no more are used
 //   tile_slack                    bytes behind the last panel that may be read
 //   tile_session(rows, run_length, runs)  an object as long as which tiles are in use; usable() says whether they are
-//   multiply_whole_tiles(band, offsets, rows, runs, panel, bias, channels, sums)  the sums of the next tile or two, as
-//                                 multiply_tile's in gemm.hpp; gives how many rows. Weights are 128 higher, as unsigned bytes
+//   multiply_whole_tiles(band, offsets, rows, runs, panel, bias, channels, ahead, sums)  the sums of the next tile or two, or of what is
+//                                 left, as multiply_tile's in gemm.hpp; gives how many rows. Weights are 128 higher, as unsigned bytes
 //   flip_signs(weights)           a vector of those as int8, for dot4
 //   sum_bytes(from, count, step, windows, sums)  sums[i] += `count` bytes from from + i * step on
 //
@@ -214,7 +216,7 @@ concept stages_codes = requires(const std::uint8_t* codes, const std::uint8_t* c
 template <class O>
 concept multiplies_whole_tiles = requires(const std::uint8_t* bytes, const std::int8_t* weights,
                                           std::int32_t* numbers) {
-    { O::whole_tile_rows + O::whole_tile_width } -> std::same_as<int>;
+    { O::whole_tile_rows + O::whole_tile_width + O::fewest_whole_rows } -> std::same_as<int>;
     { O::tile_slack } -> std::convertible_to<std::ptrdiff_t>;
     { typename O::tile_session(1, 1, 1).usable() } -> std::same_as<bool>;
     O::dot4(std::declval<typename O::int32&>(), O::broadcast(bytes),
@@ -304,7 +306,7 @@ template <class O> struct contract_check {
         "for which the check of pairs has room");
     static_assert(rules::has_tiles,
                   "operations of an architecture: whole_tile_rows also needs whole_tile_width, which is that of a "
-                  "panel, tile_slack, tile_session, flip_signs and sum_bytes, and exact quads");
+                  "panel, fewest_whole_rows, tile_slack, tile_session, flip_signs and sum_bytes, and exact quads");
     static_assert(rules::has_epilogues,
                   "operations of an architecture: has_batches also needs load_first, load_lanes, load_halves, pack, "
                   "store_halves and multiply_wide");

@@ -2,9 +2,11 @@
 // Products of whole tiles on machines that hold tiles in registers, as AMX does: 16 or 32 rows times a panel of 32 channels.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <span>
+#include <type_traits>
 
 #include <zeropoint/kernel/vector/unroll.hpp>
 
@@ -22,8 +24,10 @@
 //
 // modulo 2^32, of which the second part is one number a row, listed before (window_runs::row_sums), and where sums begin.
 //
-// All registers have the same shape always. Where a run of the depth is no multiple of 64, its rest is copied in front of
-// zeros; the weights that come next are loaded beside, and behind the last panel there is room to (tile_slack).
+// All registers have the same shape always. Rows at equal distances are loaded where they lie, if runs of the depth are
+// multiples of 64. Others are copied, 64 bytes of each row, the rest of a run in front of zeros, a step before they are
+// multiplied: a tile that is loaded behind the stores of its own rows waits for them, 144 cycles a step for 78. The weights
+// that come next are loaded beside the rest of a run, and behind the last panel there is room to (tile_slack).
 
 namespace zp {
 inline namespace v0 {
@@ -46,6 +50,7 @@ static_assert(sizeof(tile_shapes) == 64);
 ///   configure(shapes), release()      begin and end
 ///   load<Register, Offset>(from, pitch)  rows that lie `pitch` bytes apart, `Offset` bytes behind `from`
 ///   store<Register, Offset>(to, pitch)
+///   copy(from, to), copy(from, count, to)  64 bytes to a multiple of 64, the second `count` of them and zeros
 ///   multiply<Sums, Rows, Weights>()   sums[m][n] += rows[m][4 k + i] * weights[k][4 n + i], over k and i, of unsigned
 ///                                     bytes, modulo 2^32
 template <class Tiles> struct tile_products {
@@ -53,14 +58,20 @@ template <class Tiles> struct tile_products {
     /// Bytes behind the last panel that are read beside the rest of a run.
     static constexpr std::ptrdiff_t tile_slack = 16 * 4 * whole_tile_width;
 
-    /// Whether tiles are faster than dot products of 64 bytes, for so many runs of so many bytes. In cycles, counted and not
-    /// measured: two vectors of sums are 16 rows x 2 / 2 dot products a quad; tiles are two products of 16 cycles for each 64
-    /// bytes of a run or less, and about 100 for sums on their way in and out.
+    /// Whether tiles are faster than dot products of 64 bytes, for so many runs of so many bytes: of 32 rows, in cycles as an Emerald
+    /// Rapids takes them. Dot products of two vectors are 32 a quad; loads and products of tiles are 78 for each 64 bytes of a run
+    /// or less, 155 for sums on their way in and out and about 100 around that.
     static constexpr bool whole_tiles_pay(int run_length, int runs) {
-        const std::ptrdiff_t quads = std::ptrdiff_t{run_length} / 4 * runs,
-                             steps = (std::ptrdiff_t{run_length} + 63) / 64 * runs;
-        return 16 * quads > 32 * steps + 100;
+        const std::ptrdiff_t quads = std::ptrdiff_t{run_length} / 4 * runs;
+        return 32 * quads > 78 * steps_of(run_length, runs) + 255;
     }
+    /// Products of 64 bytes that the depth takes.
+    static constexpr std::ptrdiff_t steps_of(int run_length, int runs) {
+        return (std::ptrdiff_t{run_length} + 63) / 64 * runs;
+    }
+    /// Rows that are left and for which a tile, the others of which are not used, beats dot products: 4 rows of 64 bytes
+    /// are 64 dot products, a tile of 16 rows takes 45 cycles a step.
+    static constexpr int fewest_whole_rows = 4;
 
     /// Tile registers in use by this thread.
     class tile_session {
@@ -83,62 +94,101 @@ template <class Tiles> struct tile_products {
     };
 
     /// sums[row][channel] = bias[channel] - 128 * the row's sum + the products of rows with a panel, of all 32 channels or the
-    /// first 16 where no more are asked for. Gives how many rows: of `rows`, at least 16, the first 32 or 16. A session is
-    /// open. `Runs` is window_runs.
+    /// first 16 where no more are asked for. Gives how many rows: of `rows`, at least fewest_whole_rows, the first 32 or 16 or all
+    /// there are; `sums` has room for 32. The weights of `ahead`, which come next, are fetched beside. A session is open. `Runs`
+    /// is window_runs.
     template <class Runs>
     static int multiply_whole_tiles(const std::uint8_t* band, const std::int32_t* offsets, int rows, const Runs& runs,
                                     const std::int8_t* panel, const std::int32_t* bias, int channels,
-                                    std::int32_t* sums) noexcept {
+                                    std::span<const std::byte> ahead, std::int32_t* sums) noexcept {
         const bool narrow = channels <= whole_tile_width / 2;
-        if (rows < most_whole_rows) {
-            if (narrow) multiply_tiles<1, 1>(band, offsets, runs, panel, bias, sums);
-            else multiply_tiles<1, 2>(band, offsets, runs, panel, bias, sums);
-            return whole_tile_rows;
+        const weights_ahead fetched(ahead, steps_of(runs.length, runs.kernel_rows * runs.segments));
+        if (rows <= whole_tile_rows) {
+            if (narrow) multiply_tiles<1, 1>(band, offsets, rows, runs, panel, bias, fetched, sums);
+            else multiply_tiles<1, 2>(band, offsets, rows, runs, panel, bias, fetched, sums);
+            return rows;
         }
-        if (narrow) multiply_tiles<2, 1>(band, offsets, runs, panel, bias, sums);
-        else multiply_tiles<2, 2>(band, offsets, runs, panel, bias, sums);
-        return most_whole_rows;
+        if (narrow) multiply_tiles<2, 1>(band, offsets, rows, runs, panel, bias, fetched, sums);
+        else multiply_tiles<2, 2>(band, offsets, rows, runs, panel, bias, fetched, sums);
+        return std::min(rows, most_whole_rows);
     }
 
-    /// Adds the products of `Heights` tiles of rows with the first `Widths` halves of a panel to the registers of sums. Rows of
-    /// a tile lie `pitch` apart, or where they do not, not `Equal`, are brought together.
-    template <int Heights, int Widths, bool Equal, class Runs>
-    [[gnu::noinline]] static void multiply_tile_runs(const std::uint8_t* band, const std::int32_t* offsets,
-                                                     std::ptrdiff_t pitch, const Runs& runs,
-                                                     const std::int8_t* panel) noexcept {
-        constexpr int rows = Heights * 16;
-        alignas(64) std::uint8_t together[Equal ? 1 : rows * 64];
-        alignas(64) std::uint8_t rest[rows * 64];
-        const int last = runs.length % 64, whole = runs.length - last;
-        if (last != 0) std::memset(rest, 0, sizeof rest);
+    /// Weights to fetch, as many with each step: all at once would be waited for.
+    class weights_ahead {
+    public:
+        weights_ahead(std::span<const std::byte> ahead, std::ptrdiff_t steps) noexcept
+            : next_(ahead.data()),
+              lines_(static_cast<int>((static_cast<std::ptrdiff_t>(ahead.size()) + 64 * steps - 1) / (64 * steps))) {}
+        [[gnu::always_inline]] void fetch() noexcept {
+            for (int line = 0; line != lines_; ++line, next_ += 64) __builtin_prefetch(next_, 0, 2);
+        }
+
+    private:
+        const std::byte* next_;
+        int lines_;  ///< of a step
+    };
+
+    /// Adds the products of `Heights` tiles of rows that lie `pitch` apart, in runs of multiples of 64, with the first `Widths`
+    /// halves of a panel to the registers of sums.
+    template <int Heights, int Widths, class Runs>
+    [[gnu::noinline]] static void multiply_in_place(const std::uint8_t* band, const std::int32_t* offsets,
+                                                    std::ptrdiff_t pitch, const Runs& runs, const std::int8_t* panel,
+                                                    weights_ahead ahead) noexcept {
         for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
-            std::ptrdiff_t begin = kernel_row * runs.row_advance;
-            for (int segment = 0; segment != runs.segments; ++segment, begin += runs.segment_advance) {
-                const std::uint8_t* from = band + begin;
-                const std::uint8_t* const end = from + whole;
-                if constexpr (Equal) {
-                    const std::uint8_t *first = from + offsets[0], *second = from + offsets[rows - 16];
-                    for (const std::uint8_t* stop = first + whole; first != stop;
-                         first += 64, second += 64, panel += 16 * panel_step) {
-                        Tiles::template load<first_rows, 0>(first, pitch);
-                        if constexpr (Heights == 2) Tiles::template load<second_rows, 0>(second, pitch);
-                        multiply<Heights, Widths>(panel);
-                    }
-                    from = end;
-                } else {
-                    for (; from != end; from += 64, panel += 16 * panel_step) {
-                        for (int row = 0; row != rows; ++row) std::memcpy(together + row * 64, from + offsets[row], 64);
-                        load_copies<Heights>(together);
-                        multiply<Heights, Widths>(panel);
-                    }
+            const std::uint8_t* from = band + kernel_row * runs.row_advance;
+            for (int segment = 0; segment != runs.segments; ++segment, from += runs.segment_advance) {
+                const std::uint8_t *first = from + offsets[0], *second = from + offsets[Heights * 16 - 16];
+                for (const std::uint8_t* end = first + runs.length; first != end;
+                     first += 64, second += 64, panel += 16 * panel_step) {
+                    Tiles::template load<first_rows, 0>(first, pitch);
+                    if constexpr (Heights == 2) Tiles::template load<second_rows, 0>(second, pitch);
+                    multiply<Heights, Widths>(panel);
+                    ahead.fetch();
                 }
-                if (last == 0) continue;
-                for (int row = 0; row != rows; ++row)
-                    std::memcpy(rest + row * 64, from + offsets[row], static_cast<std::size_t>(last));
-                load_copies<Heights>(rest);
-                multiply<Heights, Widths>(panel);
-                panel += last / 4 * panel_step;
             }
+        }
+    }
+
+    /// The same of any rows and runs, by copies.
+    template <int Heights, int Widths, class Runs>
+    [[gnu::noinline]] static void multiply_copies(const std::uint8_t* band, const std::int32_t* offsets,
+                                                  const Runs& runs, const std::int8_t* panel,
+                                                  weights_ahead ahead) noexcept {
+        alignas(64) std::uint8_t copies[2][Heights * 16 * 64];
+        const auto copy = [&](const std::uint8_t* from, int count, std::uint8_t* to) {
+            if (count == 64) {
+#pragma GCC unroll 8
+                for (int row = 0; row != Heights * 16; ++row) Tiles::copy(from + offsets[row], to + row * 64);
+            } else {
+#pragma GCC unroll 8
+                for (int row = 0; row != Heights * 16; ++row) Tiles::copy(from + offsets[row], count, to + row * 64);
+            }
+        };
+        const std::uint8_t *kernel_row = band, *segment = band, *from = band;
+        int rows_left = runs.kernel_rows, segments_left = runs.segments, left = runs.length, turn = 0;
+        copy(from, std::min(left, 64), copies[turn]);
+        for (;;) {
+            const int count = std::min(left, 64);
+            left -= count;
+            from += count;
+            if (left == 0) {  // the next run
+                left = runs.length;
+                if (--segments_left != 0) {
+                    from = segment += runs.segment_advance;
+                } else {
+                    segments_left = runs.segments;
+                    --rows_left;
+                    from = segment = kernel_row += runs.row_advance;
+                }
+            }
+            if (rows_left != 0) copy(from, std::min(left, 64), copies[1 - turn]);
+            Tiles::template load<first_rows, 0>(copies[turn], 64);
+            if constexpr (Heights == 2) Tiles::template load<second_rows, 16 * 64>(copies[turn], 64);
+            multiply<Heights, Widths>(panel);
+            ahead.fetch();
+            if (rows_left == 0) return;
+            panel += count / 4 * panel_step;
+            turn = 1 - turn;
         }
     }
 
@@ -146,14 +196,25 @@ private:
     static constexpr std::ptrdiff_t panel_step = 4 * whole_tile_width;  ///< bytes of a panel from a quad to the next
     static constexpr std::ptrdiff_t sum_pitch = whole_tile_width * sizeof(std::int32_t);
 
+    /// Of the first `rows` rows, at most Heights * 16; the others are the last again.
     template <int Heights, int Widths, class Runs>
-    static void multiply_tiles(const std::uint8_t* band, const std::int32_t* offsets, const Runs& runs,
-                               const std::int8_t* panel, const std::int32_t* bias, std::int32_t* sums) noexcept {
-        bool equal = true;
-        const std::ptrdiff_t pitch = offsets[1] - offsets[0];
-        for (int row = 0; row != Heights * 16; ++row) {
-            equal = equal && offsets[row] == offsets[row / 16 * 16] + row % 16 * pitch;
-            const std::uint32_t excess = static_cast<std::uint32_t>(offsets[row + runs.row_sums]) * 128u;
+    static void multiply_tiles(const std::uint8_t* band, const std::int32_t* offsets, int rows, const Runs& runs,
+                               const std::int8_t* panel, const std::int32_t* bias, const weights_ahead& ahead,
+                               std::int32_t* sums) noexcept {
+        constexpr int all = Heights * 16;
+        std::int32_t places[2 * all];  // and sums of rows
+        int row_sums = runs.row_sums;
+        const bool whole = rows >= all;
+        if (!whole) {
+            for (int row = 0; row != all; ++row) {
+                places[row] = offsets[std::min(row, rows - 1)];
+                places[all + row] = offsets[std::min(row, rows - 1) + row_sums];
+            }
+            offsets = places;
+            row_sums = all;
+        }
+        for (int row = 0; row != all; ++row) {
+            const std::uint32_t excess = static_cast<std::uint32_t>(offsets[row + row_sums]) * 128u;
             for (int c = 0; c != whole_tile_width; ++c)
                 sums[row * whole_tile_width + c] =
                     static_cast<std::int32_t>(static_cast<std::uint32_t>(bias[c]) - excess);
@@ -161,16 +222,21 @@ private:
         for_each_sum<Heights, Widths>([&](auto sum, auto place) __attribute__((always_inline)) {
             Tiles::template load<sum, place>(sums, sum_pitch);
         });
-        if (equal) multiply_tile_runs<Heights, Widths, true>(band, offsets, pitch, runs, panel);
-        else multiply_tile_runs<Heights, Widths, false>(band, offsets, pitch, runs, panel);
+        const std::int32_t pitch = offsets[1] - offsets[0];
+        if (whole && runs.length % 64 == 0 && are_equally_far<Heights>(offsets, pitch))
+            multiply_in_place<Heights, Widths>(band, offsets, pitch, runs, panel, ahead);
+        else multiply_copies<Heights, Widths>(band, offsets, runs, panel, ahead);
         for_each_sum<Heights, Widths>([&](auto sum, auto place) __attribute__((always_inline)) {
             Tiles::template store<sum, place>(sums, sum_pitch);
         });
     }
 
-    template <int Heights> [[gnu::always_inline]] static void load_copies(const std::uint8_t* rows) noexcept {
-        Tiles::template load<first_rows, 0>(rows, 64);
-        if constexpr (Heights == 2) Tiles::template load<second_rows, 16 * 64>(rows, 64);
+    /// Whether the rows of each tile lie `pitch` apart.
+    template <int Heights> static bool are_equally_far(const std::int32_t* offsets, std::int32_t pitch) noexcept {
+        std::int32_t differences = 0;
+        for (int row = 0; row != Heights * 16; ++row)
+            differences |= offsets[row] ^ (offsets[row / 16 * 16] + row % 16 * pitch);
+        return differences == 0;
     }
 
     /// The rows in their registers times the next 64 of the depth.

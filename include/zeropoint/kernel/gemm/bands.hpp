@@ -39,6 +39,12 @@ struct band_layout {
 
 /// Bytes of scratch that a band should stay within, so that it stays in a core's cache beside a panel of weights.
 inline constexpr std::ptrdiff_t band_bytes = 96 * 1024;
+/// The same of an architecture that has another number. Where products are fast beside the second-level cache, the weights, which all
+/// come once a band, should come seldom.
+template <class Arch> constexpr std::ptrdiff_t band_bytes_of() {
+    if constexpr (requires { operations<Arch>::band_bytes; }) return operations<Arch>::band_bytes;
+    else return band_bytes;
+}
 /// Output pixels that a band should have at least, so that a panel of weights is not read for a few rows only.
 inline constexpr int band_pixels = 48;
 /// Elements behind the last pixel that vector loads may touch (their weights are zero, or their lanes unused).
@@ -76,21 +82,20 @@ constexpr band_layout input_layout(const conv2d_geometry& g) {
     return layout;
 }
 
-/// The most output rows that a band of elements of `element_size` bytes has, of so many rows or fewer.
-constexpr int most_band_rows(const conv2d_geometry& g, const band_layout& layout,
+/// The most output rows that a band of at most `most_bytes`, of elements of `element_size` bytes, has, of so many rows or fewer.
+constexpr int most_band_rows(const conv2d_geometry& g, const band_layout& layout, std::ptrdiff_t most_bytes,
                              std::ptrdiff_t element_size = sizeof(std::int16_t)) {
     const std::ptrdiff_t row_bytes = layout.row_pitch * element_size;
-    if (layout.rows(g, g.out.height) * row_bytes <= band_bytes) return g.out.height;
-    const std::ptrdiff_t fitting = (band_bytes / row_bytes - g.window_height()) / layout.row_stride + 1;
+    if (layout.rows(g, g.out.height) * row_bytes <= most_bytes) return g.out.height;
+    const std::ptrdiff_t fitting = (most_bytes / row_bytes - g.window_height()) / layout.row_stride + 1;
     const std::ptrdiff_t wanted = std::max<std::ptrdiff_t>(fitting, (band_pixels + g.out.width - 1) / g.out.width);
     return static_cast<int>(std::min<std::ptrdiff_t>(std::max<std::ptrdiff_t>(wanted, 1), g.out.height));
 }
 
-/// Output rows of one band of elements of `element_size` bytes, all bands being nearly equal. Staged bands of bytes have as
-/// many as those of words.
-constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& layout,
+/// Output rows of one band, all bands being nearly equal. Staged bands of bytes have as many as those of words.
+constexpr int band_output_rows(const conv2d_geometry& g, const band_layout& layout, std::ptrdiff_t most_bytes,
                                std::ptrdiff_t element_size = sizeof(std::int16_t)) {
-    const int most = most_band_rows(g, layout, element_size);
+    const int most = most_band_rows(g, layout, most_bytes, element_size);
     const int bands = (g.out.height + most - 1) / most;
     return (g.out.height + bands - 1) / bands;
 }

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <zeropoint/kernel/arch/operations.hpp>
@@ -515,14 +516,16 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
                 }
             }
             ahead_end = std::min(ahead_end + ahead_step, ahead_bytes);
-            for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             if constexpr (whole_rows != 0) {
-                if (in_whole_tiles && rows - row >= whole_rows) {
+                if (in_whole_tiles && rows - row >= operations<Arch>::fewest_whole_rows) {
+                    const std::span fetched(runs.ahead + ahead, static_cast<std::size_t>(ahead_end - ahead));
                     row += operations<Arch>::multiply_whole_tiles(band, offsets + row, rows - row, runs, panel, bias,
-                                                                  channels, to);
-                    continue;
+                                                                  channels, fetched, to);
+                    ahead = ahead_end;
+                    break;  // as many sums as those of several other tiles
                 }
             }
+            for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
             tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
             row += count;

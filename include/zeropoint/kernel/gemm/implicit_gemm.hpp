@@ -33,15 +33,16 @@ template <class Arch> struct implicit_gemm_plan {
     std::size_t scratch_bytes;
 
     constexpr explicit implicit_gemm_plan(const conv2d_geometry& g)
-        : implicit_gemm_plan(g, band_output_rows(g, staged_layout(g, widest)),
-                             band_output_rows(g, input_layout(g), sizeof(std::uint8_t))) {}
+        : implicit_gemm_plan(g, band_output_rows(g, staged_layout(g, widest), most_bytes),
+                             band_output_rows(g, input_layout(g), most_bytes, sizeof(std::uint8_t))) {}
     /// With the scratch that this many output rows or fewer need.
     static constexpr implicit_gemm_plan of_most_rows(const conv2d_geometry& g) {
-        return {g, most_band_rows(g, staged_layout(g, widest)),
-                most_band_rows(g, input_layout(g), sizeof(std::uint8_t))};
+        return {g, most_band_rows(g, staged_layout(g, widest), most_bytes),
+                most_band_rows(g, input_layout(g), most_bytes, sizeof(std::uint8_t))};
     }
 
 private:
+    static constexpr std::ptrdiff_t most_bytes = band_bytes_of<Arch>();
     /// Bytes of a staged code.
     static constexpr int widest = has_only_quads<Arch> ? sizeof(std::uint8_t) : sizeof(std::int16_t);
 
