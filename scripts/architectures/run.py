@@ -9,14 +9,18 @@
 
 Two programs an architecture: the doctest cases of tests/core, kernel, scheme, io and model, of two translation units and
 in one static executable, and tests/identity, whose checksum over the committed int8 models has to be that of
-tests/identity/expected.txt; where the tests do not run, over one image in eight (expected_8.txt). targets.py is the list; install.py
+tests/identity/expected.txt; in turn, and where the tests do not run, over one image in eight (expected_8.txt). targets.py is the list; install.py
 brings compilers and emulators to Debian.
+
+--tests in-turn leaves out what CI has elsewhere: rooms but kernel where this machine runs the programs itself, as it does those of
+the preset test; the tests on an emulator of what this machine has; seven images of eight.
 """
 import argparse
 import concurrent.futures
 import dataclasses
 import datetime
 import pathlib
+import platform
 import re
 import shutil
 import sys
@@ -127,11 +131,12 @@ class Build:
         return self.folder / f"identity{self.compiler.suffix}"
 
 
-def run_on(build: Build, machine: machines.Machine) -> Line:
+def run_on(build: Build, machine: machines.Machine, is_repeated: bool) -> Line:
+    """`is_repeated`: the tests have run on another machine, and here does the checksum alone."""
     stopwatch = Stopwatch()
     line = Line(build.target, machine.name, " ".join([build.command[-1].split("/")[-1], *build.target.flags]),
                 compile_seconds=build.stopwatch.seconds)
-    if build.tests.exists():
+    if build.tests.exists() and not is_repeated:
         run_tests(build, machine, stopwatch, line)
     done = machine.run(build.identity, ROOT, stopwatch)
     checksum = re.match(r"checksum (\w+)$", done.output, re.MULTILINE)
@@ -153,13 +158,13 @@ def run_tests(build: Build, machine: machines.Machine, stopwatch: Stopwatch, lin
         line.problem = f"tests: exit status {done.status}\n" + (done.output + done.errors)[-6000:]
 
 
-def compile_and_run(build: Build, sources: list[str], with_bochs: bool) -> list[Line]:
+def compile_and_run(build: Build, sources: list[str], with_bochs: bool, in_turn: bool) -> list[Line]:
     """The lines of one target."""
     problem = "\n".join(filter(None, map(build.compile, sources))) or build.link()
     if problem:
         return [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=problem)]
     found, absent = machines.machines_for(build.target, build.compiler, with_bochs)
-    lines = [run_on(build, machine) for machine in found]
+    lines = [run_on(build, machine, in_turn and number != 0) for number, machine in enumerate(found)]
     if not lines:
         lines = [Line(build.target, "-", "", compile_seconds=build.stopwatch.seconds, problem=f"no machine: {absent}")]
     return lines
@@ -222,6 +227,14 @@ def claims_of(page: pathlib.Path, names: set[str]) -> list[str]:
     return [f"{page} says that {name} has run, which targets.py does not have" for name in sorted(claimed - names)]
 
 
+def sources_for(target: Target, is_tested: bool, in_turn: bool, tests: list[str]) -> list[str]:
+    """What is compiled for a target."""
+    if not is_tested:
+        return [IDENTITY]
+    is_own = COMPILERS[target.compiler].machine == platform.machine() and target.compiler != "gcc x86"
+    return [source for source in tests if not (in_turn and is_own and pathlib.Path(source).stem == "rest")] + [IDENTITY, MAIN]
+
+
 def tested(only: set[str], options) -> set[str]:
     """The names of those that the tests run on."""
     if options.tests != "in-turn":
@@ -233,22 +246,23 @@ def tested(only: set[str], options) -> set[str]:
 
 def run_all(targets: list[Target], required: set[str], tested: set[str], includes: list[str], options) -> int:
     lines: list[Line] = []
-    sources = [*write_tests(pathlib.Path(options.folder)), IDENTITY, MAIN]
+    tests, in_turn = write_tests(pathlib.Path(options.folder)), options.tests == "in-turn"
     print(f"random tests try one problem in {FEWER_PROBLEMS}; seconds are of processor time")
     print_line(["architecture", "flags", "machine", "tests", "checksum", "compile s", "run s"])
     skipped = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         finishing = []
         for target in sorted(targets, key=lambda one: one.name not in tested):  # what takes long begins first
-            build = Build(target, pathlib.Path(options.folder), includes, 1 if target.name in tested else 8)
+            images = 1 if target.name in tested and not in_turn else 8
+            build = Build(target, pathlib.Path(options.folder), includes, images)
             if not machines.is_possible(target):
                 skipped.append(f"{target.name}: no machine of this kind runs it: Wine needs an x86-64 processor with its instructions")
                 continue
             if build.command is None:
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
-            needed = sources if target.name in tested else [IDENTITY]
-            finishing.append(pool.submit(compile_and_run, build, needed, options.bochs))
+            needed = sources_for(target, target.name in tested, in_turn, tests)
+            finishing.append(pool.submit(compile_and_run, build, needed, options.bochs, in_turn))
         for future in concurrent.futures.as_completed(finishing):
             for line in future.result():
                 lines.append(line)

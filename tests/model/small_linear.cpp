@@ -19,9 +19,9 @@ namespace {
 
 struct net : zp::model<zp::input<1, 1, 37>, zp::linear<"a", 40>, zp::relu, zp::linear<"b", 19>, zp::sigmoid,
                        zp::linear<"c", 3>> {};
-/// Depths and channels of all rests.
-struct odd : zp::model<zp::input<1, 1, 13>, zp::linear<"a", 1>, zp::linear<"b", 3>, zp::relu, zp::linear<"c", 15>,
-                       zp::linear<"d", 33>, zp::sigmoid, zp::linear<"e", 17>, zp::linear<"f", 9>> {};
+/// Depths and channels that are no whole panels.
+struct odd : zp::model<zp::input<1, 1, 13>, zp::linear<"a", 3>, zp::relu, zp::linear<"b", 33>, zp::sigmoid,
+                       zp::linear<"c", 17>> {};
 using activations = zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>;
 using weights = zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>;
 struct balanced : zp::qconfig<activations, weights> {};
@@ -80,6 +80,5 @@ TEST_CASE("small linear: rows between unreadable pages") {
         zp_test::check_guarded_rows(zp_test::run_guarded(model, inputs.front().data()));
     };
     check(zp::convert(zp::calibrate(zp::prepare<balanced>(network), inputs)));
-    check(zp::convert(zp::calibrate(zp::prepare<smallest>(network), inputs)));
     check(zp::quantize_dynamic<>(network));
 }
