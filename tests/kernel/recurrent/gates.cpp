@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/recurrent/gates.hpp>
 

@@ -58,12 +58,14 @@ template <class Tiles> struct tile_products {
     /// Bytes behind the last panel that are read beside the rest of a run.
     static constexpr std::ptrdiff_t tile_slack = 16 * 4 * whole_tile_width;
 
-    /// Whether tiles are faster than dot products of 64 bytes, for so many runs of so many bytes: of 32 rows, in cycles as an Emerald
-    /// Rapids takes them. Dot products of two vectors are 32 a quad; loads and products of tiles are 78 for each 64 bytes of a run
-    /// or less, 155 for sums on their way in and out and about 100 around that.
-    static constexpr bool whole_tiles_pay(int run_length, int runs) {
-        const std::ptrdiff_t quads = std::ptrdiff_t{run_length} / 4 * runs;
-        return 32 * quads > 78 * steps_of(run_length, runs) + 255;
+    /// Whether tiles are faster than dot products of 64 bytes, for so many rows of so many runs of so many bytes: in cycles as an
+    /// Emerald Rapids takes them. Dot products of two vectors are one a row and quad. Loads and products of tiles are 78 for each
+    /// 64 bytes of a run or less, 155 for sums on their way in and out and about 100 around that. Of 16 rows alone they are half,
+    /// but weights that are used for one tile come from the second-level cache, 95 a step.
+    static constexpr bool whole_tiles_pay(int rows, int run_length, int runs) {
+        if (rows < fewest_whole_rows) return false;
+        const std::ptrdiff_t quads = std::ptrdiff_t{run_length} / 4 * runs, steps = steps_of(run_length, runs);
+        return rows > whole_tile_rows ? most_whole_rows * quads > 78 * steps + 255 : rows * quads > 95 * steps + 128;
     }
     /// Products of 64 bytes that the depth takes.
     static constexpr std::ptrdiff_t steps_of(int run_length, int runs) {
@@ -78,7 +80,7 @@ template <class Tiles> struct tile_products {
     public:
         /// For rows of so many runs of so many bytes. Where tiles do not pay, or are refused, it is not usable.
         tile_session(int rows, int run_length, int runs) noexcept
-            : usable_(rows >= whole_tile_rows && whole_tiles_pay(run_length, runs) && Tiles::may_be_used()) {
+            : usable_(whole_tiles_pay(rows, run_length, runs) && Tiles::may_be_used()) {
             static constexpr tile_shapes shapes;
             if (usable_) Tiles::configure(shapes);
         }
