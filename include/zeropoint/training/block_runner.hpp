@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 #include <zeropoint/kernel/gradient/clamp_gradient.hpp>
 #include <zeropoint/kernel/gradient/fake_quantize.hpp>
 #include <zeropoint/kernel/reduction/float_statistics.hpp>
 #include <zeropoint/observe/observer.hpp>
+#include <zeropoint/training/large_buffer.hpp>
 #include <zeropoint/training/tape.hpp>
 
 namespace zp {
@@ -396,7 +396,7 @@ private:
 
     const tape* tape_;
     std::vector<node> nodes_, coded_nodes_;
-    aligned_buffer memory_;
+    large_buffer memory_;
     std::vector<const void*> ports_;  // where the inputs of the sample that runs lie
     std::vector<observed_values> observed_;
     tape_parameters with_;
