@@ -115,7 +115,8 @@ template <class Derived, class Arch> struct vector_operations {
     /// Without it g++ would load an operand of two multiplications twice.
     template <class Batch> [[gnu::always_inline]] static void keep(Batch& operand) { hold(operand.data); }
     /// dot2 whose sum is there afterwards: or g++ adds all products at the end, from more registers than there are.
-    [[gnu::always_inline]] static void dot2_in_place(int32& sums, const int16& a, const int16& b) {
+    template <class Factors>
+    [[gnu::always_inline]] static void dot2_in_place(int32& sums, const Factors& a, const int16& b) {
         Derived::dot2(sums, a, b);
         keep(sums);
     }
