@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/float/float_binary.hpp>
 
 #include "../../support/arrays.hpp"

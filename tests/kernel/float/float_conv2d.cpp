@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/float/float_conv2d.hpp>
 #include <zeropoint/kernel/reference/conv2d.hpp>

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/float/float_elementwise.hpp>
 

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/gradient/clamp_gradient.hpp>
 

@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/rounding.hpp>
 #include <zeropoint/kernel/vector/batch_group.hpp>
 #include <zeropoint/kernel/vector/float_functions.hpp>

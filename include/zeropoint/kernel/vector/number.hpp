@@ -50,12 +50,20 @@ template <class Number, int Count>
     return sum;
 }
 
-/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float.
+/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float. Of 512 bits half a
+/// vector, too: of 24 units of a recurrent layer eight would be left.
 template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_number(std::size_t count, Body&& body) {
     std::size_t i = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
+        if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
+            using half = xsimd::make_sized_batch_t<float, floats::size / 2>;
+            if (count - i >= half::size) {
+                body(i, half());
+                i += half::size;
+            }
+        }
     }
     for (; i != count; ++i) body(i, float());
 }
