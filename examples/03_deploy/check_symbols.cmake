@@ -2,18 +2,19 @@
 # Fails if a program contains observers or calibration. The demo, which has both, shows that the search finds them.
 # Arguments: NM, PROGRAM, DEMO
 
-function(find_calibration program result)
+set(calibration "observe|calibrate|histogram")
+function(symbols_of program result)
     execute_process(COMMAND ${NM} -C ${program} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
     string(REPLACE "per_channel_histogram" "" symbols "${symbols}")  # the qconfig's name, not a histogram
-    string(REGEX MATCHALL "[^\n]*(observe|calibrate|histogram)[^\n]*" found "${symbols}")
-    set(${result} "${found}" PARENT_SCOPE)
+    set(${result} "${symbols}" PARENT_SCOPE)
 endfunction()
 
-find_calibration(${DEMO} in_demo)
-if(NOT in_demo)
+symbols_of(${DEMO} symbols)
+if(NOT symbols MATCHES "${calibration}")
     message(FATAL_ERROR "no calibration was found in ${DEMO}: are its symbols stripped?")
 endif()
-find_calibration(${PROGRAM} in_program)
+symbols_of(${PROGRAM} symbols)
+string(REGEX MATCHALL "[^\n]*(${calibration})[^\n]*" in_program "${symbols}")
 if(in_program)
     list(JOIN in_program "\n" lines)
     message(FATAL_ERROR "${PROGRAM} contains calibration:\n${lines}")
