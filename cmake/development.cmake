@@ -7,10 +7,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     # GCC bug 105651: "literal" + std::string() is said to overlap itself, from -O2 on.
     target_compile_options(zeropoint_warnings INTERFACE -Wno-restrict)
 endif()
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_FLAGS_DEBUG MATCHES "-Og")
-    # What it follows too little to know. The preset release asks at -O3.
-    target_compile_options(zeropoint_warnings INTERFACE -Wno-maybe-uninitialized)
-endif()
 add_library(zeropoint_development INTERFACE)
 target_link_libraries(zeropoint_development INTERFACE zeropoint::zeropoint zeropoint_warnings)
 

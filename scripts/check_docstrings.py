@@ -78,7 +78,7 @@ def alone(constructor: Declaration, owner: Declaration) -> bool:
 
 
 SHOWN = ("README.md", "docs/*.md", "docs/guides/*.md", "examples/**/*.[hc]pp", "tests/docs*/*.[hc]pp")
-NOT_FOR_USERS = {"version.hpp", "models/parts.hpp", "executors/fork_and_join.hpp"}
+NOT_FOR_USERS = {"version.hpp", "models/parts.hpp", "executors/fork_and_join.hpp", "compiled/sequences.hpp"}
 NOT_NAMES = {"detail", "op", "kernel", "models", "executors", "other", "stage"}  # namespaces; an example; what design.md tells of the insides
 
 

@@ -66,12 +66,12 @@ template <> struct ends<mobile> {
 template <int Bits> using unsigned_bits = zp::custom_range<std::uint8_t, 0, (1 << Bits) - 1>;
 template <int Bits> using signed_bits = zp::custom_range<std::int8_t, -(1 << (Bits - 1)), (1 << (Bits - 1)) - 1>;
 #ifdef LEARNED
-using range = zp::learned_step<zp::mse_observer<>>;
+using range_observer = zp::learned_step<zp::mse_observer<>>;
 #else
-using range = zp::mse_observer<>;
+using range_observer = zp::mse_observer<>;
 #endif
-template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, range>;
-template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, range>;
+template <int Bits> using activations = zp::quantizer<unsigned_bits<Bits>, zp::per_tensor_affine, range_observer>;
+template <int Bits> using weights = zp::quantizer<signed_bits<Bits>, zp::per_channel_symmetric, range_observer>;
 struct eight : zp::qconfig<activations<8>, weights<8>> {};
 template <int WeightBits, int ActivationBits>
 struct few : zp::qconfig<activations<ActivationBits>, weights<WeightBits>, ends<NETWORK>::first<eight>,

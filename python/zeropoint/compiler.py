@@ -14,10 +14,8 @@ from pathlib import Path
 from zeropoint.errors import ZeropointError
 
 FLAGS = ("-std=c++20", "-O2", "-march=native")
-# The sources of zeropoint::compiled, in src/ of the repository.
-KERNELS = {name: f"#define ZEROPOINT_INSTANCE template\n#include <zeropoint/compiled/{name}.hpp>\n"
-           for name in ("common", "files", "filters")}
-KERNELS["architecture"] = """#include <zeropoint/compiled/instance.hpp>
+# src/architecture.cpp of the repository.
+ARCHITECTURE = """#include <zeropoint/compiled/instance.hpp>
 template <class Arch> const char* const zp::detail::compiled_library_for<Arch>::architecture = zp::name_of<Arch>();
 template struct zp::detail::compiled_library_for<zp::default_architecture>;
 """
@@ -127,17 +125,26 @@ def run(folder: str, command: list[str]) -> None:
         raise ZeropointError(message_of(done.stderr))
 
 
+def sources_of_kernels() -> dict[str, str]:
+    """What the files of src/ are, by name: each list of zeropoint/compiled, but for training's, and the architecture."""
+    folder = next(path for path in (include / "zeropoint" / "compiled" for include in include_folders()) if path.exists())
+    lists = sorted(path.stem for path in folder.glob("*.hpp") if path.stem not in ("instance", "gradients"))
+    return {name: f"#define ZEROPOINT_INSTANCE template\n#include <zeropoint/compiled/{name}.hpp>\n" for name in lists} | {
+        "architecture": ARCHITECTURE}
+
+
 def kernels_of(options: list[str]) -> Path:
     """What CMake's zeropoint::compiled is, for these options: compiled where no one like it is kept."""
     options = [*options, "-fPIC", "-ffunction-sections", "-fdata-sections"]
-    target = cache_folder() / f"{key_of(*options, 'kernels')}.a"
+    sources = sources_of_kernels()
+    target = cache_folder() / f"{key_of(*options, *sources.values())}.a"
     if target.exists():
         return target
     with tempfile.TemporaryDirectory(prefix=".build-", dir=cache_folder()) as folder:
-        for name, text in KERNELS.items():
+        for name, text in sources.items():
             (Path(folder) / f"{name}.cpp").write_text(text)
             run(folder, [compiler(), *options, *include_flags(), "-c", f"{name}.cpp", "-o", f"{name}.o"])
-        run(folder, ["ar", "rcs", "kernels.a", *(f"{name}.o" for name in KERNELS)])
+        run(folder, ["ar", "rcs", "kernels.a", *(f"{name}.o" for name in sources)])
         os.replace(Path(folder) / "kernels.a", target)
     return target
 

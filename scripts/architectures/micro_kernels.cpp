@@ -21,22 +21,22 @@ template <class Format, bool Exists = true> constexpr tile_function<Format> whol
     else return nullptr;
 }
 /// Two by two tiles in registers of their own, where it has such.
-using tiles_function = void (*)(const std::uint8_t*, const std::int32_t*, std::ptrdiff_t, const window_runs&,
-                                const std::int8_t*) noexcept;
-template <class Arch> constexpr tiles_function whole_tiles() {
-    if constexpr (has_whole_tiles<Arch>) return &operations<Arch>::template multiply_tile_runs<2, 2, true, window_runs>;
-    else return nullptr;
+template <class Arch> constexpr auto whole_tiles() {
+    if constexpr (has_whole_tiles<Arch>)
+        return &operations<Arch>::template multiply_tiles_in_place<2, 2, window_runs,
+                                                                   typename operations<Arch>::nothing_ahead>;
+    else return static_cast<void (*)()>(nullptr);
 }
 extern const tile_function<word_pairs> audited_words;
 extern const tile_function<widened_pairs> audited_widened;
 extern const tile_function<quads_of<audited>> audited_quads;
 extern const tile_function<signed_quads> audited_flipped;
-extern const tiles_function audited_tiles;
+extern const decltype(whole_tiles<audited>()) audited_tiles;
 const tile_function<word_pairs> audited_words = whole_tile<word_pairs>();
 const tile_function<widened_pairs> audited_widened = whole_tile<widened_pairs>();
 const tile_function<quads_of<audited>> audited_quads = whole_tile<quads_of<audited>, has_quads<audited>>();
 const tile_function<signed_quads> audited_flipped = whole_tile<signed_quads, quads_saturate<audited>>();
-const tiles_function audited_tiles = whole_tiles<audited>();
+const decltype(whole_tiles<audited>()) audited_tiles = whole_tiles<audited>();
 
 template void interleave_cells<audited, 4>(const std::uint8_t* const (&)[4], std::ptrdiff_t, int, int, std::uint8_t,
                                            std::byte*, std::ptrdiff_t) noexcept;

@@ -56,7 +56,8 @@ struct avx512_amx_operations : avx512_base<avx512_amx_operations>, tile_products
     static constexpr bool finishes_in_registers = true;
     // Of 3x3 at 28x28x128 on an Emerald Rapids, which has 2350 at its peak in registers: sums, epilogues and caches are the rest.
     static constexpr double byte_products = 1100, word_products = 240;
-    /// 128x768x3072 is 1.28 times as fast as with 96 KiB there, 512^3 1.10, 14x14x256 1.15; 512 KiB give no more.
+    /// 128x768x3072 is 1.28 times as fast as with 96 KiB there, 512^3 1.10, 14x14x256 1.15; 512 KiB give 1.11 of the first once more, and
+    /// nothing else.
     static constexpr std::ptrdiff_t band_bytes = 256 * 1024;
 
     [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {

@@ -121,6 +121,7 @@ template <class Tiles> struct tile_products {
         weights_ahead(std::span<const std::byte> ahead, std::ptrdiff_t steps) noexcept
             : next_(ahead.data()),
               lines_(static_cast<int>((static_cast<std::ptrdiff_t>(ahead.size()) + 64 * steps - 1) / (64 * steps))) {}
+        bool are_none() const noexcept { return lines_ == 0; }
         [[gnu::always_inline]] void fetch() noexcept {
             for (int line = 0; line != lines_; ++line, next_ += 64) __builtin_prefetch(next_, 0, 2);
         }
@@ -129,13 +130,16 @@ template <class Tiles> struct tile_products {
         const std::byte* next_;
         int lines_;  ///< of a step
     };
+    struct nothing_ahead {
+        static void fetch() noexcept {}
+    };
 
     /// Adds the products of `Heights` tiles of rows that lie `pitch` apart, in runs of multiples of 64, with the first `Widths`
     /// halves of a panel to the registers of sums.
-    template <int Heights, int Widths, class Runs>
-    [[gnu::noinline]] static void multiply_in_place(const std::uint8_t* band, const std::int32_t* offsets,
-                                                    std::ptrdiff_t pitch, const Runs& runs, const std::int8_t* panel,
-                                                    weights_ahead ahead) noexcept {
+    template <int Heights, int Widths, class Runs, class Ahead>
+    [[gnu::noinline]] static void multiply_tiles_in_place(const std::uint8_t* band, const std::int32_t* offsets,
+                                                          std::ptrdiff_t pitch, const Runs& runs,
+                                                          const std::int8_t* panel, Ahead ahead) noexcept {
         for (int kernel_row = 0; kernel_row != runs.kernel_rows; ++kernel_row) {
             const std::uint8_t* from = band + kernel_row * runs.row_advance;
             for (int segment = 0; segment != runs.segments; ++segment, from += runs.segment_advance) {
@@ -152,10 +156,10 @@ template <class Tiles> struct tile_products {
     }
 
     /// The same of any rows and runs, by copies.
-    template <int Heights, int Widths, class Runs>
-    [[gnu::noinline]] static void multiply_copies(const std::uint8_t* band, const std::int32_t* offsets,
-                                                  const Runs& runs, const std::int8_t* panel,
-                                                  weights_ahead ahead) noexcept {
+    template <int Heights, int Widths, class Runs, class Ahead>
+    [[gnu::noinline]] static void multiply_tile_copies(const std::uint8_t* band, const std::int32_t* offsets,
+                                                       const Runs& runs, const std::int8_t* panel,
+                                                       Ahead ahead) noexcept {
         alignas(64) std::uint8_t copies[2][Heights * 16 * 64];
         const auto copy = [&](const std::uint8_t* from, int count, std::uint8_t* to) {
             if (count == 64) {
@@ -225,9 +229,13 @@ private:
             Tiles::template load<sum, place>(sums, sum_pitch);
         });
         const std::int32_t pitch = offsets[1] - offsets[0];
-        if (whole && runs.length % 64 == 0 && are_equally_far<Heights>(offsets, pitch))
-            multiply_in_place<Heights, Widths>(band, offsets, pitch, runs, panel, ahead);
-        else multiply_copies<Heights, Widths>(band, offsets, runs, panel, ahead);
+        const bool in_place = whole && runs.length % 64 == 0 && are_equally_far<Heights>(offsets, pitch);
+        const auto multiply_with = [&](auto fetched) {
+            if (in_place) multiply_tiles_in_place<Heights, Widths>(band, offsets, pitch, runs, panel, fetched);
+            else multiply_tile_copies<Heights, Widths>(band, offsets, runs, panel, fetched);
+        };
+        if (ahead.are_none()) multiply_with(nothing_ahead());
+        else multiply_with(ahead);
         for_each_sum<Heights, Widths>([&](auto sum, auto place) __attribute__((always_inline)) {
             Tiles::template store<sum, place>(sums, sum_pitch);
         });

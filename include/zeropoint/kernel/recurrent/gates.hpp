@@ -30,7 +30,7 @@ template <class Arch> void lstm_gates(const float* a, const float* b, std::size_
     alignas(64) float given[units_together];
     for (std::size_t first = 0; first < count; first += units_together) {
         const std::size_t units = std::min(count - first, units_together);
-        for_each_number<Arch>(
+        for_each_number<Arch, true>(
             units, [&](std::size_t unit, auto number) __attribute__((always_inline)) {
                 using Number = decltype(number);
                 const std::size_t i = first + unit;
@@ -43,7 +43,7 @@ template <class Arch> void lstm_gates(const float* a, const float* b, std::size_
                 store_number(bounded_sigmoid(sum(3)), given + unit);
                 store_number(Number(rounded(kept) + rounded(added)), c + i);
             });
-        for_each_number<Arch>(
+        for_each_number<Arch, true>(
             units, [&](std::size_t unit, auto number) __attribute__((always_inline)) {
                 using Number = decltype(number);
                 const Number cell = load_number<Number>(c + first + unit);
@@ -58,7 +58,7 @@ template <class Arch> void gru_gates(const float* a, const float* b, std::size_t
     alignas(64) float updates[units_together], arguments[units_together];
     for (std::size_t first = 0; first < count; first += units_together) {
         const std::size_t units = std::min(count - first, units_together);
-        for_each_number<Arch>(
+        for_each_number<Arch, true>(
             units, [&](std::size_t unit, auto number) __attribute__((always_inline)) {
                 using Number = decltype(number);
                 const std::size_t i = first + unit;
@@ -72,7 +72,7 @@ template <class Arch> void gru_gates(const float* a, const float* b, std::size_t
                 store_number(bounded_sigmoid(Number(from_input(1) + from_state(1))), updates + unit);
                 store_number(Number(from_input(2) + rounded(Number(reset * from_state(2)))), arguments + unit);
             });
-        for_each_number<Arch>(
+        for_each_number<Arch, true>(
             units, [&](std::size_t unit, auto number) __attribute__((always_inline)) {
                 using Number = decltype(number);
                 const Number fresh = bounded_tanh(load_number<Number>(arguments + unit));

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include <zeropoint/kernel/machine/architecture.hpp>
+#include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 
@@ -50,15 +51,16 @@ template <class Number, int Count>
     return sum;
 }
 
-/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float. Of 512 bits half a
-/// vector, too: of 24 units of a recurrent layer eight would be left.
-template <class Arch, class Body> [[gnu::always_inline]] inline void for_each_number(std::size_t count, Body&& body) {
+/// Calls body(i, number) for i in [0, count), `number` being a vector type where that many values are left, else float. Of 512 bits
+/// half a vector, too, for a body that takes another size than Arch's: of 24 units of a recurrent layer eight would be left.
+template <class Arch, bool InHalves = false, class Body>
+[[gnu::always_inline]] inline void for_each_number(std::size_t count, Body&& body) {
     std::size_t i = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
         for (const std::size_t whole = count - count % floats::size; i != whole; i += floats::size) body(i, floats());
-        if constexpr (std::is_base_of_v<xsimd::avx512f, Arch>) {
-            using half = xsimd::make_sized_batch_t<float, floats::size / 2>;
+        if constexpr (InHalves && std::is_base_of_v<xsimd::avx512f, Arch>) {
+            using half = xsimd::batch<float, narrower_architecture<Arch>>;
             if (count - i >= half::size) {
                 body(i, half());
                 i += half::size;
