@@ -110,6 +110,53 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         store_in_turns(_mm512_loadu_si512(a), _mm512_loadu_si512(b), to);
     }
 
+    /// Parts that vectors of bytes are loaded from and stored to, of equal size, and what puts rows in turns in each 16 bytes.
+    static constexpr int quarters = 4;
+    template <int Parts> [[gnu::always_inline]] static uint8 load_parts(const std::uint8_t* const (&from)[Parts]) {
+        if constexpr (Parts == 1) {
+            return uint8(_mm512_loadu_si512(from[0]));
+        } else if constexpr (Parts == 2) {
+            const auto half = [&](int i) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from[i])); };
+            return uint8(_mm512_inserti64x4(_mm512_castsi256_si512(half(0)), half(1), 1));
+        } else {
+            const auto quarter = [&](int i) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from[i])); };
+            __m512i all = _mm512_castsi128_si512(quarter(0));
+            all = _mm512_inserti32x4(all, quarter(1), 1);
+            all = _mm512_inserti32x4(all, quarter(2), 2);
+            return uint8(_mm512_inserti32x4(all, quarter(3), 3));
+        }
+    }
+    template <class Out, int Parts>
+    [[gnu::always_inline]] static void store_parts(Out* const (&to)[Parts], const uint8& from) {
+        const __m512i all = from;
+        if constexpr (Parts == 1) {
+            _mm512_storeu_si512(to[0], all);
+        } else if constexpr (Parts == 2) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to[0]), _mm512_castsi512_si256(all));
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to[1]), _mm512_extracti64x4_epi64(all, 1));
+        } else {
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to[0]), _mm512_castsi512_si128(all));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to[1]), _mm512_extracti32x4_epi32(all, 1));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to[2]), _mm512_extracti32x4_epi32(all, 2));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to[3]), _mm512_extracti32x4_epi32(all, 3));
+        }
+    }
+    [[gnu::always_inline]] static void stack_rows(const uint8 (&rows)[4], uint8 (&quads)[4]) {
+        const __m512i low = _mm512_unpacklo_epi8(rows[0], rows[1]), high = _mm512_unpackhi_epi8(rows[0], rows[1]);
+        const __m512i more_low = _mm512_unpacklo_epi8(rows[2], rows[3]),
+                      more_high = _mm512_unpackhi_epi8(rows[2], rows[3]);
+        quads[0] = uint8(_mm512_unpacklo_epi16(low, more_low));
+        quads[1] = uint8(_mm512_unpackhi_epi16(low, more_low));
+        quads[2] = uint8(_mm512_unpacklo_epi16(high, more_high));
+        quads[3] = uint8(_mm512_unpackhi_epi16(high, more_high));
+    }
+    /// pack() of vectors in the order of such quads.
+    [[gnu::always_inline]] static uint8 pack_in_quarters(const int32 (&v)[4], const int16& offset) {
+        const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), offset);
+        const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(v[2], v[3]), offset);
+        return uint8(_mm512_packus_epi16(low, high));
+    }
+
     static void sum_flipped(const std::uint8_t* magnitudes, std::ptrdiff_t flips, std::ptrdiff_t count,
                             std::ptrdiff_t step, std::ptrdiff_t windows, std::int32_t* sums) {
         const __mmask64 rest = (__mmask64{1} << (count % 64)) - 1;

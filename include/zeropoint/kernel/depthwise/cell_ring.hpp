@@ -10,6 +10,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/depthwise/column_quads.hpp>
 #include <zeropoint/kernel/depthwise/packed_cells.hpp>
 #include <zeropoint/kernel/gemm/bands.hpp>
 #include <zeropoint/kernel/gemm/pack_panels.hpp>
@@ -73,6 +74,8 @@ template <class Arch> struct depthwise_plan {
         border_begin = units_begin + bytes(units * static_cast<std::ptrdiff_t>(sizeof(gather_unit)));
         source_begin = border_begin + bytes(channels + slack);
         scratch_bytes = source_begin + bytes(std::ptrdiff_t{g.in.width} * channels + slack);
+        if constexpr (has_column_quads<Arch>)
+            if (suits_column_quads(g)) scratch_bytes = std::max(scratch_bytes, column_plan(g).scratch_bytes);
     }
 
 private:

@@ -9,6 +9,7 @@
 
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/depthwise/cell_ring.hpp>
+#include <zeropoint/kernel/depthwise/column_quads.hpp>
 #include <zeropoint/kernel/depthwise/packed_cells.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
 #include <zeropoint/kernel/gemm/panel_layout.hpp>
@@ -213,11 +214,19 @@ template <class Arch, class In, class Out, class Epilogue>
                                         std::byte* scratch) noexcept {
     constexpr int most_outputs = 32, width = panel_width<Arch>;
     const packed_depthwise<Arch> panels(g, packed);
+    const int end = g.panels.end_of(panels.layout.panels);
+    if constexpr (has_column_quads<Arch> && sizeof(In) == 1 && sizeof(Out) == 1) {
+        if constexpr (std::is_same_v<Epilogue, nearest_even>) {
+            if (takes_column_quads<Arch>(g, panels, end, epilogue)) {
+                column_conv2d<Arch>(g, x, codes, panels, end, epilogue, y, scratch);
+                return;
+            }
+        }
+    }
     using source = std::conditional_t<sizeof(In) == 2, std::int16_t, std::uint8_t>;
     depthwise_ring<Arch, source> ring(g, reinterpret_cast<const source*>(x), codes, scratch);
     const int phases = ring.plan().grid.phases;
     alignas(64) std::int32_t sums[most_outputs * width];
-    const int end = g.panels.end_of(panels.layout.panels);
     for (int first = g.panels.begin; first < end;) {
         // A block is of one kind.
         const panel_kernel kernel = panels.kernel(first);

@@ -71,6 +71,11 @@ template <class Operations, class Out> struct code_clamp {
         Operations::store_pairs(first, second, clamped<Whole>(Operations::pack_pairs(differences, offset)));
     }
 
+    /// All codes of a byte, of vectors in the order of quads of rows (depthwise/column_quads.hpp).
+    [[gnu::always_inline]] bytes in_quarters(const typename Operations::int32 (&differences)[4]) const {
+        return clamped<true>(Operations::pack_in_quarters(differences, offset));
+    }
+
 private:
     template <bool Whole> [[gnu::always_inline]] bytes clamped(bytes codes) const {
         if constexpr (!Whole) codes = xsimd::min(xsimd::max(codes, low), high);
