@@ -130,9 +130,21 @@ TEST_CASE("nibble_product: the bits of the definition, whatever the extents") {
     compare_random<128>(3);
 }
 
+TEST_CASE("nibble_product: so many rows and inputs that tiles come in several parts") {
+    for (const int rows : {12, 14, 25, 64, 71}) {
+        const auto seed = static_cast<std::uint64_t>(rows);
+        compare<32, false>(make(rows, 551, 45, 32, false, seed));
+        compare<32, true>(make(rows, 551, 45, 32, true, seed));
+        compare<128, false>(make(rows, 700, 32, 128, false, seed));
+        compare<128, true>(make(rows, 700, 3, 128, true, seed));
+        compare<512, false>(make(rows, 520, 33, 512, false, seed));
+        compare<1024, true>(make(rows, 600, 33, 1024, true, seed));
+    }
+}
+
 TEST_CASE("nibble_product: the largest sums of both signs") {
     for (const int code : {-8, 7}) {
-        for (const int rows : {1, 5}) {
+        for (const int rows : {1, 5, 16}) {
             problem p = make(rows, 256, 33, 32, false, 4, &code);
             for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 512 < 256 ? -3.0f : 3.0f;
             compare<32, false>(p);
@@ -142,13 +154,22 @@ TEST_CASE("nibble_product: the largest sums of both signs") {
         }
     }
     const int highest = 15;
-    for (const int rows : {1, 5}) {
+    for (const int rows : {1, 5, 16}) {
         problem p = make(rows, 256, 33, 32, true, 5, &highest);
         for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 3 == 0 ? 3.0f : -3.0f;
         std::fill(p.scales.begin(), p.scales.end(), kernel::largest_group_scale);
         p.offsets.back() = -kernel::largest_group_scale;
         p.scales.front() = kernel::least_group_scale;
         compare<32, true>(p);
+    }
+}
+
+TEST_CASE("nibble_product: the largest group that tiles take") {
+    for (const int code : {-8, 15}) {
+        problem p = make(13, 512, 33, 512, code == 15, 7, &code);
+        for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 1024 < 512 ? -3.0f : 3.0f;
+        if (code == 15) compare<512, true>(p);
+        else compare<512, false>(p);
     }
 }
 

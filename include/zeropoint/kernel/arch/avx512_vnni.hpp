@@ -16,6 +16,7 @@ struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
     static constexpr int sums_in_flight = 8;  // the product is in an addition's latency
     static constexpr quad_products quads = quad_products::exact;
     static constexpr bool finishes_in_registers = true;
+    static constexpr int nibble_rows = 7;
     static constexpr double byte_products = 480, word_products = 240;
 
     [[gnu::always_inline]] static void dot2(int32& sums, const int16& a, const int16& b) {

@@ -45,6 +45,8 @@
 //   whole_tile_rows               optional: see whole tiles, below
 //   finishes_in_registers         optional: whether whole tiles of quads, where those saturate of signed quads and pairs too, become
 //                                 codes before their sums leave the registers; of two vectors, and an even number of rows
+//   nibble_rows                   optional: rows of the tiles that multiply many rows by 4-bit weights (dynamic/nibble_tiles.hpp); only
+//                                 where quads is exact and xsimd::fma rounds once
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches

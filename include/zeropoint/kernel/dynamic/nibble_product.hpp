@@ -11,6 +11,7 @@
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/dynamic/nibble_quads.hpp>
+#include <zeropoint/kernel/dynamic/nibble_tiles.hpp>
 #include <zeropoint/kernel/dynamic/symmetric_codes.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
@@ -44,17 +45,11 @@ struct nibble_scratch {
           bytes(scales + align_up(4 * static_cast<std::size_t>(rows))) {}
 };
 
-/// Rows as the product reads them.
-struct nibble_rows {
-    const std::int8_t* codes;
-    const std::int32_t* sums;  ///< of the codes of a group; without minimums times -8
-    const float* scales;
-};
-
 /// Quantizes rows of `layout.depth` floats, each with a symmetric scale of its own: see symmetric_scale(). A row with NaN or
-/// infinity has a scale of NaN.
+/// infinity has a scale of NaN. Sums are `begin` higher.
 template <class Arch>
-nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, int rows, std::byte* scratch) noexcept {
+nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, int rows, std::byte* scratch,
+                                 std::int32_t begin = 0) noexcept {
     const nibble_scratch parts(layout, rows);
     auto* codes = reinterpret_cast<std::int8_t*>(scratch);
     auto* sums = reinterpret_cast<std::int32_t*>(scratch + parts.sums);
@@ -70,27 +65,12 @@ nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, in
             std::int32_t sum = 0;
             for (const std::int8_t* end = to + layout.group; to != end; to += 32)
                 for (int i = 0; i != 32; ++i) sum += to[i];
-            *sums = factor * sum;
+            *sums = factor * sum + begin;
         }
     }
     return {codes, reinterpret_cast<const std::int32_t*>(scratch + parts.sums), scales};
 }
 
-/// Where outputs of a panel go, rows `pitch` apart, and what is added to them, which lies in the same way and may be the same
-/// memory; null: nothing.
-struct nibble_outputs {
-    float* y;
-    const float* added;
-    std::ptrdiff_t pitch;
-};
-
-/// How an architecture multiplies nibbles: by vectors of channels, where its floats are those of scalars and its vectors are not
-/// wider than a panel.
-template <class Arch> constexpr bool has_nibble_vectors() {
-    if constexpr (operations<Arch>::has_batches && has_ieee_vectors<Arch>)
-        return nibble_channels % operations<Arch>::lanes == 0;
-    else return false;
-}
 /// The most rows of a tile: sums of a tile are integers and floats.
 template <class Arch> inline constexpr int most_nibble_rows = std::clamp(operations<Arch>::tile_rows * 2 / 3, 1, 6);
 
@@ -175,6 +155,7 @@ template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
     using int32 = typename ops::int32;
     using real = typename ops::real;
     constexpr int ahead = 4096, blocks = Group / 32;
+    constexpr bool from_floats = counts_from_floats<Arch, Group>;
     constexpr std::ptrdiff_t block_bytes = 16 * nibble_channels;
     constexpr std::ptrdiff_t group_bytes = blocks * block_bytes + (HasMinimum ? 4 : 2) * nibble_channels;
     const std::ptrdiff_t depth = layout.padded_depth();
@@ -188,7 +169,7 @@ template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
             for (std::ptrdiff_t i = 0; i < group_bytes; i += 64) __builtin_prefetch(from + ahead + i);
         int32 sums[Rows][Vectors];
         repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            const int32 begin(HasMinimum ? 0 : x.sums[r * layout.groups + g]);
+            const int32 begin(!HasMinimum ? x.sums[r * layout.groups + g] : from_floats ? float_of_sums : 0);
             repeat<Vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = begin; });
         });
         if constexpr (blocks == 1) {
@@ -201,8 +182,11 @@ template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
         const auto* scales = reinterpret_cast<const std::uint16_t*>(from + blocks * block_bytes) + channel;
         repeat<Vectors>([&](int v) __attribute__((always_inline)) {
             const real scale = ops::load_halves(scales + v * ops::lanes);
+            [[maybe_unused]] const real offset = scale * real(-0x3p22f);
             repeat<Rows>([&](int r) __attribute__((always_inline)) {
-                totals[r][v] = totals[r][v] + rounded(real(xsimd::to_float(sums[r][v]) * scale));
+                if constexpr (from_floats)
+                    totals[r][v] = totals[r][v] + xsimd::fma(xsimd::bitwise_cast<float>(sums[r][v]), scale, offset);
+                else totals[r][v] = totals[r][v] + rounded(real(xsimd::to_float(sums[r][v]) * scale));
             });
             if constexpr (HasMinimum) {
                 const real minimum = ops::load_halves(scales + nibble_channels + v * ops::lanes);
@@ -274,7 +258,8 @@ template <class Arch, int Group, bool HasMinimum>
                                       float* y, std::byte* scratch, const float* added = nullptr) noexcept {
     static_assert(Group % 32 == 0 && Group <= largest_nibble_group);
     constexpr int most = has_nibble_vectors<Arch>() ? most_nibble_rows<Arch> : 1;
-    const nibble_rows all = quantize_nibble_rows<Arch>(layout, x, rows, scratch);
+    const nibble_rows all = quantize_nibble_rows<Arch>(
+        layout, x, rows, scratch, counts_from_floats<Arch, Group> && !HasMinimum ? float_of_sums : 0);
     const auto* bias = reinterpret_cast<const float*>(packed + layout.bias);
     // As few tiles as rows allow, of nearly equal heights.
     const int tiles = (rows + most - 1) / most;
@@ -282,6 +267,13 @@ template <class Arch, int Group, bool HasMinimum>
     for (int panel = 0; panel != layout.panels; ++panel, bias += nibble_channels) {
         const std::byte* from = packed + layout.group_at(panel, 0);
         const int begin = panel * nibble_channels, channels = std::min(nibble_channels, layout.channels - begin);
+        if constexpr (counts_from_floats<Arch, Group>)
+            if (rows >= fewest_nibble_tile_rows) {
+                multiply_nibble_rows<Arch, HasMinimum>(
+                    layout, from, channels, all, rows, bias,
+                    {y + begin, added == nullptr ? nullptr : added + begin, layout.channels});
+                continue;
+            }
         for (int tile = 0, row = 0; tile != tiles; ++tile) {
             const int count = (rows - row + tiles - tile - 1) / (tiles - tile);
             const nibble_rows own{all.codes + std::ptrdiff_t{row} * layout.padded_depth(),
