@@ -150,6 +150,17 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         quads[2] = uint8(_mm512_unpacklo_epi16(high, more_high));
         quads[3] = uint8(_mm512_unpackhi_epi16(high, more_high));
     }
+    /// to[i] has quarter i of all four, in their order.
+    [[gnu::always_inline]] static void transpose_quarters(int32 (&v)[4]) {
+        const __m512i even_low = _mm512_shuffle_i32x4(v[0], v[1], 0x88),
+                      odd_low = _mm512_shuffle_i32x4(v[0], v[1], 0xdd),
+                      even_high = _mm512_shuffle_i32x4(v[2], v[3], 0x88),
+                      odd_high = _mm512_shuffle_i32x4(v[2], v[3], 0xdd);
+        v[0] = int32(_mm512_shuffle_i32x4(even_low, even_high, 0x88));
+        v[1] = int32(_mm512_shuffle_i32x4(odd_low, odd_high, 0x88));
+        v[2] = int32(_mm512_shuffle_i32x4(even_low, even_high, 0xdd));
+        v[3] = int32(_mm512_shuffle_i32x4(odd_low, odd_high, 0xdd));
+    }
     /// pack() of vectors in the order of such quads.
     [[gnu::always_inline]] static uint8 pack_in_quarters(const int32 (&v)[4], const int16& offset) {
         const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(v[0], v[1]), offset);

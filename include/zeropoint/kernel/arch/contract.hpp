@@ -62,9 +62,10 @@
 //
 // Staging (gemm/bands.hpp, depthwise/cell_ring.hpp)
 //   interleave_words(a, b, to)    optional: of panel_width words each, a[0], b[0], a[1], b[1], ...
-//   quarters, load_parts(from), stack_rows(rows, quads), pack_in_quarters(v, offset), store_parts(to, v)  optional, where quads
-//                                 is exact: see depthwise/column_quads.hpp. Vectors of 64 bytes from 1, 2 or 4 places; the quads of four
-//                                 rows, in the order that unpacking within 16 bytes gives; pack() of sums in that order, and its bytes to 1, 2 or 4 places
+//   quarters, load_parts(from), stack_rows(rows, quads), transpose_quarters(v), pack_in_quarters(v, offset), store_parts(to, v)  optional,
+//                                 where quads is exact: see depthwise/column_quads.hpp. Vectors of 64 bytes from 1, 2 or 4 places; the
+//                                 quads of four rows, in the order that unpacking within 16 bytes gives; four vectors brought into that order;
+//                                 pack() of sums in it, and its bytes to 1, 2 or 4 places
 //   widen, load_widened, interleave, gather, and where quads is saturating_pairs
 //   split_signs, sum_flipped      signed codes as magnitudes and flips, and the sums of flipped magnitudes
 //

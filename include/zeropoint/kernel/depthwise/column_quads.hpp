@@ -84,41 +84,65 @@ struct column_plan {
                         align_up(static_cast<std::size_t>(g.in.width) * static_cast<std::size_t>(g.in.channels))) {}
 };
 
-/// Puts 64 numbers of channels, of which `from(channel)` gives where four lie, into the order of quads.
-template <class T, class From>
-[[gnu::always_inline]] inline void order_as_quads(const channel_block& block, const From& from, T (&to)[64]) {
-    const int pieces = 4 / block.pixels;
-    for (int vector = 0; vector != 4; ++vector)
-        for (int quarter = 0; quarter != 4; ++quarter)
-            std::memcpy(to + 16 * vector + 4 * quarter, from(block.first + 16 * (quarter % pieces) + 4 * vector), 16);
+/// Sixteen numbers from a channel on, which lie by panels: those of panel i begin at from(i).
+template <class Arch, class From> [[gnu::always_inline]] inline auto load_of_panels(int channel, const From& from) {
+    using ops = operations<Arch>;
+    constexpr int width = panel_width<Arch>, count = 16;
+    const int panel = channel / width, lane = channel % width, here = width - lane;
+    const std::int32_t* numbers = from(panel) + lane;
+    if (here >= count) return ops::template load<typename ops::int32>(numbers);
+    std::int32_t both[count];
+    std::copy_n(numbers, here, both);
+    std::copy_n(from(panel + 1), count - here, both + here);
+    return ops::template load<typename ops::int32>(both);
 }
 
 /// The operands of a block of channels, from packed byte cells.
 template <class Arch>
-void list_operands(const packed_depthwise<Arch>& panels, const channel_block& block, const float* multiplier,
-                   column_operands& to) noexcept {
+[[gnu::noinline]] void list_operands(const packed_depthwise<Arch>& panels, const channel_block& block,
+                                     const float* multiplier, column_operands& to) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
     constexpr int width = panel_width<Arch>;
-    const int phases = panels.layout.grid.phases;
-    alignas(64) std::uint32_t rows[3][64];  // of a kernel row: its weights in columns 0, 2 and 1
-    for (int row = 0; row != 3; ++row) {
-        order_as_quads(
-            block,
-            [&](int channel) { return panels.weights(channel / width) + (row * phases * width + channel % width) * 4; },
-            rows[row]);
-    }
-    for (int column = 0; column != 3; ++column) {
-        const int shift = column == 0 ? 0 : column == 1 ? 16 : 8;
-        for (int i = 0; i != 64; ++i) {
-            const std::uint32_t quad =
-                (rows[0][i] >> shift & 255) | (rows[1][i] >> shift & 255) << 8 | (rows[2][i] >> shift & 255) << 16;
-            to.weights[0][column][i] = static_cast<std::int32_t>(quad);
-            to.weights[1][column][i] = static_cast<std::int32_t>(quad << 8);
-        }
-    }
-    order_as_quads(
-        block, [&](int channel) { return panels.bias(channel / width) + channel % width; }, to.bias);
-    order_as_quads(
-        block, [&](int channel) { return multiplier + channel; }, to.multiplier);
+    const int phases = panels.layout.grid.phases, pieces = 4 / block.pixels;
+    const auto store_as_quads = [](int32(&numbers)[4], std::int32_t * place) __attribute__((always_inline)) {
+        ops::transpose_quarters(numbers);
+        unroll<4>([&](auto v) __attribute__((always_inline)) { ops::store(place + 16 * v, numbers[v]); });
+    };
+    int32 bias[4], columns[3][4];
+    const int32 byte(255);
+    unroll<4>([&](auto quarter) __attribute__((always_inline)) {
+        const int channel = block.first + 16 * (quarter % pieces);
+        bias[quarter] = load_of_panels<Arch>(channel, [&](int panel) { return panels.bias(panel); });
+        int32 rows[3];  // of the kernel: weights of columns 0, 2 and 1
+        unroll<3>([&](auto row) __attribute__((always_inline)) {
+            rows[row] = load_of_panels<Arch>(channel, [&](int panel) {
+                return reinterpret_cast<const std::int32_t*>(panels.weights(panel)) + row * phases * width;
+            });
+        });
+        columns[0][quarter] = (rows[0] & byte) | ((rows[1] & byte) << 8) | ((rows[2] & byte) << 16);
+        columns[1][quarter] =
+            ((rows[0] >> 16) & byte) | ((rows[1] >> 8) & int32(255 << 8)) | (rows[2] & int32(255 << 16));
+        columns[2][quarter] =
+            ((rows[0] >> 8) & byte) | (rows[1] & int32(255 << 8)) | ((rows[2] & int32(255 << 8)) << 8);
+    });
+    store_as_quads(bias, to.bias);
+    int32 factors[4];
+    unroll<4>([&](auto quarter) __attribute__((always_inline)) {
+        const int channel = block.first + 16 * (quarter % pieces);
+        factors[quarter] =
+            xsimd::bitwise_cast<std::int32_t>(ops::template load<typename ops::real>(multiplier + channel));
+    });
+    ops::transpose_quarters(factors);
+    unroll<4>([&](auto v) __attribute__((always_inline)) {
+        ops::store(to.multiplier + 16 * v, xsimd::bitwise_cast<float>(factors[v]));
+    });
+    unroll<3>([&](auto column) __attribute__((always_inline)) {
+        store_as_quads(columns[column], to.weights[0][column]);
+        unroll<4>([&](auto v) __attribute__((always_inline)) {
+            ops::store(to.weights[1][column] + 16 * v, columns[column][v] << 8);
+        });
+    });
 }
 
 /// One output row, or two with stride 1, of one block: rows[i] is where the i-th input row under the window has the first
@@ -166,6 +190,14 @@ template <class Arch, int Stride, int Pixels, bool Flips, class Out>
         ops::stack_rows(bytes, quads);
     };
     const code_clamp<ops, Out> clamp(codes);
+    typename ops::real scales[4];
+    int32 biases[4];
+    unroll<4>([&](auto v) __attribute__((always_inline)) {
+        scales[v] = ops::template load<typename ops::real>(operands.multiplier + 16 * v);
+        biases[v] = ops::template load<int32>(operands.bias + 16 * v);
+        ops::keep(scales[v]);
+        ops::keep(biases[v]);
+    });
     uint8 left[4], middle[4], right[4];
     load_column(0, left);
     if constexpr (Stride == 1) load_column(1, middle);
@@ -175,7 +207,7 @@ template <class Arch, int Stride, int Pixels, bool Flips, class Out>
         unroll<outputs>([&](auto output) __attribute__((always_inline)) {
             int32 sums[4];
             unroll<4>([&](auto v) __attribute__((always_inline)) {
-                sums[v] = ops::template load<int32>(operands.bias + 16 * v);
+                sums[v] = biases[v];
                 const auto add = [&](const uint8& quads, int column) __attribute__((always_inline)) {
                     const std::int32_t* weights = operands.weights[output][column] + 16 * v;
                     ops::dot4(sums[v], quads,
@@ -184,8 +216,7 @@ template <class Arch, int Stride, int Pixels, bool Flips, class Out>
                 add(left[v], 0);
                 add(middle[v], 1);
                 add(right[v], 2);
-                const auto scale = ops::template load<typename ops::real>(operands.multiplier + 16 * v);
-                sums[v] = round_to_nearest(xsimd::to_float(sums[v]) * scale);
+                sums[v] = round_to_nearest(xsimd::to_float(sums[v]) * scales[v]);
             });
             Out* parts[Pixels];
             unroll<Pixels>([&](auto part) __attribute__((always_inline)) {
