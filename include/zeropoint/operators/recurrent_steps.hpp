@@ -138,8 +138,8 @@ private:
     }
 };
 
-/// The states and gates of float steps, behind products that a derived class makes.
-template <class Arch> class recurrent_states {
+/// The states and gates of float steps, behind products that a derived class makes, of `Vectors` that Arch has.
+template <class Arch, class Vectors = Arch> class recurrent_states {
 public:
     recurrent_states(const recurrent_geometry& g, std::byte* states, float* memory) noexcept
         : g_(g), parts_(g), states_(states), memory_(memory) {}
@@ -160,12 +160,12 @@ protected:
         const float* input = from_input() + row * g_.sums();
         const auto hidden = static_cast<std::size_t>(g_.hidden);
         if (g_.cell == recurrent_cell::lstm)
-            kernel::lstm_gates<Arch>(input, from_state(), hidden, state_.carried,
-                                     is_projected() ? unprojected() : state());
-        else if (g_.cell == recurrent_cell::gru) kernel::gru_gates<Arch>(input, from_state(), hidden, state());
+            kernel::lstm_gates<Arch, Vectors>(input, from_state(), hidden, state_.carried,
+                                              is_projected() ? unprojected() : state());
+        else if (g_.cell == recurrent_cell::gru) kernel::gru_gates<Arch, Vectors>(input, from_state(), hidden, state());
         else if (g_.options.nonlinearity == rnn_nonlinearity::tanh)
-            kernel::rnn_tanh_gates<Arch>(input, from_state(), hidden, state());
-        else kernel::rnn_relu_gates<Arch>(input, from_state(), hidden, state());
+            kernel::rnn_tanh_gates<Arch, Vectors>(input, from_state(), hidden, state());
+        else kernel::rnn_relu_gates<Arch, Vectors>(input, from_state(), hidden, state());
     }
 
     const recurrent_geometry& g_;
@@ -177,9 +177,18 @@ private:
     float* memory_;
 };
 
+/// The vectors of a float step. Up to 16 units are one vector of 512 bits, a chain of gates that takes longer than two of half its
+/// width, and beside vectors of 512 bits an x86 processor may start fewer narrower ones: it is all the one or all the other.
+template <recurrent_key Key, class Arch>
+using vectors_of_step =
+    std::conditional_t<Key.is_step && Key.step.hidden <= 16 && std::is_base_of_v<xsimd::avx512f, Arch>,
+                       kernel::narrower_architecture<Arch>, Arch>;
+
 /// Float steps over the parameters of a float node, whose matrices are columns x rows inside.
-template <recurrent_key Key, class Arch> class float_recurrent_cells : public recurrent_states<Arch> {
-    using base = recurrent_states<Arch>;
+template <recurrent_key Key, class Arch>
+class float_recurrent_cells : public recurrent_states<Arch, vectors_of_step<Key, Arch>> {
+    using vectors = vectors_of_step<Key, Arch>;
+    using base = recurrent_states<Arch, vectors>;
 
 public:
     float_recurrent_cells(const recurrent_geometry& g, const float* parameters, std::byte* states,
@@ -198,13 +207,13 @@ public:
     }
     void from_input(const float* x, int rows) const noexcept {
         if constexpr (Key.is_step)
-            kernel::ordered_row<Arch, Key.step.inputs, Key.step.sums()>(x, weight_ih_, bias_ih_, base::from_input());
+            kernel::ordered_row<vectors, Key.step.inputs, Key.step.sums()>(x, weight_ih_, bias_ih_, base::from_input());
         else product(x, rows, inputs_, weight_ih_, base::g_.sums(), bias_ih_, base::from_input());
     }
     void step(int row) const noexcept {
         if constexpr (Key.is_step)
-            kernel::ordered_row<Arch, Key.step.outputs(), Key.step.sums()>(base::state(), weight_hh_, bias_hh_,
-                                                                           base::from_state());
+            kernel::ordered_row<vectors, Key.step.outputs(), Key.step.sums()>(base::state(), weight_hh_, bias_hh_,
+                                                                              base::from_state());
         else product(base::state(), 1, base::g_.outputs(), weight_hh_, base::g_.sums(), bias_hh_, base::from_state());
         base::finish_step(row);
         if (base::is_projected())

@@ -28,21 +28,22 @@ struct float_rows {
 /// How many floats a Number has.
 template <class Number> inline constexpr int numbers_in = int{sizeof(Number) / sizeof(float)};
 
-/// `Rows` x (`Vectors` Numbers) sums from column `column` on, all in registers.
-template <class Number, int Rows, int Vectors>
+/// `Rows` x (`Vectors` Numbers) sums from column `column` on, all in registers. The last Number begins `Back` columns earlier, and
+/// makes as many sums once more.
+template <class Number, int Rows, int Vectors, int Back = 0>
 [[gnu::always_inline]] inline void ordered_tile(float_rows x, int depth, float_rows w, int column, const float* bias,
                                                 float* y, std::ptrdiff_t y_pitch) noexcept {
-    constexpr int size = numbers_in<Number>;
+    constexpr auto begin = [](int v) { return v * numbers_in<Number> - (v + 1 == Vectors ? Back : 0); };
     Number sums[Rows][Vectors];
     repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-        const Number first = bias == nullptr ? Number(0.0f) : load_number<Number>(bias + column + v * size);
+        const Number first = bias == nullptr ? Number(0.0f) : load_number<Number>(bias + column + begin(v));
         repeat<Rows>([&](int r) __attribute__((always_inline)) { sums[r][v] = first; });
     });
     const float* weights = w.values + column;
     for (int k = 0; k != depth; ++k, weights += w.pitch) {
         Number weight[Vectors];
         repeat<Vectors>([&](int v)
-                            __attribute__((always_inline)) { weight[v] = load_number<Number>(weights + v * size); });
+                            __attribute__((always_inline)) { weight[v] = load_number<Number>(weights + begin(v)); });
         repeat<Rows>([&](int r) __attribute__((always_inline)) {
             const Number value(x.values[r * x.pitch + k]);
             repeat<Vectors>([&](int v) __attribute__((always_inline)) {
@@ -52,12 +53,13 @@ template <class Number, int Rows, int Vectors>
     }
     repeat<Rows>([&](int r) __attribute__((always_inline)) {
         repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-            store_number(sums[r][v], y + r * y_pitch + column + v * size);
+            store_number(sums[r][v], y + r * y_pitch + column + begin(v));
         });
     });
 }
 
-/// All columns of `Rows` rows: `Vectors` vectors at a time, then one, then value by value.
+/// All columns of `Rows` rows: `Vectors` vectors at a time, then one, the last of which may begin among those before. Fewer than a
+/// vector go value by value.
 template <class Arch, int Rows, int Vectors>
 [[gnu::noinline]] void ordered_rows(float_rows x, int depth, float_rows w, int columns, const float* bias, float* y,
                                     std::ptrdiff_t y_pitch) noexcept {
@@ -69,6 +71,10 @@ template <class Arch, int Rows, int Vectors>
             ordered_tile<floats, Rows, Vectors>(x, depth, w, column, bias, y, y_pitch);
         for (; column + size <= columns; column += size)
             ordered_tile<floats, Rows, 1>(x, depth, w, column, bias, y, y_pitch);
+        if (column != columns && columns >= size) {
+            ordered_tile<floats, Rows, 1>(x, depth, w, columns - size, bias, y, y_pitch);
+            return;
+        }
     }
     for (; column != columns; ++column) ordered_tile<float, Rows, 1>(x, depth, w, column, bias, y, y_pitch);
 }
@@ -94,13 +100,17 @@ template <class Arch, int Depth, int Columns>
     int column = 0;
     if constexpr (has_ieee_vectors<Arch>) {
         using floats = xsimd::batch<float, Arch>;
-        constexpr int size = numbers_in<floats>, vectors = Columns / size, passes = (vectors + most - 1) / most;
-        if constexpr (passes != 0)
+        constexpr int size = numbers_in<floats>, vectors = (Columns + size - 1) / size,
+                      passes = (vectors + most - 1) / most;
+        if constexpr (Columns >= size) {
             unroll<passes>([&](auto pass) __attribute__((always_inline)) {
                 constexpr int count = vectors / passes + (pass < vectors % passes);
-                ordered_tile<floats, 1, count>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
+                constexpr int back = pass + 1 == passes ? vectors * size - Columns : 0;
+                ordered_tile<floats, 1, count, back>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
                 column += count * size;
             });
+            return;
+        }
     }
     for (; column != Columns; ++column)
         ordered_tile<float, 1, 1>({x, Depth}, Depth, {w, Columns}, column, bias, y, Columns);
