@@ -167,10 +167,10 @@ def x86_pieces(register: str, look_up: dict[str, int]) -> tuple[Piece, ...]:
     # Halfway sums go through memory: in registers they are fewer instructions, and were no fewer cycles with g++ (decision 0037).
     output = piece("output transform", "a tile of 4 x 4 and a vector of channels", "transform_output_tile.*winograd_4x4",
                    (store, "vpsrad", 4, 6), ("vpsrad", "$^", 4, 4), uses_stack=True,
-                   columns=6 * 19, rows=4 * 17, quotients=32, biases=16, stores=24 + 16, loops=4 * 10)
+                   columns=6 * 17, rows=4 * 15, quotients=32, factors=4, biases=16, stores=24 + 16, loops=4 * 10, allowed=1.2)
     return (
         # Clang adds to eleven addresses what g++ has in registers: 40 instructions.
-        piece("input transform", "a row of 6 pixels and a vector of channels", "transform_input_rows.*winograd_4x4",
+        piece("input transform", "a row of 6 pixels and a vector of channels", "transform_input_tile.*winograd_4x4",
               (store, "$^", 6, 1), loads=4, transform=18, stores=6, loop=3, allowed=1.3),
         output,
         # The fewest: of a range that is all codes of a byte, by multipliers below 1.

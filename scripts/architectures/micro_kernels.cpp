@@ -42,7 +42,7 @@ template void interleave_cells<audited, 4>(const std::uint8_t* const (&)[4], std
                                            std::byte*, std::ptrdiff_t) noexcept;
 template void interleave_cells<audited, 2>(const std::uint8_t* const (&)[2], std::ptrdiff_t, int, int, std::uint8_t,
                                            std::byte*, std::ptrdiff_t) noexcept;
-template void transform_input_rows<audited, winograd_4x4>(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t,
+template void transform_input_tile<audited, winograd_4x4>(const std::int16_t* const*, std::ptrdiff_t, std::ptrdiff_t,
                                                           std::int16_t*, std::ptrdiff_t) noexcept;
 template void transform_output_tile<audited, winograd_4x4>(const std::int32_t*, std::ptrdiff_t, const std::int32_t*,
                                                            std::int32_t*, std::ptrdiff_t) noexcept;

@@ -21,7 +21,7 @@
     ZEROPOINT_PRODUCTS(T, std::int32_t)                                                                                        \
     ZEROPOINT_PRODUCTS(T, float)                                                                                               \
     ZEROPOINT_INSTANCE void winograd_conv2d<default_architecture, T, T>(                                                       \
-        const conv2d_geometry&, const winograd_transforms<default_architecture>&, const T*, activation_codes,                  \
+        const conv2d_geometry&, const winograd_transforms_from<default_architecture, T>&, const T*, activation_codes,          \
         const std::byte*, const any_epilogue<default_architecture, T>&, T*, std::byte*) noexcept;
 // Of codes T and one epilogue.
 #define ZEROPOINT_EPILOGUE(T, Epilogue)                                                                                        \
@@ -37,10 +37,12 @@
 #define ZEROPOINT_WINOGRAD(Method)                                                                                             \
     ZEROPOINT_INSTANCE void transform_filters<default_architecture, Method>(                                                   \
         const std::int8_t*, const std::int16_t*, int, std::int16_t*, std::ptrdiff_t) noexcept;                                 \
-    ZEROPOINT_INSTANCE void transform_input_columns<default_architecture, Method>(                                             \
-        std::int16_t*, std::ptrdiff_t, std::ptrdiff_t) noexcept;                                                               \
-    ZEROPOINT_INSTANCE void transform_input_rows<default_architecture, Method>(                                                \
-        const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;                          \
+    ZEROPOINT_INSTANCE void transform_input_column<default_architecture, Method>(                                              \
+        const std::uint8_t* const*, std::int32_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;                     \
+    ZEROPOINT_INSTANCE void transform_input_column<default_architecture, Method>(                                              \
+        const std::int8_t* const*, std::int32_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;                      \
+    ZEROPOINT_INSTANCE void transform_input_tile<default_architecture, Method>(                                                \
+        const std::int16_t* const*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;                   \
     ZEROPOINT_INSTANCE void transform_output_tile<default_architecture, Method>(                                               \
         const std::int32_t*, std::ptrdiff_t, const std::int32_t*, std::int32_t*, std::ptrdiff_t) noexcept;
 // Of weights of one type, and their inverses.

@@ -64,11 +64,13 @@ TEST_CASE("conv2d_choice: with VNNI") {
     const auto microseconds = [](const conv2d_geometry& g) {
         return cost_of_conv2d<arch>(g, conv2d_algorithm::winograd_4x4, false).nanoseconds / 1000;
     };
-    // Measured: 187, 173 and 235.
-    CHECK(std::abs(microseconds(window_3x3(56, 64, 64)) - 187) < 9);
-    CHECK(std::abs(microseconds(window_3x3(28, 128, 128)) - 173) < 9);
-    CHECK(std::abs(microseconds(window_3x3(14, 256, 256)) - 235) < 9);
-    CHECK(choose_conv2d_algorithm<arch>(window_3x3(14, 256, 256)) == conv2d_algorithm::winograd_4x4);
+    // Measured: 216, 190 and 276, where direct products take 242 each.
+    CHECK(std::abs(microseconds(window_3x3(56, 64, 64)) - 216) < 11);
+    CHECK(std::abs(microseconds(window_3x3(28, 128, 128)) - 190) < 11);
+    CHECK(std::abs(microseconds(window_3x3(14, 256, 256)) - 276) < 11);
+    CHECK(choose_conv2d_algorithm<arch>(window_3x3(56, 64, 64)) == conv2d_algorithm::winograd_4x4);
+    CHECK(choose_conv2d_algorithm<arch>(window_3x3(28, 128, 128)) == conv2d_algorithm::winograd_4x4);
+    CHECK(choose_conv2d_algorithm<arch>(window_3x3(14, 256, 256)) == conv2d_algorithm::implicit_gemm);
     CHECK(choose_conv2d_algorithm<arch>(window_3x3(7, 512, 512)) == conv2d_algorithm::implicit_gemm);
 }
 #endif

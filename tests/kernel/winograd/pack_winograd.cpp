@@ -150,8 +150,8 @@ TEST_CASE("winograd_pack: split convolutions are exact, whole ones just below th
             zp::aligned_buffer scratch(winograd_plan<arch>(g, Winograd::method).scratch_bytes);
             pack_winograd<arch>(g, Winograd::method, p.view(), codes, packed.data());
             std::vector<std::int32_t> y(sums.size());
-            winograd_conv2d<arch>(g, winograd_transforms_of<arch, Winograd>, p.x.data(), codes, packed.data(),
-                                  accumulators{}, y.data(), scratch.data());
+            winograd_conv2d<arch>(g, winograd_transforms_of<arch, Winograd, std::uint8_t>, p.x.data(), codes,
+                                  packed.data(), accumulators{}, y.data(), scratch.data());
             all = all && y == sums;
         });
         return all;

@@ -41,7 +41,7 @@ std::vector<Out> run_method(const problem<In, Weight>& p, const Epilogue& epilog
     std::memset(scratch.data(), 0xa5, scratch.size());
     std::vector<Out> y(static_cast<std::size_t>(g.out.size()), static_cast<Out>(77));
     pack_winograd<Arch>(g, Winograd::method, p.view(), p.codes, packed.data());
-    winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, Winograd>, p.x.data(), p.codes, packed.data(), epilogue,
+    winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, Winograd, In>, p.x.data(), p.codes, packed.data(), epilogue,
                           y.data(), scratch.data());
     return y;
 }
@@ -189,6 +189,10 @@ TEST_CASE("winograd: blocks of the size that was measured") {
 #if XSIMD_WITH_AVX512BW
     static_assert(winograd_most_tiles<xsimd::avx512bw> == 12 && winograd_part_channels<xsimd::avx512bw> == 256);
 #endif
+#if XSIMD_WITH_AVX512VNNI_AVX512BW
+    using vnni = xsimd::avx512vnni<xsimd::avx512bw>;
+    static_assert(winograd_most_tiles<vnni> == 12 && winograd_part_channels<vnni> == 128);
+#endif
 }
 
 TEST_CASE("winograd: sizes") {
@@ -202,8 +206,8 @@ TEST_CASE("winograd: sizes") {
                                 .padding_left = 1};
     static_assert(conv2d_packed_bytes<arch>(g, conv2d_algorithm::winograd_4x4, false) % 64 == 0);
     static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_4x4) % 64 == 0);
-    // The filters of one panel are transformed there.
-    constexpr std::size_t most = (288 + 13 * panel_width<arch>)*1024;
+    // The filters of one panel are transformed there, or of two, beside more operands.
+    constexpr std::size_t most = transforms_filters_ahead<arch> ? 1248 * 1024 : (288 + 13 * panel_width<arch>)*1024;
     static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_4x4) < most);
     static_assert(conv2d_scratch_bytes<arch>(g, conv2d_algorithm::winograd_2x2) < most);
     // A byte a weight, and little beside.

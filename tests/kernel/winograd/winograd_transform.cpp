@@ -54,17 +54,31 @@ template <class Arch, class Winograd> void check_filters(unsigned seed) {
 }
 
 /// One tile through the transforms of an architecture, in 64 bits beside it.
-template <class Arch, class Winograd> void check_tile(unsigned seed) {
+template <class Arch, class Winograd, class In> void check_tile(unsigned seed) {
     random_engine random(seed);
     constexpr int inputs = Winograd::method.inputs, outputs = Winograd::method.outputs, positions = inputs * inputs;
     constexpr int channels = std::max(2 * winograd_lanes<Arch>::word_count, panel_width<Arch>);
     constexpr int width = panel_width<Arch>;
-    const int ends[] = {-255, 255};
-    std::vector<std::int16_t> x(positions * channels), v(positions * channels);
-    for (auto& value : x) value = static_cast<std::int16_t>(ends[uniform(random, 0, 1)]);
-    std::vector<std::int16_t> band = x;
-    transform_input_columns<Arch, Winograd>(band.data(), inputs * channels, inputs * channels);
-    transform_input_rows<Arch, Winograd>(band.data(), inputs * channels, channels, v.data(), channels);
+    const int ends[] = {-255, 255}, zero_points[] = {0, 1, 127, 255};
+    const int zero_point = zero_points[uniform(random, 0, 3)] - (std::is_signed_v<In> ? 128 : 0);
+    constexpr int pitch = channels + 32;  // with room behind each row, which stays
+    std::vector<In> codes(positions * channels);
+    for (auto& code : codes)
+        code = uniform(random, 0, 1) == 0 ? std::numeric_limits<In>::min() : std::numeric_limits<In>::max();
+    std::vector<int> x(positions * channels);
+    for (std::size_t i = 0; i != x.size(); ++i) x[i] = codes[i] - zero_point;
+    std::vector<std::int16_t> columns(positions * pitch, 321), v(positions * channels);
+    const std::int16_t* of_tile[inputs];
+    for (int column = 0; column != inputs; ++column) {
+        const In* pixels[inputs];
+        for (int row = 0; row != inputs; ++row) pixels[row] = codes.data() + (row * inputs + column) * channels;
+        std::int16_t* to = columns.data() + column * inputs * pitch;
+        transform_input_column<Arch, Winograd>(pixels, zero_point, channels, to, pitch);
+        of_tile[column] = to;
+    }
+    for (int row = 0; row != positions; ++row)
+        for (int i = channels; i != pitch; ++i) CHECK(columns[static_cast<std::size_t>(row * pitch + i)] == 321);
+    transform_input_tile<Arch, Winograd>(of_tile, pitch, channels, v.data(), channels);
 
     int taps[3][3];
     for (auto& row : taps)
@@ -103,11 +117,12 @@ TEST_CASE("winograd_transform: filters, less their zero points") {
 TEST_CASE("winograd_transform: a tile convolves, with a bias and on top of earlier sums") {
     for (unsigned seed = 0; seed != 8; ++seed) {
         for_each_architecture([&](auto architecture) {
-            check_tile<decltype(architecture), winograd_4x4>(seed);
-            check_tile<decltype(architecture), winograd_2x2>(seed);
+            check_tile<decltype(architecture), winograd_4x4, std::uint8_t>(seed);
+            check_tile<decltype(architecture), winograd_4x4, std::int8_t>(seed);
+            check_tile<decltype(architecture), winograd_2x2, std::uint8_t>(seed);
         });
 #if XSIMD_WITH_SSE2
-        check_tile<xsimd::sse2, winograd_4x4>(seed);  // without a 32-bit multiplication
+        check_tile<xsimd::sse2, winograd_4x4, std::uint8_t>(seed);  // without a 32-bit multiplication
 #endif
     }
 }

@@ -22,6 +22,8 @@
 //   byte_products, word_products  how many a nanosecond whole tiles reach, of weights in bytes and of int16 operands:
 //                                 measured once, for conv2d_choice.hpp to compare algorithms by
 //   winograd                      optional: what Winograd's transforms take, where that was measured, see below
+//   transforms_filters_ahead      optional: whether Winograd's filters are transformed between the products of others
+//                                 (winograd/winograd.hpp)
 //
 // The matrix product (gemm.hpp, small_linear.hpp)
 //   broadcast(from)               the next depth pair (quad) of one activation row, for all lanes; of any type that dot2

@@ -64,9 +64,10 @@ template <class Arch> constexpr conv2d_cost winograd_cost(const conv2d_geometry&
     constexpr winograd_costs costs = winograd_costs_of<Arch>;
     const double tiles = double{1} * plan.tile_rows * plan.tile_columns, positions = method.positions(),
                  channels = double{1} * layout.panels * layout.width, pixels = method.outputs * method.outputs;
-    const double products = tiles * positions * (channels * layout.depth + costs.call * layout.panels);
-    const double transforms = tiles * (costs.input * positions * static_cast<double>(plan.band.pixel_pitch) +
-                                       costs.output * pixels * channels);
+    const int parts = (layout.depth + plan.part_channels - 1) / plan.part_channels;
+    const double products = tiles * positions * (channels * layout.depth + costs.call * parts * layout.panels);
+    const double transforms = tiles * (costs.input * positions * static_cast<double>(plan.channels) +
+                                       costs.output * parts * pixels * channels);
     const int blocks = (plan.tile_rows * plan.tile_columns + plan.block_tiles - 1) / plan.block_tiles;
     const double filters = blocks * costs.filter * positions * channels * layout.depth;
     return {(products + transforms + filters) / rate, layout.bytes};

@@ -95,7 +95,8 @@ template <class Arch, conv2d_algorithm Algorithm> struct conv2d_kernels {
         if constexpr (is_depthwise) depthwise_conv2d<Arch>(g, x, codes, packed, epilogue, y, scratch);
         else if constexpr (is_direct) direct_conv2d<Arch>(g, x, codes, packed, epilogue, y);
         else if constexpr (is_winograd)
-            winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, winograd>, x, codes, packed, epilogue, y, scratch);
+            winograd_conv2d<Arch>(g, winograd_transforms_of<Arch, winograd, In>, x, codes, packed, epilogue, y,
+                                  scratch);
         else implicit_gemm<Arch>(g, x, codes, packed, epilogue, y, scratch);
     }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include <zeropoint/core/aligned_buffer.hpp>
-#include <zeropoint/kernel/gemm/bands.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/winograd/pack_winograd.hpp>
@@ -17,10 +18,9 @@
 // thrown away; the input outside of the image is zero, whatever the padding.
 //
 //     for each block of tiles of all images:                   so many that their operands stay in the second-level cache
-//         for each row of tiles in it:
-//             stage its input rows, x - x_zero_point, once
-//             transform vertically, in place
-//             for each tile: transform horizontally into       operands  [position][tile][channel] int16
+//         for each tile in it:
+//             transform columns that the tile before has not   columns   [pixel][row][channel] int16
+//             transform rows of columns into                   operands  [position][tile][channel] int16
 //         for each panel of output channels:
 //             for each part of the input channels:
 //                 transform the filters into                   weights   [position][channel / 2][output channel][2] int16
@@ -28,6 +28,10 @@
 //                     for each position: one matrix product    products  [position][tile][output channel] int32
 //                     for each tile: transform back, add to    sums      [tile row][pixel][output channel] int32
 //                     y = epilogue(sums)                       after the last part
+//
+// Transformed filters are 8 times as large as codes. An Intel core with vectors of 512 bits takes 4 cycles to bring a line that was
+// written into the second-level cache, and of them three quarters of the transform's time. There the filters of the next part are
+// transformed between the products of this one, a few channels at a time, so that they are written while the core multiplies.
 
 namespace zp {
 inline namespace v0 {
@@ -39,16 +43,26 @@ constexpr bool winograd_supports(const conv2d_geometry& g) {
            g.dilation_height == 1 && g.dilation_width == 1;
 }
 
+/// Whether filters are transformed between the products of other filters, where an architecture says so.
+template <class Arch>
+inline constexpr bool transforms_filters_ahead = [] {
+    if constexpr (requires { operations<Arch>::transforms_filters_ahead; })
+        return operations<Arch>::transforms_filters_ahead;
+    else return false;
+}();
+
 /// Bytes of operands that a block should stay within: they are read once a panel, from the second-level cache.
-inline constexpr std::ptrdiff_t winograd_operand_bytes = 352 * 1024;
+template <class Arch>
+inline constexpr std::ptrdiff_t winograd_operand_bytes = transforms_filters_ahead<Arch> ? 480 * 1024 : 352 * 1024;
 /// The same of several images: filters are transformed once a block, which takes as long as multiplying 4 to 7 tiles by them, and longer than
 /// reading operands from the third-level cache does.
-inline constexpr std::ptrdiff_t winograd_operand_bytes_of_images = 4 * winograd_operand_bytes;
+template <class Arch>
+inline constexpr std::ptrdiff_t winograd_operand_bytes_of_images = 4 * winograd_operand_bytes<Arch>;
 /// Bytes that the products of tiles stay within which are multiplied with a panel and transformed back together: about a
 /// first-level cache. With panels of 32 channels (Zen 5, AVX-512) 12 tiles were faster than 9 and than 18.
 inline constexpr int winograd_product_bytes = 54 * 1024;
 /// Bytes that the weights of a panel stay within which are transformed together: half of a second-level cache. With panels of 32
-/// channels 256 input channels were as fast as 128 or faster.
+/// channels 256 input channels were as fast as 128 or faster, where those of two parts do not lie there at once.
 inline constexpr int winograd_weight_bytes = 576 * 1024;
 /// So many tiles, and input channels; narrow panels have no more than was best with AVX2's of 16 channels.
 template <class Arch>
@@ -61,7 +75,7 @@ inline constexpr int winograd_part_channels = std::clamp(winograd_weight_bytes /
                                                              (winograd_4x4::method.positions() * panel_width<Arch> *
                                                               static_cast<int>(sizeof(std::int16_t))) /
                                                              4 * 4,
-                                                         64, 256);
+                                                         64, transforms_filters_ahead<Arch> ? 128 : 256);
 /// Tiles of a row that are transformed back and finished together.
 inline constexpr int winograd_row_tiles = 8;
 
@@ -81,10 +95,12 @@ template <class Arch> struct winograd_plan {
     int block_tiles;              ///< of a block; the last may have fewer
     int run_tiles;                ///< of them, that are multiplied together; the last may be fewer
     int part_channels;            ///< input channels that are multiplied together; the last may be fewer
-    conv2d_geometry tiled;        ///< the geometry whose output is all tiles, for staging
-    band_layout band;
+    std::ptrdiff_t channels;      ///< of the input, whole vectors of them
+    std::ptrdiff_t pixel_pitch;   ///< from the channels of a pixel, or a tile, to those of the next
+    bool in_place;  ///< whether vectors of channels are read from the input itself, or from copies of its pixels
     std::ptrdiff_t operand_pitch, weight_pitch, product_pitch;  ///< from one position to the next
-    std::size_t operands_begin, weights_begin, products_begin, sums_begin, offsets_begin, scratch_bytes;
+    std::size_t pixels_begin, operands_begin, weights_begin, products_begin, sums_begin, offsets_begin, scratch_bytes;
+    std::size_t weight_bytes;  ///< of the weights of a part, which lie there once, or twice where others are made ahead
 
     constexpr winograd_plan(const conv2d_geometry& g, const winograd_method& method)
         : winograd_plan(g, method, false) {}
@@ -101,19 +117,17 @@ private:
           block_tiles(0),
           run_tiles(0),
           part_channels(std::min((g.group_in() + 3) / 4 * 4, winograd_part_channels<Arch>)),
-          tiled(g) {
-        tiled.out = {tile_rows * method.outputs, tile_columns * method.outputs, g.out.channels};
-        band.columns = tiled.out.width + 2;
+          channels(g.in.channels + (g.group_in() + 3) / 4 * 4 - g.group_in()) {
         // Whole vectors of channels, and the padded depth of the last group; rows of a tile not at multiples of 512
         // bytes, which would share sets of the first-level cache.
         constexpr std::ptrdiff_t step = std::max(winograd_lanes<Arch>::word_count, 4);
-        const std::ptrdiff_t channels = g.in.channels + (g.group_in() + 3) / 4 * 4 - g.group_in();
-        band.pixel_pitch = (channels + step - 1) / step * step;
-        if (band.pixel_pitch * 2 % 512 == 0) band.pixel_pitch += 32;
-        band.row_pitch = band.columns * band.pixel_pitch;
+        channels = (channels + step - 1) / step * step;
+        pixel_pitch = channels + (channels * 2 % 512 == 0 ? 32 : 0);
+        in_place = channels == g.in.channels;
 
-        const std::ptrdiff_t tile_bytes = method.positions() * band.pixel_pitch * 2;
-        const std::ptrdiff_t operand_bytes = g.images == 1 ? winograd_operand_bytes : winograd_operand_bytes_of_images;
+        const std::ptrdiff_t tile_bytes = method.positions() * pixel_pitch * 2;
+        const std::ptrdiff_t operand_bytes =
+            g.images == 1 ? winograd_operand_bytes<Arch> : winograd_operand_bytes_of_images<Arch>;
         const std::ptrdiff_t fitting =
             std::max<std::ptrdiff_t>(operand_bytes / tile_bytes, operations<Arch>::tile_rows);
         const auto most_tiles = static_cast<int>(std::min<std::ptrdiff_t>(fitting, tiles));
@@ -121,7 +135,7 @@ private:
         run_tiles = of_most ? std::min(block_tiles, winograd_most_tiles<Arch>)
                             : even_part(block_tiles, winograd_most_tiles<Arch>);
 
-        operand_pitch = odd_line_pitch(block_tiles * band.pixel_pitch, sizeof(std::int16_t));
+        operand_pitch = odd_line_pitch(block_tiles * pixel_pitch, sizeof(std::int16_t));
         weight_pitch = odd_line_pitch(std::ptrdiff_t{part_channels} * width, sizeof(std::int16_t));
         product_pitch = odd_line_pitch(run_tiles * width, sizeof(std::int32_t));
         const winograd_layout<Arch> layout(g, method);
@@ -130,9 +144,11 @@ private:
         const auto bytes = [](std::ptrdiff_t elements, std::size_t size) {
             return align_up(static_cast<std::size_t>(elements) * size);
         };
-        operands_begin = bytes(method.inputs * band.row_pitch, sizeof(std::int16_t));
+        pixels_begin = bytes(method.positions() * pixel_pitch, sizeof(std::int16_t));
+        operands_begin = pixels_begin + bytes((in_place ? 1 : 1 + method.inputs) * channels, 1);
         weights_begin = operands_begin + bytes(method.positions() * operand_pitch, sizeof(std::int16_t));
-        products_begin = weights_begin + bytes(method.positions() * weight_pitch, sizeof(std::int16_t));
+        weight_bytes = bytes(method.positions() * weight_pitch, sizeof(std::int16_t));
+        products_begin = weights_begin + (transforms_filters_ahead<Arch> ? 2 : 1) * weight_bytes;
         sums_begin = products_begin + bytes(method.positions() * product_pitch, sizeof(std::int32_t));
         offsets_begin = sums_begin + bytes(sum_tiles * method.outputs * method.outputs * width, sizeof(std::int32_t));
         scratch_bytes = offsets_begin + bytes(run_tiles, sizeof(std::int32_t));
@@ -149,15 +165,20 @@ private:
 template <class Arch> struct winograd_transforms {
     const winograd_method& method;
     void (*filters)(const std::int8_t*, const std::int16_t*, int, std::int16_t*, std::ptrdiff_t) noexcept;
-    void (*input_columns)(std::int16_t*, std::ptrdiff_t, std::ptrdiff_t) noexcept;
-    void (*input_rows)(const std::int16_t*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;
+    void (*input_tile)(const std::int16_t* const*, std::ptrdiff_t, std::ptrdiff_t, std::int16_t*,
+                       std::ptrdiff_t) noexcept;
     void (*output_tile)(const std::int32_t*, std::ptrdiff_t, const std::int32_t*, std::int32_t*,
                         std::ptrdiff_t) noexcept;
 };
-template <class Arch, class Winograd>
-inline constexpr winograd_transforms<Arch> winograd_transforms_of{
-    Winograd::method, &transform_filters<Arch, Winograd>, &transform_input_columns<Arch, Winograd>,
-    &transform_input_rows<Arch, Winograd>, &transform_output_tile<Arch, Winograd>};
+/// Beside them, what takes codes of a type.
+template <class Arch, class In> struct winograd_transforms_from : winograd_transforms<Arch> {
+    void (*input_column)(const In* const*, std::int32_t, std::ptrdiff_t, std::int16_t*, std::ptrdiff_t) noexcept;
+};
+template <class Arch, class Winograd, class In>
+inline constexpr winograd_transforms_from<Arch, In> winograd_transforms_of{
+    {Winograd::method, &transform_filters<Arch, Winograd>, &transform_input_tile<Arch, Winograd>,
+     &transform_output_tile<Arch, Winograd>},
+    &transform_input_column<Arch, Winograd, In>};
 
 /// The operands of a product at each position: rows of tiles, times the weights of a part.
 struct winograd_operands {
@@ -170,31 +191,47 @@ struct winograd_operands {
     int channels;
 };
 
-/// The products at each position. Meanwhile [ahead, end), the codes to be transformed next, come into the second-level
-/// cache: in a network they are in none when the layer begins.
-template <class Arch>
-[[gnu::noinline]] void multiply_winograd_part(winograd_operands from, const std::int8_t* ahead, const std::int8_t* end,
-                                              int positions, std::int32_t* products,
-                                              std::ptrdiff_t product_pitch) noexcept {
-    constexpr int width = panel_width<Arch>;
-    alignas(64) static constexpr std::int32_t no_bias[width]{};
-    window_runs runs;
-    runs.length = from.channels;
-    const std::ptrdiff_t step = ((end - ahead) / positions + 64) / 64 * 64;
-    for (int position = 0; position != positions; ++position) {
-        for (const std::int8_t* stop = ahead + std::min(step, end - ahead); ahead < stop; ahead += 64)
-            __builtin_prefetch(ahead, 0, 2);
-        for (int tile = 0; tile != from.count;) {
-            const int count = next_tile_rows<Arch>(from.count - tile);
-            tile_kernels<Arch, word_pairs>[static_cast<std::size_t>(count - 1)](
-                from.tiles, from.offsets + tile, runs, from.weights, no_bias, products + std::ptrdiff_t{tile} * width);
-            tile += count;
-        }
-        from.tiles += from.tile_pitch;
-        from.weights += from.weight_pitch;
-        products += product_pitch;
+/// Input channels [begin, end) of a panel, which are multiplied together.
+struct winograd_part {
+    int panel, begin, end;
+
+    constexpr bool operator==(const winograd_part&) const = default;
+};
+
+/// The filters of the part that comes next, which are transformed, or fetched, while this one is multiplied: in a network they are
+/// in no cache when the layer begins.
+template <class Arch> struct coming_filters {
+    const winograd_transforms<Arch>& transforms;
+    const std::int8_t* codes;
+    const std::int16_t* zero_points;
+    std::int16_t* weights;
+    std::ptrdiff_t weight_pitch;
+    int channels;  ///< that are left
+
+    /// The next of them, an even number.
+    void transform(int count) noexcept {
+        if (count == 0) return;
+        transforms.filters(codes, zero_points, count, weights, weight_pitch);
+        weights += std::ptrdiff_t{count} * panel_width<Arch>;
+        skip(count);
     }
-}
+    /// Between two products: `count` channels or what is left.
+    void advance(int count) noexcept {
+        constexpr std::ptrdiff_t fetched = transforms_filters_ahead<Arch> ? 16 * channel_bytes : 0;
+        count = std::min(count, channels);
+        for (std::ptrdiff_t i = 0; i < count * channel_bytes; i += 64) __builtin_prefetch(codes + fetched + i, 0, 2);
+        if constexpr (transforms_filters_ahead<Arch>) transform(count);
+        else skip(count);
+    }
+
+private:
+    static constexpr std::ptrdiff_t channel_bytes = std::ptrdiff_t{9} * panel_width<Arch>;
+
+    void skip(int count) noexcept {
+        codes += count * channel_bytes;
+        channels -= count;
+    }
+};
 
 /// The arguments of one convolution.
 template <class Arch> struct winograd_call {
@@ -204,9 +241,12 @@ template <class Arch> struct winograd_call {
     const winograd_weights<Arch>& weights;
     std::byte* scratch;
 
-    std::int16_t* band() const { return reinterpret_cast<std::int16_t*>(scratch); }
+    std::int16_t* columns() const { return reinterpret_cast<std::int16_t*>(scratch); }
+    std::byte* pixels() const { return scratch + plan.pixels_begin; }
     std::int16_t* operands() const { return reinterpret_cast<std::int16_t*>(scratch + plan.operands_begin); }
     std::int16_t* weights_of_part() const { return reinterpret_cast<std::int16_t*>(scratch + plan.weights_begin); }
+    /// Of the next part.
+    std::int16_t* weights_ahead() const { return weights_of_part() + plan.weight_bytes / sizeof(std::int16_t); }
     std::int32_t* products() const { return reinterpret_cast<std::int32_t*>(scratch + plan.products_begin); }
     std::int32_t* sums() const { return reinterpret_cast<std::int32_t*>(scratch + plan.sums_begin); }
     std::int32_t* offsets() const { return reinterpret_cast<std::int32_t*>(scratch + plan.offsets_begin); }
@@ -215,57 +255,114 @@ template <class Arch> struct winograd_call {
     int row_length(int tile, int end) const {
         return std::min({winograd_row_tiles, end - tile, plan.tile_columns - tile % plan.tile_columns});
     }
+
+    /// The part of a panel that begins at an input channel, and the one behind it: of the first panel behind the last.
+    winograd_part part_from(int panel, int begin) const {
+        const std::int32_t* end = weights.ends(panel);
+        while (*end <= begin) ++end;
+        return {panel, begin, std::min(begin + plan.part_channels, *end)};
+    }
+    winograd_part part_behind(winograd_part part) const {
+        if (part.end != weights.layout.depth) return part_from(part.panel, part.end);
+        const bool is_last = part.panel + 1 == geometry.panels.end_of(weights.layout.panels);
+        return part_from(is_last ? geometry.panels.begin : part.panel + 1, 0);
+    }
+    /// The filters of a part, to be transformed.
+    coming_filters<Arch> filters_of(winograd_part part, std::int16_t* to) const {
+        return {transforms,
+                weights.panel(part.panel) + weights.layout.place(0, part.begin, 0),
+                weights.zero_points(part.panel),
+                to,
+                plan.weight_pitch,
+                part.end - part.begin};
+    }
 };
 
-/// The operands of tiles [first, last). `staged` is the row of tiles that the band holds, and is kept up to date.
+/// A column of pixels under the tile row `row` of all images, the input's column `column`, transformed. Pixels outside of the
+/// image are zero points, and so are columns.
 template <class Arch, class In>
-[[gnu::noinline]] void stage_winograd_block(const winograd_call<Arch>& call, int first, int last, const In* x,
-                                            activation_codes codes, int& staged) noexcept {
+[[gnu::noinline]] void stage_winograd_column(const winograd_call<Arch>& call,
+                                             const winograd_transforms_from<Arch, In>& transforms, int row, int column,
+                                             const In* x, activation_codes codes, std::int16_t* to) noexcept {
+    const conv2d_geometry& g = call.geometry;
     const winograd_plan<Arch>& plan = call.plan;
-    const winograd_method& method = call.transforms.method;
-    for (int tile = first; tile != last; ++tile) {
-        const int row = tile / plan.tile_columns, column = tile % plan.tile_columns;
-        if (row != staged) {
-            const In* image = x + std::ptrdiff_t{row / plan.tile_rows} * call.geometry.in.size();
-            stage_band<Arch>(plan.tiled, plan.band, row % plan.tile_rows * method.outputs, method.outputs, image, codes,
-                             call.band());
-            call.transforms.input_columns(call.band(), plan.band.row_pitch, plan.band.row_pitch);
-            staged = row;
+    const int inputs = transforms.method.inputs;
+    if (column < 0 || column >= g.in.width) {
+        std::fill_n(to, inputs * plan.pixel_pitch, std::int16_t{0});
+        return;
+    }
+    const auto channels = static_cast<std::size_t>(g.in.channels);
+    const int top = row % plan.tile_rows * transforms.method.outputs - g.padding_top;
+    x += std::ptrdiff_t{row / plan.tile_rows} * g.in.size() + std::ptrdiff_t{column} * g.in.channels;
+    auto* border = reinterpret_cast<In*>(call.pixels());
+    const In* pixels[most_winograd_inputs];
+    for (int i = 0; i != inputs; ++i) {
+        if (top + i < 0 || top + i >= g.in.height) {
+            pixels[i] = border;
+            continue;
         }
-        call.transforms.input_rows(call.band() + column * method.outputs * plan.band.pixel_pitch, plan.band.row_pitch,
-                                   plan.band.pixel_pitch, call.operands() + (tile - first) * plan.band.pixel_pitch,
-                                   plan.operand_pitch);
+        pixels[i] = x + std::ptrdiff_t{top + i} * g.in.width * g.in.channels;
+        if (plan.in_place) continue;
+        In* copy = border + (1 + i) * plan.channels;
+        std::memcpy(copy, pixels[i], channels);
+        std::memset(copy + channels, codes.zero_point, static_cast<std::size_t>(plan.channels) - channels);
+        pixels[i] = copy;
+    }
+    transforms.input_column(pixels, codes.zero_point, plan.channels, to, plan.pixel_pitch);
+}
+
+/// The operands of tiles [first, last).
+template <class Arch, class In>
+[[gnu::noinline]] void stage_winograd_block(const winograd_call<Arch>& call,
+                                            const winograd_transforms_from<Arch, In>& transforms, int first, int last,
+                                            const In* x, activation_codes codes) noexcept {
+    const winograd_plan<Arch>& plan = call.plan;
+    const int inputs = transforms.method.inputs, outputs = transforms.method.outputs;
+    std::memset(call.pixels(), codes.zero_point, static_cast<std::size_t>(plan.channels));
+    int staged = 0;  // columns of the tile that those of the tile before are
+    for (int tile = first; tile != last; ++tile) {
+        const int row = tile / plan.tile_columns, left = tile % plan.tile_columns * outputs;
+        if (left == 0) staged = 0;
+        const std::int16_t* columns[most_winograd_inputs];
+        for (int i = 0; i != inputs; ++i) {
+            std::int16_t* column = call.columns() + (left + i) % inputs * inputs * plan.pixel_pitch;
+            if (i >= staged)
+                stage_winograd_column(call, transforms, row, left + i - call.geometry.padding_left, x, codes, column);
+            columns[i] = column;
+        }
+        staged = inputs - outputs;
+        transforms.input_tile(columns, plan.pixel_pitch, plan.channels,
+                              call.operands() + (tile - first) * plan.pixel_pitch, plan.operand_pitch);
     }
 }
 
-/// Input channels [begin, end) of a panel, which are multiplied together.
-struct winograd_part {
-    int panel, begin, end;
-};
-
-/// The weights of a part, transformed.
-template <class Arch> void transform_winograd_part(const winograd_call<Arch>& call, winograd_part part) noexcept {
-    call.transforms.filters(call.weights.panel(part.panel) + call.weights.layout.place(0, part.begin, 0),
-                            call.weights.zero_points(part.panel), part.end - part.begin, call.weights_of_part(),
-                            call.plan.weight_pitch);
-}
-
-/// The products of `count` tiles from the `first` of a block on with a part. The first run of a block also fetches the
-/// codes of the next part.
+/// The products of `count` tiles from the `first` of a block on with a part, whose weights are given. Meanwhile filters are
+/// made ready for the next, so many channels at each position.
 template <class Arch>
-[[gnu::noinline]] void multiply_winograd_run(const winograd_call<Arch>& call, winograd_part part, int first,
-                                             int count) noexcept {
+[[gnu::noinline]] void multiply_winograd_run(const winograd_call<Arch>& call, winograd_part part,
+                                             const std::int16_t* weights, int first, int count,
+                                             coming_filters<Arch>& coming, int coming_channels) noexcept {
+    constexpr int width = panel_width<Arch>;
+    alignas(64) static constexpr std::int32_t no_bias[width]{};
     const winograd_plan<Arch>& plan = call.plan;
-    const winograd_layout<Arch>& layout = call.weights.layout;
-    const std::ptrdiff_t channel = part.panel / layout.group_panels * call.geometry.group_in() + part.begin;
-    const std::int8_t* ahead = call.weights.panel(part.panel) + layout.place(0, part.end, 0);
-    const std::ptrdiff_t left = call.weights.panel(call.geometry.panels.end_of(layout.panels)) - ahead,
-                         next = layout.place(0, plan.part_channels, 0);
-    multiply_winograd_part<Arch>(
-        {call.operands() + first * plan.band.pixel_pitch + channel, plan.operand_pitch, call.offsets(), count,
-         call.weights_of_part(), plan.weight_pitch, part.end - part.begin},
-        ahead, first == 0 ? ahead + std::min(left, next) : ahead, call.transforms.method.positions(), call.products(),
-        plan.product_pitch);
+    const std::ptrdiff_t channel =
+        part.panel / call.weights.layout.group_panels * call.geometry.group_in() + part.begin;
+    const std::int16_t* tiles = call.operands() + first * plan.pixel_pitch + channel;
+    std::int32_t* products = call.products();
+    window_runs runs;
+    runs.length = part.end - part.begin;
+    for (int position = 0; position != call.transforms.method.positions(); ++position) {
+        coming.advance(coming_channels);
+        for (int tile = 0; tile != count;) {
+            const int rows = next_tile_rows<Arch>(count - tile);
+            tile_kernels<Arch, word_pairs>[static_cast<std::size_t>(rows - 1)](
+                tiles, call.offsets() + tile, runs, weights, no_bias, products + std::ptrdiff_t{tile} * width);
+            tile += rows;
+        }
+        tiles += plan.operand_pitch;
+        weights += plan.weight_pitch;
+        products += plan.product_pitch;
+    }
 }
 
 /// What becomes of those products, the tiles being [first, last) of a block that begins at `block`: they are added to
@@ -304,35 +401,42 @@ template <class Arch, class Out>
 
 /// The whole convolution, block by block. `scratch` has winograd_plan::scratch_bytes bytes.
 template <class Arch, class In, class Out>
-[[gnu::noinline]] void winograd_conv2d(const conv2d_geometry& g, const winograd_transforms<Arch>& transforms,
+[[gnu::noinline]] void winograd_conv2d(const conv2d_geometry& g, const winograd_transforms_from<Arch, In>& transforms,
                                        const In* x, activation_codes codes, const std::byte* packed,
                                        const std::type_identity_t<any_epilogue<Arch, Out>>& epilogue, Out* y,
                                        std::byte* scratch) noexcept {
     const winograd_plan<Arch> plan(g, transforms.method);
     const winograd_weights<Arch> weights(g, transforms.method, packed);
     const winograd_call<Arch> call{g, transforms, plan, weights, scratch};
-    const int tiles = plan.tiles, depth = weights.layout.depth;
+    const int tiles = plan.tiles;
     for (int tile = 0; tile != plan.run_tiles; ++tile)
-        call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.band.pixel_pitch);
+        call.offsets()[tile] = static_cast<std::int32_t>(tile * plan.pixel_pitch);
 
-    int staged = -1;
+    winograd_part part = call.part_from(g.panels.begin, 0);
+    const winograd_part first_part = part;
+    std::int16_t *now = call.weights_of_part(), *then = transforms_filters_ahead<Arch> ? call.weights_ahead() : now;
+    call.filters_of(part, now).transform(part.end - part.begin);
     for (int block = 0; block < tiles; block += plan.block_tiles) {
         const int block_end = std::min(block + plan.block_tiles, tiles);
-        stage_winograd_block(call, block, block_end, x, codes, staged);
-        for (int panel = g.panels.begin; panel != g.panels.end_of(weights.layout.panels); ++panel) {
-            const std::int32_t* end_of_part = weights.ends(panel);
-            for (int begin = 0, end; begin != depth; begin = end) {
-                end = std::min(begin + plan.part_channels, *end_of_part);
-                end_of_part += end == *end_of_part;
-                const winograd_part part{panel, begin, end};
-                transform_winograd_part(call, part);
-                for (int first = block, last; first != block_end; first = last) {
-                    last = std::min(first + plan.run_tiles, block_end);
-                    multiply_winograd_run(call, part, first - block, last - first);
-                    finish_winograd_run(call, part, block, first, last, epilogue, y);
-                }
+        const int positions = transforms.method.positions() * (1 + (block_end - block - 1) / plan.run_tiles);
+        stage_winograd_block(call, transforms, block, block_end, x, codes);
+        do {
+            const winograd_part next = call.part_behind(part);
+            const bool ends = next == first_part && block_end == tiles;
+            coming_filters<Arch> coming = call.filters_of(next, then);
+            if (next == part || ends) coming.channels = 0;
+            const int pairs_ahead = (coming.channels / 2 + positions - 1) / positions;
+            for (int first = block, last; first != block_end; first = last) {
+                last = std::min(first + plan.run_tiles, block_end);
+                multiply_winograd_run(call, part, now, first - block, last - first, coming, 2 * pairs_ahead);
+                finish_winograd_run(call, part, block, first, last, epilogue, y);
             }
-        }
+            if (next != part && !ends) {
+                if constexpr (transforms_filters_ahead<Arch>) std::swap(now, then);
+                else call.filters_of(next, now).transform(next.end - next.begin);
+            }
+            part = next;
+        } while (part != first_part);
     }
 }
 

@@ -15,10 +15,12 @@
 //
 // and nested over both axes, m x m outputs from (m + 2)^2 products. Lavin and Gray, "Fast Algorithms for Convolutional
 // Neural Networks" (2015), have fractions in G. Here each row of G is scaled to integers and A makes up for it, so
-// that every output comes out multiplied by scale^2 = 576 or 4. Nothing is ever rounded:
+// that every output comes out multiplied by scale^2 = 576 or 4, or by a half of it for each time that its row or column of
+// A is even. Nothing is ever rounded:
 //   - B d and G g fit int16, whatever the codes and the weights (`winograd_proof` below);
 //   - sums of their products, and A of them, may wrap modulo 2^32, where additions still agree;
-//   - scale^2 is odd * 2^shift: the odd factor has an inverse modulo 2^32, and what is left is y * 2^shift modulo 2^32.
+//   - scale^2 is odd * 2^shift: the odd factor has an inverse modulo 2^32, and what is left is y * 2^shift modulo 2^32, or
+//     y times a smaller power of two.
 // So an arithmetic shift gives y for every |y| < 2^(31 - shift): 2^25 for 4x4, 2^29 for 2x2. Weights for which a sum
 // could be larger are found when they are packed, and their input channels split (winograd/pack_winograd.hpp).
 
@@ -32,16 +34,23 @@ struct winograd_method {
     int scale;                 ///< of the outputs, along each axis
     int shift;                 ///< scale^2 = odd * 2^shift
     std::uint32_t reciprocal;  ///< of that odd factor, modulo 2^32
+    int halvings[4];           ///< how often the scale of each output along an axis is halved
+
+    /// The reciprocal times what makes up for the halvings of a row of outputs.
+    constexpr std::int32_t factor(int row) const { return static_cast<std::int32_t>(reciprocal << halvings[row]); }
 
     constexpr int positions() const { return inputs * inputs; }
     /// Every |sum| below this comes out exact.
     constexpr std::int64_t limit() const { return std::int64_t{1} << (31 - shift); }
 };
 
+/// The most inputs of a tile along an axis.
+inline constexpr int most_winograd_inputs = 6;
+
 /// F(4x4, 3x3): 36 products for 144, interpolated at 0, 1, -1, 2, -2 and infinity.
 struct winograd_4x4 {
     static constexpr winograd_method method{
-        .outputs = 4, .inputs = 6, .scale = 24, .shift = 6, .reciprocal = 954437177};
+        .outputs = 4, .inputs = 6, .scale = 24, .shift = 6, .reciprocal = 954437177, .halvings = {0, 1, 2, 2}};
 
     /// u = G g, given 6
     template <class T>
@@ -65,19 +74,20 @@ struct winograd_4x4 {
         v[4] = c - twice;
         v[5] = d[5] - d[3] - (twice + twice);
     }
-    /// y = A m
+    /// y = A m, halved
     template <class T> [[gnu::always_inline]] static constexpr void transform_output(const T (&m)[6], T (&y)[4]) {
-        const T p = m[1] + m[2], q = m[1] - m[2], r = m[3] + m[4], s = m[3] - m[4], twice = s + s;
+        const T p = m[1] + m[2], q = m[1] - m[2], r = m[3] + m[4], s = m[3] - m[4];
         y[0] = m[0] + (p << 2) + r;
-        y[1] = (q << 2) + twice;
-        y[2] = (p + r) << 2;
-        y[3] = (q + twice + m[5]) << 2;
+        y[1] = q + q + s;
+        y[2] = p + r;
+        y[3] = q + (s + s) + m[5];
     }
 };
 
 /// F(2x2, 3x3): 16 products for 36, interpolated at 0, 1, -1 and infinity.
 struct winograd_2x2 {
-    static constexpr winograd_method method{.outputs = 2, .inputs = 4, .scale = 2, .shift = 2, .reciprocal = 1};
+    static constexpr winograd_method method{
+        .outputs = 2, .inputs = 4, .scale = 2, .shift = 2, .reciprocal = 1, .halvings = {}};
 
     /// u = G g
     template <class T> [[gnu::always_inline]] static constexpr void transform_kernel(const T (&g)[3], T (&u)[4], T) {
@@ -104,7 +114,7 @@ template <class Winograd> struct winograd_proof {
     static constexpr winograd_method method = Winograd::method;
     static constexpr int outputs = method.outputs, inputs = method.inputs;
 
-    /// scale * y[i] = the sum over k of g[k] * d[i + k], for the k-th unit filter and the j-th unit input.
+    /// scale * y[i], halved, = the sum over k of g[k] * d[i + k], for the k-th unit filter and the j-th unit input.
     static constexpr bool convolves() {
         for (int j = 0; j != inputs; ++j) {
             std::uint32_t d[inputs]{}, v[inputs]{};
@@ -117,7 +127,10 @@ template <class Winograd> struct winograd_proof {
                 for (int i = 0; i != inputs; ++i) m[i] = v[i] * u[i];
                 Winograd::transform_output(m, y);
                 for (int i = 0; i != outputs; ++i) {
-                    if (y[i] != (i + k == j ? static_cast<std::uint32_t>(method.scale) : 0)) return false;
+                    const int scale = method.scale >> method.halvings[i];
+                    if (scale << method.halvings[i] != method.scale) return false;
+                    if (method.reciprocal == 1 && method.halvings[i] != 0) return false;
+                    if (y[i] != (i + k == j ? static_cast<std::uint32_t>(scale) : 0)) return false;
                 }
             }
         }
@@ -176,26 +189,32 @@ template <class Arch, bool = operations<Arch>::has_batches> struct winograd_lane
     static constexpr int word_count = 2 * ops::lanes, sum_count = ops::lanes;
 
     [[gnu::always_inline]] static words load(const std::int16_t* from) { return words::load_unaligned(from); }
-    [[gnu::always_inline]] static words load(const std::int8_t* from) { return ops::load_widened(from); }
+    template <class Code> [[gnu::always_inline]] static words load(const Code* from) {
+        static_assert(sizeof(Code) == 1);
+        return ops::load_widened(from);
+    }
+    [[gnu::always_inline]] static words word(std::int32_t x) { return words(static_cast<std::int16_t>(x)); }
     [[gnu::always_inline]] static void store(std::int16_t* to, words from) { from.store_unaligned(to); }
     [[gnu::always_inline]] static sums load(const std::int32_t* from) { return sums::load_unaligned(from); }
     [[gnu::always_inline]] static void store(std::int32_t* to, sums from) { from.store_unaligned(to); }
     [[gnu::always_inline]] static sums shift_right(sums x, int bits) { return x >> bits; }
 
-    /// x * reciprocal modulo 2^32.
-    template <std::uint32_t Reciprocal> [[gnu::always_inline]] static sums multiply(sums x) {
+    /// x * method.factor(row) modulo 2^32, given that factor.
+    template <class Winograd>
+    [[gnu::always_inline]] static sums multiply(sums x, sums factor, [[maybe_unused]] int row) {
         using arch = typename sums::arch_type;
-        if constexpr (Reciprocal == 1) {
-            return x;
+        constexpr std::uint32_t reciprocal = Winograd::method.reciprocal;
+        if constexpr (reciprocal == 1) {
+            return x;  // without halvings
         } else if constexpr (std::is_base_of_v<xsimd::sse2, arch> && !std::is_base_of_v<xsimd::sse4_1, arch>) {
             // No 32-bit multiplication: 1 / 9 = (1 - 8) (1 + 2^6) (1 + 2^12) (1 + 2^24) modulo 2^32.
-            static_assert(Reciprocal == (1u - 8) * (1u + (1u << 6)) * (1u + (1u << 12)) * (1u + (1u << 24)));
+            static_assert(reciprocal == (1u - 8) * (1u + (1u << 6)) * (1u + (1u << 12)) * (1u + (1u << 24)));
             x = x - (x << 3);
             x = x + (x << 6);
             x = x + (x << 12);
-            return x + (x << 24);
+            return (x + (x << 24)) << Winograd::method.halvings[row];
         } else {
-            return x * sums(static_cast<std::int32_t>(Reciprocal));
+            return x * factor;
         }
     }
 };
@@ -206,48 +225,66 @@ template <class Arch> struct winograd_lanes<Arch, false> {
 
     static words load(const std::int16_t* from) { return static_cast<words>(*from); }
     static words load(const std::int8_t* from) { return static_cast<words>(*from); }
+    static words load(const std::uint8_t* from) { return *from; }
+    static words word(std::int32_t x) { return static_cast<words>(x); }
     static void store(std::int16_t* to, words from) { *to = static_cast<std::int16_t>(from); }
     static sums load(const std::int32_t* from) { return static_cast<sums>(*from); }
     static void store(std::int32_t* to, sums from) { *to = static_cast<std::int32_t>(from); }
     static sums shift_right(sums x, int bits) { return static_cast<sums>(static_cast<std::int32_t>(x) >> bits); }
-    template <std::uint32_t Reciprocal> static sums multiply(sums x) { return x * Reciprocal; }
+    template <class> static sums multiply(sums x, sums factor, int) { return x * factor; }
 };
 
-/// B along one axis, for `channels` channels (a multiple of word_count): reads `inputs` int16 vectors `from_step`
-/// elements apart and writes as many `to_step` apart, which may be the same.
-template <class Arch, class Winograd>
-[[gnu::always_inline]] inline void transform_input_line(const std::int16_t* from, std::ptrdiff_t from_step,
-                                                        std::int16_t* to, std::ptrdiff_t to_step,
-                                                        std::ptrdiff_t channels) {
+/// B applied to ones: what a zero point adds, which most rows of B take away themselves.
+template <class Winograd> struct winograd_ones {
+    std::int32_t transformed[Winograd::method.inputs]{};
+
+    constexpr winograd_ones() {
+        std::uint32_t ones[Winograd::method.inputs]{}, sums[Winograd::method.inputs]{};
+        for (std::uint32_t& one : ones) one = 1;
+        Winograd::transform_input(ones, sums);
+        for (int i = 0; i != Winograd::method.inputs; ++i) transformed[i] = static_cast<std::int32_t>(sums[i]);
+    }
+};
+
+/// The vertical half of the input transform for one column of pixels and `channels` channels (a multiple of word_count):
+/// of x - zero_point, from the codes of each of its `inputs` pixels to as many rows of words, `pitch` elements apart.
+template <class Arch, class Winograd, class In>
+[[gnu::noinline]] void transform_input_column(const In* const* pixels, std::int32_t zero_point, std::ptrdiff_t channels,
+                                              std::int16_t* column, std::ptrdiff_t pitch) noexcept {
     using lanes = winograd_lanes<Arch>;
+    using value = typename lanes::words;
     constexpr int inputs = Winograd::method.inputs;
+    constexpr winograd_ones<Winograd> ones;
     for (std::ptrdiff_t channel = 0; channel != channels; channel += lanes::word_count) {
-        typename lanes::words d[inputs], v[inputs];
-        repeat<inputs>([&](int i)
-                           __attribute__((always_inline)) { d[i] = lanes::load(from + channel + i * from_step); });
+        value d[inputs], v[inputs];
+        unroll<inputs>([&](auto i) __attribute__((always_inline)) { d[i] = lanes::load(pixels[i] + channel); });
         Winograd::transform_input(d, v);
-        repeat<inputs>([&](int i) __attribute__((always_inline)) { lanes::store(to + channel + i * to_step, v[i]); });
+        unroll<inputs>([&](auto i) __attribute__((always_inline)) {
+            if constexpr (ones.transformed[i] != 0) v[i] = v[i] - lanes::word(zero_point * ones.transformed[i]);
+            lanes::store(column + i * pitch + channel, v[i]);
+        });
     }
 }
 
-/// The vertical half of the input transform, in place: `columns` pixels of `inputs` rows, whose elements lie
-/// `row_pitch` apart. Each column belongs to up to two tiles, which share this half.
+/// The horizontal half for one tile: from its `inputs` columns, as transform_input_column() made them, to a row of each
+/// position's operand matrix.
 template <class Arch, class Winograd>
-[[gnu::noinline]] void transform_input_columns(std::int16_t* band, std::ptrdiff_t row_pitch,
-                                               std::ptrdiff_t elements) noexcept {
-    transform_input_line<Arch, Winograd>(band, row_pitch, band, row_pitch, elements);
-}
-
-/// The horizontal half for one tile: from its `inputs` x `inputs` pixels in the band to a row of each position's
-/// operand matrix.
-template <class Arch, class Winograd>
-[[gnu::noinline]] void transform_input_rows(const std::int16_t* band, std::ptrdiff_t row_pitch,
-                                            std::ptrdiff_t pixel_pitch, std::int16_t* operands,
+[[gnu::noinline]] void transform_input_tile(const std::int16_t* const* columns, std::ptrdiff_t pitch,
+                                            std::ptrdiff_t channels, std::int16_t* operands,
                                             std::ptrdiff_t position_pitch) noexcept {
+    using lanes = winograd_lanes<Arch>;
     constexpr int inputs = Winograd::method.inputs;
-    for (int row = 0; row != inputs; ++row) {
-        transform_input_line<Arch, Winograd>(band + row * row_pitch, pixel_pitch,
-                                             operands + row * inputs * position_pitch, position_pitch, pixel_pitch);
+    for (int row = 0; row != inputs; ++row, operands += inputs * position_pitch) {
+        const std::int16_t* from[inputs];
+        repeat<inputs>([&](int i) __attribute__((always_inline)) { from[i] = columns[i] + row * pitch; });
+        for (std::ptrdiff_t channel = 0; channel != channels; channel += lanes::word_count) {
+            typename lanes::words d[inputs], v[inputs];
+            repeat<inputs>([&](int i) __attribute__((always_inline)) { d[i] = lanes::load(from[i] + channel); });
+            Winograd::transform_input(d, v);
+            repeat<inputs>([&](int i) __attribute__((always_inline)) {
+                lanes::store(operands + i * position_pitch + channel, v[i]);
+            });
+        }
     }
 }
 
@@ -308,6 +345,7 @@ template <class Arch, class Winograd>
     using value = typename lanes::sums;
     constexpr winograd_method method = Winograd::method;
     constexpr int outputs = method.outputs, inputs = method.inputs, width = panel_width<Arch>;
+    static constexpr std::int32_t factors[] = {method.factor(0), method.factor(1), method.factor(2), method.factor(3)};
     // The same loads for both: from one vector of biases, or from every sum.
     const std::int32_t* start = bias != nullptr ? bias : sums;
     const std::ptrdiff_t start_row = bias != nullptr ? 0 : row_pitch, start_pixel = bias != nullptr ? 0 : width;
@@ -324,8 +362,10 @@ template <class Arch, class Winograd>
         for (int row = 0; row != outputs; ++row) {
             value y[outputs];
             Winograd::transform_output(columns[row], y);
+            const value factor(factors[row]);
             repeat<outputs>([&](int i) __attribute__((always_inline)) {
-                const value exact = lanes::shift_right(lanes::template multiply<method.reciprocal>(y[i]), method.shift);
+                const value exact = lanes::shift_right(lanes::template multiply<Winograd>(y[i], factor, row),
+                                                       method.shift - method.halvings[i]);
                 lanes::store(sums + row * row_pitch + i * width + channel,
                              exact + lanes::load(start + row * start_row + i * start_pixel + channel));
             });
