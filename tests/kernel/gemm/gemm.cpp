@@ -47,6 +47,23 @@ TEST_CASE("gemm: every remainder in rows and in channels") {
                                                  operands::random, false));
 }
 
+TEST_CASE("gemm: few rows of several panels, which may be multiplied by twos") {
+    random_engine random(7);
+    for (int rows = 1; rows <= 6; ++rows) {
+        for (int channels : {47, 64, 65, 96, 100, 130}) {
+            for (int depth : {1, 6, 15, 16, 100}) {
+                const conv2d_geometry g = matrix(rows, channels, depth);
+                check_all(problem<std::uint8_t, std::int8_t>(random, g, pick_codes<std::uint8_t>(random),
+                                                             operands::random, operands::random, false));
+            }
+        }
+        conv2d_geometry grouped = matrix(rows, 140, 24);
+        grouped.groups = 2;
+        check_all(problem<std::uint8_t, std::int8_t>(random, grouped, {9, 0, 255}, operands::random, operands::random,
+                                                     false));
+    }
+}
+
 TEST_CASE("gemm: extreme operands, all types, zero points at both ends") {
     random_engine random(3);
     for (int x_kind = 0; x_kind != static_cast<int>(operands::count); ++x_kind) {

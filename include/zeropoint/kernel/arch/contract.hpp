@@ -49,6 +49,7 @@
 //                                 codes before their sums leave the registers; of two vectors, and an even number of rows
 //   nibble_rows                   optional: rows of the tiles that multiply many rows by 4-bit weights (dynamic/nibble_tiles.hpp); only
 //                                 where quads is exact and xsimd::fma rounds once
+//   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm.hpp)
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches

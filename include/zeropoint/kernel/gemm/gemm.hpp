@@ -332,7 +332,10 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     } else {
         const auto store = [&](int row, const int32(&total)[Vectors]) __attribute__((always_inline)) {
 #pragma GCC unroll 64
-            for (int v = 0; v != Vectors; ++v) ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[v]);
+            for (int v = 0; v != Vectors; ++v) {
+                const int panel_row = v / ops::vectors * Rows + row;  // sums of another panel follow those of all rows
+                ops::store(sums + (panel_row * ops::vectors + v % ops::vectors) * ops::lanes, total[v]);
+            }
 #pragma GCC unroll 64
             for (int v = Vectors; Vectors < ops::vectors && v != ops::vectors; ++v)
                 ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
@@ -534,17 +537,29 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     }
 }
 
-/// One row times two panels, `channels` counting those of both. They share what is loaded of the row, which would be as much
-/// as the weights of one.
-template <class Arch, class Out, class Epilogue>
-void multiply_two_panels(const std::uint8_t* band, const std::int32_t* offsets, const window_runs& runs,
+/// The most rows that are multiplied by two panels at once: a row or two would be bound by what is loaded of them beside the weights of
+/// one, and by additions that wait for each other.
+template <class Arch, class Format>
+inline constexpr int rows_of_two_panels = [] {
+    if constexpr (std::is_same_v<Format, signed_quads>) return 1;
+    else if constexpr (requires { operations<Arch>::rows_of_two_panels; })
+        return std::is_same_v<Format, byte_quads> ? operations<Arch>::rows_of_two_panels : 0;
+    else return 0;
+}();
+
+/// A few rows times two panels, `channels` counting those of both.
+template <class Arch, class Format, class Out, class Epilogue>
+void multiply_two_panels(const std::uint8_t* band, const std::int32_t* offsets, int rows, const window_runs& runs,
                          const std::int8_t* panels, const std::int32_t* bias, int first_channel, int channels,
-                         const Epilogue& epilogue, Out* y) noexcept {
-    constexpr int width = panel_width<Arch>;
-    alignas(64) std::int32_t sums[2 * width];
-    multiply_tile<Arch, signed_quads, 1, 2 * operations<Arch>::vectors>(band, offsets, runs, panels, bias, sums);
-    finish_rows<Arch>(epilogue, sums, 1, first_channel, width, y, 0);
-    finish_rows<Arch>(epilogue, sums + width, 1, first_channel + width, channels - width, y + width, 0);
+                         const Epilogue& epilogue, Out* y, std::ptrdiff_t y_pitch) noexcept {
+    constexpr int width = panel_width<Arch>, vectors = 2 * operations<Arch>::vectors,
+                  most = rows_of_two_panels<Arch, Format>;
+    alignas(64) std::int32_t sums[2 * most * width];
+    unroll<most>([&](auto less) {
+        if (rows == less + 1) multiply_tile<Arch, Format, less + 1, vectors>(band, offsets, runs, panels, bias, sums);
+    });
+    finish_rows<Arch>(epilogue, sums, rows, first_channel, width, y, y_pitch);
+    finish_rows<Arch>(epilogue, sums + rows * width, rows, first_channel + width, channels - width, y + width, y_pitch);
 }
 
 }  // namespace kernel

@@ -210,6 +210,12 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
                                                panel.first_channel, panel.channels, call.epilogue,
                                                y + panel.first_channel, g.out.channels);
     };
+    [[maybe_unused]] const auto multiply_two = [&](auto format, const std::uint8_t* from, auto panel, int channels) {
+        multiply_two_panels<Arch, decltype(format)>(
+            from, offsets, rows, runs, panels.template weights<std::int8_t>(panel.index), panels.bias(panel.index),
+            panel.first_channel, std::min(channels, 2 * panel_width<Arch>), call.epilogue, y + panel.first_channel,
+            g.out.channels);
+    };
     if constexpr (words) {
         runs = without_padding_pairs(g, runs);
         panels.layout.for_each_panel(g, [&](auto panel) {
@@ -239,10 +245,7 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             group = panel.group;
             const int channels = (group + 1) * g.group_out() - panel.first_channel;  // from the panel on
             if (rows == 1 && channels > panel_width<Arch> && panel.index != last_panel && is_signed(panel.index + 1)) {
-                multiply_two_panels<Arch>(from, offsets, runs, panels.template weights<std::int8_t>(panel.index),
-                                          panels.bias(panel.index), panel.first_channel,
-                                          std::min(channels, 2 * panel_width<Arch>), call.epilogue,
-                                          y + panel.first_channel);
+                multiply_two(signed_quads{}, from, panel, channels);
                 next = panel.index + 2;
             } else {
                 multiply(signed_quads{}, band, panel);
@@ -262,8 +265,22 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             multiply(offset_quads{}, band, panel);
         });
     } else if constexpr (has_quads<Arch> && !quads_saturate<Arch>) {
+        [[maybe_unused]] int next = 0;  // panel that is not multiplied yet
+        const auto are_quads = [&](int index) { return panels.kernel(index) == panel_kernel::byte_quads; };
         panels.layout.for_each_panel(g, [&](auto panel) {
-            if (panels.kernel(panel.index) == panel_kernel::byte_quads) multiply(byte_quads{}, band, panel);
+            if (!are_quads(panel.index)) return;
+            if constexpr (constexpr int most = rows_of_two_panels<Arch, byte_quads>; most != 0) {
+                if (panel.index < next) return;
+                const int channels = (panel.group + 1) * g.group_out() - panel.first_channel;  // from the panel on
+                if (rows <= most && channels > panel_width<Arch> && panel.index != last_panel &&
+                    are_quads(panel.index + 1)) {
+                    runs.panel_pitch = static_cast<std::ptrdiff_t>(panels.layout.panel_bytes);
+                    multiply_two(byte_quads{}, band + panel.group * g.group_in(), panel, channels);
+                    next = panel.index + 2;
+                    return;
+                }
+            }
+            multiply(byte_quads{}, band, panel);
         });
     } else if constexpr (quads_saturate<Arch>) {
         panels.layout.for_each_panel(g, [&](auto panel) {

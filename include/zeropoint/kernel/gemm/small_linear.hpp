@@ -109,15 +109,23 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTa
     template <class Format, class Epilogue>
     static constexpr bool keeps_sums =
         in_registers && !adds_residual<Epilogue> && !(has_octets<Arch> && std::is_same_v<Format, byte_quads>);
+    /// Whether panels of quads are never of several kinds, and an architecture multiplies two at once (gemm.hpp).
+    static constexpr bool has_only_one_kind =
+        ops::quads == quad_products::exact && rows_of_two_panels<Arch, byte_quads> != 0;
     /// Panels that share a broadcast activation. Where kinds differ from panel to panel, each panel is on its own.
-    static constexpr int panels_at_once = in_registers && Words ? register_sums / (Rows * ops::vectors) : 1;
+    static constexpr int panels_at_once =
+        in_registers && (Words || has_only_one_kind) ? register_sums / (Rows * ops::vectors) : 1;
 
 public:
     /// Whether run() can multiply these panels: other kinds than its own are left to implicit_gemm().
     static bool supports([[maybe_unused]] const std::byte* packed) noexcept {
         bool all = true;
         if constexpr (!Words)
-            for (int i = 0; i != panels; ++i) all = all && (is<byte_quads>(packed, i) || is<any_weights>(packed, i));
+            for (int i = 0; i != panels; ++i) {
+                const bool is_quads = is<byte_quads>(packed, i);
+                all = all && (is_quads || is<any_weights>(packed, i)) &&
+                      (!has_only_one_kind || is_quads == is<byte_quads>(packed, 0));
+            }
         return all;
     }
 
@@ -127,12 +135,7 @@ public:
                                            const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
         const Epilogue own = epilogue;  // which no store to y can change
         if constexpr (Words) {
-            const std::int16_t* staged = stage<word_pairs>(x, codes, scratch);
-            constexpr int together = keeps_sums<word_pairs, Epilogue> ? panels_at_once : 1;
-            constexpr int passes = (panels - 1) / together, done = passes * together;
-            for (int pass = 0; pass != passes; ++pass)
-                multiply_panels<word_pairs, together, width>(staged, packed, pass * together, own, y);
-            multiply_panels<word_pairs, panels - done, last_channels>(staged, packed, done, own, y);
+            multiply_all<word_pairs>(x, codes, packed, own, y, scratch);
         } else {
             if constexpr (has_quads<Arch>) multiply_each<quads_of<Arch>>(x, codes, packed, own, y, scratch);
             multiply_each<any_weights>(x, codes, packed, own, y, scratch);
@@ -184,10 +187,26 @@ private:
         return staged;
     }
 
+    /// Panels that are all of one kind, several at once.
+    template <class Format, class In, class Out, class Epilogue>
+    [[gnu::always_inline]] static void multiply_all(const In* x, activation_codes codes, const std::byte* packed,
+                                                    const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        const auto* staged = stage<Format>(x, codes, scratch);
+        constexpr int together = keeps_sums<Format, Epilogue> ? panels_at_once : 1;
+        constexpr int passes = (panels - 1) / together, done = passes * together;
+        for (int pass = 0; pass != passes; ++pass)
+            multiply_panels<Format, together, width>(staged, packed, pass * together, epilogue, y);
+        multiply_panels<Format, panels - done, last_channels>(staged, packed, done, epilogue, y);
+    }
+
     /// All panels of one kind.
     template <class Format, class In, class Out, class Epilogue>
     [[gnu::always_inline]] static void multiply_each(const In* x, activation_codes codes, const std::byte* packed,
                                                      const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
+        if constexpr (has_only_one_kind && std::is_same_v<Format, byte_quads>) {
+            if (is<Format>(packed, 0)) multiply_all<Format>(x, codes, packed, epilogue, y, scratch);
+            return;
+        }
         bool any = false;
         for (int panel = 0; panel != panels; ++panel) any = any || is<Format>(packed, panel);
         if (!any) return;
