@@ -156,10 +156,11 @@ template <class Operations, class Format, int Vectors> constexpr int rows_at_onc
 /// some hundred cycles.
 inline constexpr std::ptrdiff_t fetched_ahead = 4096;
 /// Whether tiles fetch, where they have so many products a step that it does not show. Between tiles, a burst of so many
-/// misses would be waited for.
+/// misses would be waited for. Tiles of two panels are bound by what the second-level cache gives them.
 template <class Operations, class Format, int Rows, int Vectors> constexpr bool fetches_in_tiles() {
     if constexpr (requires { Operations::fetches_in_tiles; })
-        return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8;
+        return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8 &&
+               Vectors <= Operations::vectors;
     else return false;
 }
 
