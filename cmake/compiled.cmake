@@ -12,7 +12,7 @@ option(ZEROPOINT_INSTALL_COMPILED "Compile and install zeropoint::compiled as we
 
 add_library(zeropoint_compiled STATIC)
 add_library(zeropoint::compiled ALIAS zeropoint_compiled)
-set_target_properties(zeropoint_compiled PROPERTIES EXPORT_NAME compiled)
+set_target_properties(zeropoint_compiled PROPERTIES EXPORT_NAME compiled POSITION_INDEPENDENT_CODE ON)  # for plugins: same size, same speed
 if(NOT ZEROPOINT_INSTALL_COMPILED)
     set_target_properties(zeropoint_compiled PROPERTIES EXCLUDE_FROM_ALL ON)
 endif()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
@@ -25,3 +26,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
                      help="also those node tests that are imported with their parameters as constants, or with a batch")
     parser.addoption("--nodes-in-turn", type=int, default=1, metavar="PARTS",
                      help="so many runs take all node tests: each the next part, by the number of commits")
+    parser.addoption("--in-turn", type=int, default=1, metavar="PARTS",
+                     help="so many runs take all files of tests: each the next ones, by the number of commits; all where python/ has changed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the files whose turn it is."""
+    parts = config.getoption("--in-turn")
+    if parts < 2:
+        return
+    import changes
+
+    now = changes.find(argparse.Namespace(turn=None, base=None))
+    if any(file.startswith("python/") for file in now.files):
+        return
+    files = sorted({item.path for item in items})
+    taken = set(files[now.turn % parts::parts])
+    config.hook.pytest_deselected(items=[item for item in items if item.path not in taken])
+    items[:] = [item for item in items if item.path in taken]

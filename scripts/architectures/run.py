@@ -103,7 +103,7 @@ class Build:
         # Where a call may throw, Emscripten passes its arguments through JavaScript, and fails with 64-bit integers: enough is
         # inlined at -O1.
         plain = pathlib.Path(source).stem == "rest" and "em++" not in self.command[-1]
-        flags = self.flags(("-O0",) if plain else self.compiler.optimization)
+        flags = self.flags(("-O0", *self.compiler.optimization[1:]) if plain else self.compiler.optimization)
         done = self.stopwatch.run([*self.command, *flags, *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)
         if done.status == 0:
             self.objects[source] = target
