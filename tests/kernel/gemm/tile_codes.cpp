@@ -91,6 +91,14 @@ TEST_CASE("tile codes: windows of several runs, groups, and more products than a
          .padding_left = 1},
         {.in = {7, 9, 64}, .out = {7, 9, 64}, .groups = 2},
         {.in = {13, 3, 513}, .out = {13, 3, 16}},
+        {.in = {13, 3, 512}, .out = {13, 3, 40}},  // as many quads as are listed at most
+        {.in = {17, 15, 10},
+         .out = {9, 11, 40},
+         .kernel_height = 5,
+         .kernel_width = 3,
+         .stride_height = 2,
+         .padding_top = 2,
+         .dilation_width = 2},
     };
     for (const conv2d_geometry& g : geometries) {
         check_epilogues(
