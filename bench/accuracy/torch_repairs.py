@@ -83,9 +83,12 @@ class Context:
         return self.on_grid(name, y) if self.rounds else y
 
     def averaged(self, name: str, y: Tensor, size: int) -> Tensor:
-        """A mean keeps the grid of the value that it is of, as quantized pools do."""
-        y = F.avg_pool2d(y, size)
-        return self.on_grid(name, y) if self.rounds else y
+        """A mean keeps the grid of the value that it is of, and is one of codes, whose ties go to even, as in PyTorch's quantized pools: those of values
+        go where scale * (1 / scale) happens to be rounded."""
+        if not self.rounds:
+            return F.avg_pool2d(y, size)
+        scale, _ = self.network.grids[name]
+        return torch.round(F.avg_pool2d(torch.round(y / scale), size)) * scale
 
     def on_grid(self, name: str, y: Tensor) -> Tensor:
         scale, zero_point = self.network.grids[name]
@@ -350,6 +353,9 @@ class LearnedStep(Context):
         weight = self.floats[name]
         weight = self.rounded(weight.flatten(1), self.weight_scales[name], 0, -high - 1, high, weight[0].numel()).view_as(weight)
         return F.conv2d(x, weight, self.biases[name], one.stride, one.padding, 1, one.groups)
+
+    def averaged(self, name: str, y: Tensor, size: int) -> Tensor:
+        return self.on_grid(name, F.avg_pool2d(y, size))  # with gradients
 
     def on_grid(self, name: str, y: Tensor) -> Tensor:
         high = 2 ** self.network.bits_of(name) - 1
