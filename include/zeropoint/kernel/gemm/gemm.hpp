@@ -399,8 +399,15 @@ template <class Arch, class Format, class Out>
         int32 four[4];
         const auto finish = [&](int row, const int32(&total)[2]) __attribute__((always_inline)) {
             const int place = row % 2 * 2;
-            four[place] = left(total[0]);
-            four[place + 1] = right(total[1]);
+            if constexpr (2 * rows >= 24) {
+                // Of 32 registers so many are sums that g++ would hold multipliers in some and weights in memory.
+                if (row == 0) ops::memory_fence();
+                four[place] = epilogue.template shrinking_vector<ops>(first_channel, lanes)(total[0]);
+                four[place + 1] = epilogue.template shrinking_vector<ops>(first_channel + lanes, lanes)(total[1]);
+            } else {
+                four[place] = left(total[0]);
+                four[place + 1] = right(total[1]);
+            }
             if (place != 0) clamp.template store_pairs<true>(four, y + (row - 1) * y_pitch, y + row * y_pitch);
         };
         sum_tile<Arch, Format, rows, 2, lists_steps<Arch, Format>>(band, offsets, runs, panel, bias, finish);
