@@ -226,13 +226,38 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
                       x = size;  // what is a macro without optimization converts no batches
         return int16(_mm512_mask_sub_epi16(x, _mm512_movepi16_mask(of), zero, x));
     }
-    /// vpermw takes the place itself.
+    /// vpermw takes the place itself, and up to 31 of them.
+    static constexpr bool takes_wide_places = true;
+    [[gnu::always_inline]] static int16 load_word_table(const std::int16_t* table) {
+        return int16(_mm512_loadu_si512(table));
+    }
     [[gnu::always_inline]] static int16 word_places(const int16& index) { return index; }
-    [[gnu::always_inline]] static int16 look_up_words(const uint8& table, const int16& places) {
+    [[gnu::always_inline]] static int16 look_up_words(const int16& table, const int16& places) {
         return int16(_mm512_permutexvar_epi16(places, table));
     }
-    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_cvtsepi16_epi8(words));
+    /// The first `count`: nothing behind them is touched.
+    static constexpr bool has_masks = true;
+    using base::load_word_lanes, base::store_first_words, base::store_first_codes;
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) { store_codes(to, words, 32); }
+    [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words, int count) {
+        store_bytes(to, _mm512_cvtsepi16_epi8(words), count);
+    }
+    [[gnu::always_inline]] static void store_first_codes(std::int8_t* to, const int16& words, int count) {
+        store_bytes(to, _mm256_castsi128_si256(_mm512_cvtsepi32_epi8(first_lanes_of(words))), count);
+    }
+    [[gnu::always_inline]] static int16 load_words(const std::int16_t* from, int count) {
+        return int16(_mm512_maskz_loadu_epi16(first_words(count), from));
+    }
+    [[gnu::always_inline]] static int32 load_word_lanes(const std::int16_t* from, int count) {
+        const __m512i words = _mm512_maskz_loadu_epi16(first_words(count), from);
+        return int32(_mm512_cvtepi16_epi32(_mm512_castsi512_si256(words)));
+    }
+    [[gnu::always_inline]] static void store_words(std::int16_t* to, const int16& words, int count) {
+        _mm512_mask_storeu_epi16(to, first_words(count), words);
+    }
+    [[gnu::always_inline]] static void store_first_words(std::int16_t* to, const int16& words, int count) {
+        const __m256i first = _mm512_cvtepi32_epi16(first_lanes_of(words));
+        _mm512_mask_storeu_epi16(to, first_words(count), _mm512_castsi256_si512(first));
     }
 
     /// Of lanes with even and with odd numbers.
@@ -251,16 +276,24 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     }
     [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
         to.even = _mm512_add_epi64(to.even, _mm512_mul_epi32(sums, load_numbers(multipliers)));
-        to.odd = _mm512_add_epi64(
-            to.odd, _mm512_mul_epi32(_mm512_srli_epi64(sums, 32), load_numbers(multipliers + base::lanes)));
+        to.odd = _mm512_add_epi64(to.odd, _mm512_mul_epi32(_mm512_shuffle_epi32(sums, _MM_PERM_DDBB),
+                                                           load_numbers(multipliers + base::lanes)));
+        keep_wide(to.even);
+        keep_wide(to.odd);
     }
     [[gnu::always_inline]] static int32 shift_wide(const wide_sums& sums, int shift) {
-        const __m512i even = _mm512_srl_epi64(sums.even, _mm_cvtsi32_si128(shift)),
-                      odd = _mm512_sll_epi64(sums.odd, _mm_cvtsi32_si128(32 - shift));
+        const __m512i even = _mm512_srlv_epi64(sums.even, _mm512_set1_epi64(shift)),
+                      odd = _mm512_sllv_epi64(sums.odd, _mm512_set1_epi64(32 - shift));
         return int32(_mm512_mask_blend_epi32(0xaaaa, even, odd));
     }
 
 private:
+    /// Or g++ adds what is known early last.
+    [[gnu::always_inline]] static void keep_wide([[maybe_unused]] __m512i& sums) {
+#if defined(__GNUC__) && !defined(__clang__)
+        asm("" : "+v"(sums));
+#endif
+    }
     /// Words of both, in turns.
     [[gnu::always_inline]] static void store_in_turns(__m512i a, __m512i b, void* to) {
         static constexpr auto order = [] {  // of vpermt2w: bit 5 takes the second operand
@@ -272,6 +305,26 @@ private:
         auto* out = static_cast<std::byte*>(to);
         _mm512_storeu_si512(out, _mm512_permutex2var_epi16(a, first, b));
         _mm512_storeu_si512(out + 64, _mm512_permutex2var_epi16(a, second, b));
+    }
+    [[gnu::always_inline]] static __mmask32 first_words(int count) {
+        return count >= 32 ? ~__mmask32{0} : static_cast<__mmask32>((1u << count) - 1);
+    }
+    [[gnu::always_inline]] static __m512i first_lanes_of(const int16& words) {
+        return _mm512_srai_epi32(_mm512_unpacklo_epi16(words, words), 16);
+    }
+    /// Whole stores where there are some: what reads a part of a masked one waits for the cache.
+    [[gnu::always_inline]] static void store_bytes(std::int8_t* to, const __m256i& bytes, int count) {
+        if (count >= 32) {
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), bytes);
+            return;
+        }
+        const __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+        if (count >= 16) _mm_storeu_si128(reinterpret_cast<__m128i*>(to), low);
+        const __m128i last = count >= 16 ? high : low;
+        std::int8_t* rest = to + (count >= 16 ? 16 : 0);
+        if (count % 16 == 8) _mm_storel_epi64(reinterpret_cast<__m128i*>(rest), last);
+        else if (count % 16 != 0)
+            _mm512_mask_storeu_epi8(rest, (__mmask64{1} << count % 16) - 1, _mm512_castsi128_si512(last));
     }
     [[gnu::always_inline]] static __m512i load_numbers(const std::int32_t* from) { return _mm512_loadu_si512(from); }
     [[gnu::always_inline]] static __mmask16 first_lanes(int count) {

@@ -90,7 +90,10 @@
 //   multiply_q15(a, b)            (a * b + 2^14) >> 15 of words, not both -2^15
 //   with_sign(size, of)           size, or -size where `of` is negative; where `of` is 0, so is size
 //   load_word_table(from), word_places(index), look_up_words(table, places)  from[index] of a table of eight words, for indices below 8
+//   takes_wide_places             whether look_up_words takes indices below 32 of a table of 32 words
 //   store_codes(to, words)        words as int8, saturating
+//   has_masks                     whether there are load_words, load_word_lanes, store_words, store_first_words, store_codes and
+//                                 store_first_codes of the first `count` values too
 //   load_word_lanes(from)         as many words as an int32 vector has lanes, widened; widen_lanes(from, to) so many codes as words
 //   store_first_words(to, words), store_first_codes(to, words)  of words those that widen_words has in its first vector, in order
 //   wide_sums, load_wide(from), add_scaled(sums, x, multipliers), shift_wide(sums, shift)  sums of 64 bits, as many as lanes; what is

@@ -300,6 +300,7 @@ template <class Derived, class Arch> struct vector_operations {
         const int16 sign = of >> 15;
         return (size ^ sign) - sign;
     }
+    static constexpr bool has_masks = false;
     [[gnu::always_inline]] static void store_codes(std::int8_t* to, const int16& words) {
         std::int16_t stored[2 * lanes];
         store(stored, xsimd::min(xsimd::max(words, int16(std::int16_t{-128})), int16(std::int16_t{127})));
@@ -326,6 +327,7 @@ template <class Derived, class Arch> struct vector_operations {
         Derived::widen_words(words, first, second);
         store_converted(to, first);
     }
+    static constexpr bool takes_wide_places = false;
     [[gnu::always_inline]] static auto load_word_table(const std::int16_t* table) {
         if constexpr (Derived::has_byte_lookup)
             return Derived::broadcast16(reinterpret_cast<const std::uint8_t*>(table));

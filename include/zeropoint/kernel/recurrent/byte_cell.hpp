@@ -10,6 +10,8 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/recurrent/cell_extents.hpp>
+#include <zeropoint/kernel/recurrent/unit_states.hpp>
 #include <zeropoint/kernel/recurrent/word_functions.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
@@ -35,34 +37,13 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-/// Codes of 8 bits that a step reads.
-struct byte_codes {
-    std::int32_t zero_point = 0;
-    bool is_signed = true;
-};
-
-/// Extents of a layer; `fixed_cell` has them when it is compiled.
-struct cell_extents {
-    int inputs, hidden;
-    static constexpr int known_inputs = 0;
-};
-template <int Inputs, int Hidden> struct fixed_cell {
-    static constexpr int inputs = Inputs, hidden = Hidden, known_inputs = Inputs;
-};
-
-/// What a row of weights computes with beside them, as integers: gate by gate, unit by unit. A half is in x_bias, and in h_bias of
-/// a GRU's third gate.
-struct cell_numbers {
-    const std::int32_t *x_multiplier, *h_multiplier;
-    const std::int64_t *x_bias, *h_bias;
-};
-
 /// `Small` says that weights are kept as words where they are multiplied as such, faster and twice the bytes, and that a last block
 /// may be half as wide, which is more code.
 template <class Arch, bool IsLstm, bool Small> struct byte_cell {
 private:
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
+    using states = unit_states<ops>;
     static constexpr int lanes = ops::lanes, units = 2 * lanes, gates = IsLstm ? 4 : 3, sums = 2 * gates;
     static constexpr bool has_halves = Small && ops::has_batches;
     static constexpr bool signed_quads = ops::quads == quad_products::exact_signed,
@@ -87,6 +68,21 @@ private:
     static constexpr bool has_short_input = Extents::known_inputs > 0 && Extents::known_inputs <= 2 * group;
     template <class Extents> static constexpr int h_steps(const Extents& e) { return (e.hidden + group - 1) / group; }
     template <class Extents> static constexpr int blocks(const Extents& e) { return (e.hidden + units - 1) / units; }
+    /// Blocks whose products come before the gates of any of them, and each part of whose gates before the next of any: gates are
+    /// chains, of which two are under way then.
+    static constexpr int blocks_together = 2;
+    /// Whether so many blocks' products read the state where it lies, which no h may replace before, in two sets of sums; what the
+    /// input adds is scaled before them, while the step before ends. For that registers have to be many.
+    template <class Extents>
+    static constexpr auto reads_state = [](int most) {
+        if constexpr (Extents::known_inputs > 0)
+            return quads && lanes == 16 && Extents::hidden % group == 0 && Extents::hidden <= most * units;
+        else return most == 0;
+    };
+    template <class Extents> static constexpr bool is_in_place = reads_state<Extents>(blocks_together);
+    /// The gate that is needed last, an LSTM's o and a GRU's z, and whether it is made behind the functions of the others.
+    static constexpr int late_gate = IsLstm ? 3 : 1;
+    template <class Extents, int Vectors> static constexpr bool has_late_gate = Vectors == 2 && reads_state<Extents>(1);
     /// Whether the last block is a half.
     template <class Extents> static constexpr bool ends_by_half(const Extents& e) {
         return has_halves && blocks(e) * units - e.hidden >= lanes;
@@ -115,9 +111,6 @@ private:
         else return signed_quads ? (codes.is_signed ? 0 : -128) : (codes.is_signed ? 128 : 0);
     }
     static constexpr byte_codes of_state{};
-    /// Blocks whose products come before the gates of any of them, and each part of whose gates before the next of any: gates are
-    /// chains, of which two are under way then.
-    static constexpr int blocks_together = 2;
 
 public:
     /// What activations are multiplied as.
@@ -164,7 +157,15 @@ public:
     template <class Code, class Extents>
     [[gnu::always_inline]] static void stage_input(const Extents& e, byte_codes codes, const Code* x,
                                                    activation* staged) noexcept {
-        stage(x, e.inputs, codes, staged_inputs(e), staged);
+        if constexpr (quads && has_short_input<Extents>) {
+            // One store: what reads four bytes of several waits until all are in the cache. Those behind the last meet zeros.
+            std::uint64_t all = 0;
+            std::memcpy(&all, x, static_cast<std::size_t>(e.inputs));
+            all ^= shift_of(codes) == 0 ? 0 : ~std::uint64_t{0} / 255 * 128;
+            std::memcpy(staged, &all, static_cast<std::size_t>(staged_inputs(e)));
+        } else {
+            stage(x, e.inputs, codes, staged_inputs(e), staged);
+        }
     }
     /// One step behind it: h and carried have e.hidden values, `state` has room for staged_state(e) elements. y, unless null, gets
     /// h too, with its highest bits flipped where `flips`.
@@ -173,7 +174,7 @@ public:
                                             const activation* staged, std::int8_t* h, std::int16_t* carried,
                                             activation* state, std::int8_t* y = nullptr, bool flips = false) noexcept {
         if constexpr (ops::has_batches) {
-            stage_state(e, h, state);
+            if constexpr (!is_in_place<Extents>) stage_state(e, h, state);
             ops::memory_fence();  // factors are broadcast from memory: from registers they are two instructions
             const word_functions<ops> functions;
             const auto flip = static_cast<std::int16_t>(flips ? -128 : 0);
@@ -197,12 +198,15 @@ public:
                         multiply_input<vectors>(e, begin_of(block), staged, of.input_sums);
                     });
                 for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
-                    multiply_block<vectors>(e, begin_of(block), shift, staged, state, of);
+                    multiply_block<vectors>(e, begin_of(block), shift, staged, state, h, of);
                 });
                 for_each_block([&](auto& of, int block, auto vectors) __attribute__((always_inline)) {
                     if constexpr (IsLstm)
-                        update_cell<vectors>(functions, of, e.hidden - block * units, carried + block * units);
-                    else open_gates<vectors>(functions, of);
+                        update_cell<vectors, has_late_gate<Extents, vectors>>(functions, of, e.hidden - block * units,
+                                                                              carried + block * units);
+                    else open_gates<vectors, has_late_gate<Extents, vectors>>(functions, of);
+                    if constexpr (has_late_gate<Extents, vectors>)
+                        multiply_late_gate(e, begin_of(block), shift, staged, h, functions, of);
                 });
                 if constexpr (!IsLstm) {
                     for_each_block([&](auto& of, int, auto vectors)
@@ -329,18 +333,46 @@ private:
         repeat<gates * Vectors>([&](int s) __attribute__((always_inline)) { ops::store(to + s * lanes, input[s]); });
         ops::memory_fence();
     }
-    template <int Vectors, class Extents>
-    [[gnu::always_inline]] static void multiply_block(const Extents& e, const std::byte* packed, int shift,
-                                                      const activation* x, const activation* state,
-                                                      arguments_of<ops>& to) noexcept {
-        constexpr int all = gates * Vectors, step = step_weights(Vectors), of_words = (IsLstm ? 4 : 2) * Vectors;
-        const auto* w = reinterpret_cast<const weight*>(packed);
-        const auto* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e, Vectors));
-        int32 from_state[all];
-        clear(from_state);
-        multiply(state, h_steps(e), w + x_steps(e) * step, from_state);
+    /// The sums of `Count` vectors from the one with the number `First` on, `All` being those of a block, over the state where it lies:
+    /// steps of the depth take turns in two sets of sums, where one would wait for itself.
+    template <int First, int Count, int All, class Extents>
+    [[gnu::always_inline]] static void multiply_state(const Extents&, const weight* w, const std::int8_t* h,
+                                                      int32 (&to)[All]) noexcept {
+        int32 sums_of_set[2][Count];
+        clear(sums_of_set[0]);
+        clear(sums_of_set[1]);
+        const auto* from = reinterpret_cast<const activation*>(h);
+        const auto add_step = [&](int k, int32(&into)[Count]) __attribute__((always_inline)) {
+            auto a = ops::broadcast(from + k * group);
+            if constexpr (!signed_quads) a = a ^ typename ops::uint8(std::uint8_t{128});
+            repeat<Count>([&](int i) __attribute__((always_inline)) {
+                multiply_one(into[i], a, w + (k * All + First + i) * lanes * group);
+            });
+        };
+        constexpr int steps = Extents::hidden / group;
+#pragma GCC unroll 4
+        for (int k = 0; k < steps - 1; k += 2) {
+            add_step(k, sums_of_set[0]);
+            add_step(k + 1, sums_of_set[1]);
+        }
+        if constexpr (steps % 2 != 0) add_step(steps - 1, sums_of_set[0]);
+        repeat<Count>([&](int i)
+                          __attribute__((always_inline)) { to[First + i] = sums_of_set[0][i] + sums_of_set[1][i]; });
+    }
 
-        const auto scaled_input = [&](int s) __attribute__((always_inline)) {
+    /// What the arguments of a block are made of.
+    template <int Vectors, class Extents> struct argument_maker {
+        static constexpr int step = step_weights(Vectors);
+        const Extents& e;
+        const std::byte* packed;
+        int shift;
+        const activation* x;
+        const std::int32_t* input_sums;
+        const weight* w = reinterpret_cast<const weight*>(packed);
+        const std::int32_t* numbers = reinterpret_cast<const std::int32_t*>(packed + numbers_begin(e, Vectors));
+
+        /// The bias and what the input adds to it.
+        [[gnu::always_inline]] auto scaled_input(int s) const noexcept {
             const std::int32_t* own = numbers + s * vector_numbers;
             auto sum = ops::load_wide(own + at_bias);
             if constexpr (has_short_input<Extents>) {
@@ -349,83 +381,98 @@ private:
                     multiply_one(input, ops::broadcast(x + k * group), w + k * step + s * lanes * group);
                 ops::add_scaled(sum, input, own);
             } else {
-                ops::add_scaled(sum, ops::template load<int32>(to.input_sums + s * lanes), own);
+                ops::add_scaled(sum, ops::template load<int32>(input_sums + s * lanes), own);
             }
             return sum;
-        };
-        repeat<of_words / 2>([&](int word) __attribute__((always_inline)) {
+        }
+        /// A gate's argument, of both vectors.
+        template <int Sums>
+        [[gnu::always_inline]] void make_words(const int32 (&from_state)[Sums], int word, typename ops::int16& to,
+                                               const typename ops::wide_sums* early = nullptr) const noexcept {
             int32 argument[2];
             repeat<2>([&](int i) __attribute__((always_inline)) {
                 const int s = 2 * word + i;
-                auto sum = scaled_input(s);
+                auto sum = early == nullptr ? scaled_input(s) : early[s];
                 ops::add_scaled(sum, from_state[s], numbers + s * vector_numbers + at_h);
                 argument[i] = ops::shift_wide(sum, shift);
             });
-            to.words[word] = ops::pack_words(argument[0], argument[1]);
-            ops::keep(
-                to.words[word]);  // or g++ moves this behind the next block's products, but loads first what it takes
+            to = ops::pack_words(argument[0], argument[1]);
+            ops::keep(to);  // or g++ moves this behind the next block's products, but loads first what it takes
+        }
+    };
+
+    template <int Vectors, class Extents>
+    [[gnu::always_inline]] static void multiply_block(const Extents& e, const std::byte* packed, int shift,
+                                                      const activation* x, const activation* state,
+                                                      const std::int8_t* h, arguments_of<ops>& to) noexcept {
+        constexpr int all = gates * Vectors, of_words = (IsLstm ? 4 : 2) * Vectors;
+        constexpr bool is_late = has_late_gate<Extents, Vectors>;
+        const argument_maker<Vectors, Extents> maker{e, packed, shift, x, to.input_sums};
+        const weight* w = maker.w + x_steps(e) * maker.step;
+        int32 from_state[all];
+        constexpr bool is_early = is_in_place<Extents>;
+        typename ops::wide_sums scaled[all];
+        if constexpr (is_early)
+            repeat<all>([&](int s) __attribute__((always_inline)) {
+                if (!is_late || s / 2 != late_gate) scaled[s] = maker.scaled_input(s);
+            });
+        if constexpr (is_late) {
+            multiply_state<0, IsLstm ? 6 : 2>(e, w, h, from_state);
+            if constexpr (!IsLstm) multiply_state<4, 2>(e, w, h, from_state);
+        } else if constexpr (is_in_place<Extents>) {
+            multiply_state<0, all>(e, w, h, from_state);
+        } else {
+            clear(from_state);
+            multiply(state, h_steps(e), w, from_state);
+        }
+        repeat<of_words / 2>([&](int word) __attribute__((always_inline)) {
+            if (!is_late || word != late_gate)
+                maker.make_words(from_state, word, to.words[word], is_early ? scaled : nullptr);
         });
         if constexpr (!IsLstm)
             repeat<Vectors>([&](int q) __attribute__((always_inline)) {
                 const int s = of_words + q;
-                const std::int32_t* own = numbers + s * vector_numbers;
+                const std::int32_t* own = maker.numbers + s * vector_numbers;
                 auto sum = ops::load_wide(own + at_h_bias);
                 ops::add_scaled(sum, from_state[s], own + at_h);
-                to.from_input[q] = ops::shift_wide(scaled_input(s), shift);
+                to.from_input[q] = ops::shift_wide(is_early ? scaled[s] : maker.scaled_input(s), shift);
                 to.from_state[q] = ops::shift_wide(sum, shift);
                 ops::keep(to.from_input[q]);
                 ops::keep(to.from_state[q]);
             });
     }
-
-    /// The state of a block's first `count` units as vectors: words, or lanes of 32 bits of a block of one vector. The last block may
-    /// have fewer units than those.
-    template <int Vectors>
-    [[gnu::always_inline]] static auto load_state(const std::int16_t* carried, int count) noexcept {
-        constexpr int most = Vectors * lanes;
-        alignas(64) std::int16_t last[most] = {};
-        if (count < most) std::memcpy(last, carried, static_cast<std::size_t>(count) * sizeof *carried);
-        const std::int16_t* from = count < most ? last : carried;
-        if constexpr (Vectors == 2) return ops::template load<typename ops::int16>(from);
-        else return ops::load_word_lanes(from);
-    }
-    /// now: of the state, as words. Whoever has a block of one vector has each unit's word as the first of two vectors would.
-    template <int Vectors>
-    [[gnu::always_inline]] static void store_state(const typename ops::int16& now, std::int16_t* carried,
-                                                   int count) noexcept {
-        constexpr int most = Vectors * lanes;
-        alignas(64) std::int16_t last[most];
-        std::int16_t* to = count < most ? last : carried;
-        if constexpr (Vectors == 2) ops::store(to, now);
-        else ops::store_first_words(to, now);
-        if (count < most) std::memcpy(carried, last, static_cast<std::size_t>(count) * sizeof *carried);
-    }
-    /// Products of 32-bit lanes that int16 holds, of which `a` is not negative.
-    [[gnu::always_inline]] static int32 multiply_lanes(const int32& a, const int32& b) noexcept {
-        int32 sum(0);  // the upper words of a are zeros
-        ops::dot2(sum, xsimd::bitwise_cast<std::int16_t>(b), xsimd::bitwise_cast<std::int16_t>(a));
-        return sum;
+    /// Products, argument and function of the gate that multiply_block() leaves out.
+    template <class Extents>
+    [[gnu::always_inline]] static void multiply_late_gate(const Extents& e, const std::byte* packed, int shift,
+                                                          const activation* x, const std::int8_t* h,
+                                                          const word_functions<ops>& functions,
+                                                          arguments_of<ops>& to) noexcept {
+        const argument_maker<2, Extents> maker{e, packed, shift, x, to.input_sums};
+        int32 from_state[sums];
+        multiply_state<2 * late_gate, 2>(e, maker.w + x_steps(e) * maker.step, h, from_state);
+        maker.make_words(from_state, late_gate, to.words[late_gate]);
+        to.words[late_gate] = functions.sigmoid(to.words[late_gate]);
     }
 
     /// The gates and the cell of an LSTM.
-    template <int Vectors>
+    template <int Vectors, bool IsLate>
     [[gnu::always_inline]] static void update_cell(const word_functions<ops>& functions, arguments_of<ops>& block,
                                                    int count, std::int16_t* carried) noexcept {
         using int16 = typename ops::int16;
-        const auto old = load_state<Vectors>(carried, count);
+        const auto old = states::template load<Vectors>(carried, count);
         int32 kept[2], added[2];
         if constexpr (Vectors == 2) {
             const int16 i = functions.sigmoid(block.words[0]), g = functions.tanh(block.words[2]),
                         f = functions.sigmoid(block.words[1]);
             ops::multiply_words(f, old, kept[0], kept[1]);
             ops::multiply_words(i, g, added[0], added[1]);
-            block.words[3] = functions.sigmoid(block.words[3]);
+            if constexpr (!IsLate) block.words[3] = functions.sigmoid(block.words[3]);
         } else {
             int32 i, f, g, o;
             ops::widen_words(functions.sigmoid(block.words[0]), i, f);
             ops::widen_words(functions.tanh(block.words[1]), g, o);
-            kept[0] = multiply_lanes(f, old);
-            added[0] = multiply_lanes(i, g);
+            kept[0] = states::multiply_lanes(f, old);
+            added[0] = states::multiply_lanes(i, g);
             o = int32(16384) + (o >> 1);
             block.words[3] = ops::pack_words(o, o);
         }
@@ -433,14 +480,15 @@ private:
             kept[q] = (kept[q] + int32(16384) + ((added[q] + int32(8)) >> 4)) >> 15;
         });
         block.words[0] = ops::pack_words(kept[0], kept[Vectors - 1]);
-        store_state<Vectors>(block.words[0], carried, count);
+        states::template store<Vectors>(block.words[0], carried, count);
     }
     /// The gates r and z of a GRU.
-    template <int Vectors>
+    template <int Vectors, bool IsLate>
     [[gnu::always_inline]] static void open_gates(const word_functions<ops>& functions,
                                                   arguments_of<ops>& block) noexcept {
-        repeat<Vectors>([&](int i)
-                            __attribute__((always_inline)) { block.words[i] = functions.sigmoid(block.words[i]); });
+        repeat<IsLate ? 1 : Vectors>([&](int i) __attribute__((always_inline)) {
+            block.words[i] = functions.sigmoid(block.words[i]);
+        });
     }
     /// words[0] is then n, and z words[1], or from_state[0] in a block of one vector.
     template <int Vectors>
@@ -449,7 +497,7 @@ private:
         int32 reset[2], argument[2];
         ops::widen_words(block.words[0], reset[0], reset[1]);
         repeat<Vectors>([&](int q) __attribute__((always_inline)) {
-            argument[q] = (block.from_input[q] + multiply_reset(reset[q], block.from_state[q]) + int32(2)) >> 2;
+            argument[q] = (block.from_input[q] + states::multiply_reset(reset[q], block.from_state[q]) + int32(2)) >> 2;
         });
         if constexpr (Vectors == 1) block.from_state[0] = reset[1];
         block.words[0] = functions.tanh(ops::pack_words(argument[0], argument[Vectors - 1]));
@@ -458,21 +506,21 @@ private:
     template <int Vectors>
     [[gnu::always_inline]] static void update_state(arguments_of<ops>& block, int count,
                                                     std::int16_t* carried) noexcept {
-        const auto old = load_state<Vectors>(carried, count);
+        const auto old = states::template load<Vectors>(carried, count);
         int32 kept[2], less[2], fresh[2];
         ops::widen_words(block.words[0], fresh[0], fresh[1]);
         if constexpr (Vectors == 2) {
             ops::multiply_words(block.words[1], old, kept[0], kept[1]);
             ops::multiply_words(block.words[1], block.words[0], less[0], less[1]);
         } else {
-            kept[0] = multiply_lanes(block.from_state[0], old);
-            less[0] = multiply_lanes(block.from_state[0], fresh[0]);
+            kept[0] = states::multiply_lanes(block.from_state[0], old);
+            less[0] = states::multiply_lanes(block.from_state[0], fresh[0]);
         }
         repeat<Vectors>([&](int q) __attribute__((always_inline)) {
             kept[q] = (kept[q] - less[q] + (fresh[q] << 15) + int32(16384)) >> 15;
         });
         block.words[0] = ops::pack_words(kept[0], kept[Vectors - 1]);
-        store_state<Vectors>(block.words[0], carried, count);
+        states::template store<Vectors>(block.words[0], carried, count);
     }
     /// h, and y unless null, which gets h by an exclusive or with `flip`.
     template <int Vectors>
@@ -480,24 +528,11 @@ private:
                                                   int count, std::int8_t* h, std::int8_t* y,
                                                   std::int16_t flip) noexcept {
         using int16 = typename ops::int16;
-        constexpr int most = Vectors * lanes;
         int16 out = block.words[0];
         if constexpr (IsLstm) out = ops::multiply_q15(block.words[3], functions.tanh(xsimd::sadd(out, out)));
         const int16 codes = xsimd::sadd(out, int16(std::int16_t{128})) >> 8;
-        const auto store = [&](std::int8_t * to, const int16& words) __attribute__((always_inline)) {
-            alignas(64) std::int8_t last[most];
-            std::int8_t* at = count < most ? last : to;
-            if constexpr (Vectors == 2) ops::store_codes(at, words);
-            else ops::store_first_codes(at, words);
-            if (count < most) std::memcpy(to, last, static_cast<std::size_t>(count));
-        };
-        store(h, codes);
-        if (y != nullptr) store(y, codes ^ int16(flip));
-    }
-    /// (r * h_n + 2^14) >> 15 of r in [0, 2^15) and h_n of 31 bits: its upper 16 bits, whose products need no rounding, and its lower
-    /// 15.
-    [[gnu::always_inline]] static int32 multiply_reset(const int32& r, const int32& h_n) noexcept {
-        return multiply_lanes(r, h_n >> 15) + ((multiply_lanes(r, h_n & int32(0x7fff)) + int32(16384)) >> 15);
+        states::template store_codes<Vectors>(codes, h, count);
+        if (y != nullptr) states::template store_codes<Vectors>(codes ^ int16(flip), y, count);
     }
 
     /// The same unit by unit.
