@@ -91,7 +91,9 @@ TEST_CASE("tile codes: windows of several runs, groups, and more products than a
          .padding_left = 1},
         {.in = {7, 9, 64}, .out = {7, 9, 64}, .groups = 2},
         {.in = {13, 3, 513}, .out = {13, 3, 16}},
-        {.in = {13, 3, 512}, .out = {13, 3, 40}},  // as many quads as are listed at most
+        {.in = {13, 3, 1152}, .out = {13, 3, 40}},  // as many quads as are listed at most
+        {.in = {13, 3, 1153}, .out = {13, 3, 40}},
+        {.in = {13, 9, 70}, .out = {11, 7, 40}, .kernel_height = 3, .kernel_width = 3},
         {.in = {17, 15, 10},
          .out = {9, 11, 40},
          .kernel_height = 5,

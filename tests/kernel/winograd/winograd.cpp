@@ -118,6 +118,19 @@ TEST_CASE("winograd: more channels than are transformed together, and several ru
     }
 }
 
+TEST_CASE("winograd: several blocks of tiles over two parts of the filters, which are of two panels or of one") {
+    random_engine random(40);
+    const auto check_blocks = [&](zp::shape in, int channels) {
+        const problem<std::uint8_t, std::int8_t> p(random, window_3x3(in, channels), {77, 0, 255}, operands::random,
+                                                   operands::random, false);
+        const auto sums = expected<std::int32_t>(p, raw);
+        for_each_vector_width([&](auto architecture) { check<decltype(architecture)>(p, raw, sums); });
+    };
+    check_blocks({45, 47, 70}, 50);
+    check_blocks({30, 30, 200}, 18);
+    check_blocks({30, 30, 200}, 40);
+}
+
 TEST_CASE("winograd: codes come out as those of implicit_gemm") {
     random_engine random(36);
     for (int i = 0; i != 40; ++i) {

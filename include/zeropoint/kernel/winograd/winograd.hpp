@@ -414,6 +414,7 @@ template <class Arch, class In, class Out>
 
     winograd_part part = call.part_from(g.panels.begin, 0);
     const winograd_part first_part = part;
+    winograd_part part_before{-1, 0, 0};  // whose weights are still there
     std::int16_t *now = call.weights_of_part(), *then = transforms_filters_ahead<Arch> ? call.weights_ahead() : now;
     call.filters_of(part, now).transform(part.end - part.begin);
     for (int block = 0; block < tiles; block += plan.block_tiles) {
@@ -424,7 +425,7 @@ template <class Arch, class In, class Out>
             const winograd_part next = call.part_behind(part);
             const bool ends = next == first_part && block_end == tiles;
             coming_filters<Arch> coming = call.filters_of(next, then);
-            if (next == part || ends) coming.channels = 0;
+            if (next == part || next == part_before || ends) coming.channels = 0;
             const int pairs_ahead = (coming.channels / 2 + positions - 1) / positions;
             for (int first = block, last; first != block_end; first = last) {
                 last = std::min(first + plan.run_tiles, block_end);
@@ -432,7 +433,7 @@ template <class Arch, class In, class Out>
                 finish_winograd_run(call, part, block, first, last, epilogue, y);
             }
             if (next != part && !ends) {
-                if constexpr (transforms_filters_ahead<Arch>) std::swap(now, then);
+                if constexpr (transforms_filters_ahead<Arch>) std::swap(now, then), part_before = part;
                 else call.filters_of(next, now).transform(next.end - next.begin);
             }
             part = next;
