@@ -58,6 +58,12 @@ TEST_CASE("tile codes: rows around those of tiles, and panels that are not full"
                             seen);
         }
     }
+    for (int channels = 1; channels <= 32; ++channels) {  // parts of a panel, which some architectures store as such
+        const conv2d_geometry g{.in = {10 + channels, 1, 16}, .out = {10 + channels, 1, channels}};
+        check_epilogues(
+            problem<std::uint8_t, std::int8_t>(random, g, {9, 0, 255}, operands::random, operands::random, false),
+            seen);
+    }
     if (zp::kernel::quads_saturate<arch>) {
         CHECK(seen[static_cast<std::size_t>(panel_kernel::widened_pairs)] != 0);
         CHECK(seen[static_cast<std::size_t>(panel_kernel::signed_quads)] != 0);

@@ -76,6 +76,16 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         _mm256_storeu_si256(static_cast<__m256i*>(low), _mm512_castsi512_si256(from));
         _mm256_storeu_si256(static_cast<__m256i*>(high), _mm512_extracti64x4_epi64(from, 1));
     }
+    /// The first `count` bytes of each quarter to places `pitch` bytes apart.
+    [[gnu::always_inline]] static void store_first_of_quarters(void* to, std::ptrdiff_t pitch, const uint8& from,
+                                                               int count) {
+        auto* place = static_cast<std::byte*>(to);
+        const auto exist = static_cast<__mmask16>((1u << count) - 1);
+        _mm_mask_storeu_epi8(place, exist, _mm512_castsi512_si128(from));
+        _mm_mask_storeu_epi8(place + pitch, exist, _mm512_extracti32x4_epi32(from, 1));
+        _mm_mask_storeu_epi8(place + 2 * pitch, exist, _mm512_extracti32x4_epi32(from, 2));
+        _mm_mask_storeu_epi8(place + 3 * pitch, exist, _mm512_extracti32x4_epi32(from, 3));
+    }
     [[gnu::always_inline]] static void multiply_wide(const int32& a, const int32& b, int32& high, int32& low) {
         const __m512i even = _mm512_mul_epi32(a, b);
         const __m512i odd = _mm512_mul_epi32(_mm512_srli_epi64(a, 32), _mm512_srli_epi64(b, 32));

@@ -59,6 +59,7 @@
 //   store_halves(low, high, v)    the lower and the upper half of a vector of bytes to two places
 //   pack_pairs(v[4], offset), store_pairs(low, high, bytes)  the same in an order of the architecture's own between them: v[0] and
 //                                 v[1] go to `low`, the others to `high`
+//   store_first_of_quarters(to, pitch, v, count)  optional: the first `count` bytes of each quarter of a vector, `pitch` bytes apart
 //   load_lanes(from)              as many 8-bit codes as an int32 vector has lanes, widened
 //   store_words(to, low, high)    optional: two vectors of numbers that int16 holds, as such
 //   multiply_wide(a, b, high, low)  the 64-bit products of int32 and of factors in [0, 2^31), as two halves

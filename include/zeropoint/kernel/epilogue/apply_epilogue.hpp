@@ -332,18 +332,24 @@ private:
     const nearest_even* nearest_ = nullptr;
     void (*finish_)(const void*, const std::int32_t*, int, int, int, Out*, std::ptrdiff_t) noexcept;
 };
-/// The epilogue, where whole rows of a panel become all codes of a byte by multipliers below 1, and by no table; else null.
+/// Whether an architecture stores parts of a vector of codes: rows of a panel with channels in its first vector alone.
+template <class Arch>
+inline constexpr bool stores_parts_of_rows = requires(std::uint8_t* codes, const typename operations<Arch>::uint8& v) {
+    operations<Arch>::store_first_of_quarters(codes, std::ptrdiff_t{1}, v, 1);
+};
+/// The epilogue, where whole rows of a panel, or such parts of them, become all codes of a byte by multipliers below 1, and by no table; else null.
 template <class Arch, class Epilogue>
 const nearest_even* shrinking_epilogue(const Epilogue& epilogue, int first_channel, int channels) noexcept {
     using ops = operations<Arch>;
     const nearest_even* nearest = nullptr;
     if constexpr (std::is_same_v<Epilogue, nearest_even>) nearest = &epilogue;
     else if constexpr (requires { epilogue.nearest(); }) nearest = epilogue.nearest();
-    if (nearest == nullptr || channels != panel_width<Arch> || table_of(*nearest) != nullptr ||
-        nearest->codes.max - nearest->codes.min != 255)
+    if (nearest == nullptr ||
+        (channels != panel_width<Arch> && !(stores_parts_of_rows<Arch> && channels <= ops::lanes)) ||
+        table_of(*nearest) != nullptr || nearest->codes.max - nearest->codes.min != 255)
         return nullptr;
     for (int v = 0; v != ops::vectors; ++v)
-        if (!nearest->template shrinks<ops>(first_channel + v * ops::lanes, ops::lanes)) return nullptr;
+        if (!nearest->template shrinks<ops>(first_channel + v * ops::lanes, channels - v * ops::lanes)) return nullptr;
     return nearest;
 }
 // Outside of its class, where it is not inline: only such a function can be compiled elsewhere.

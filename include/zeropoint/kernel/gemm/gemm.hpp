@@ -12,6 +12,7 @@
 
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/gemm/panel_formats.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
 //   for each tile of rows:                      multiply_panel
@@ -47,85 +48,6 @@ struct window_runs {
     const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
     std::ptrdiff_t ahead_bytes = 0;
     std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
-};
-
-/// The kinds of panel of gemm/pack_panels.hpp, as tile kernels see them.
-struct byte_quads {
-    using activation = std::uint8_t;
-    using weight = std::int8_t;
-    static constexpr int depth = 4;
-    /// Of architectures that take them where they lie, where.
-    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        if constexpr (requires(typename Operations::int32 & sums) {
-                          Operations::dot4(sums, Operations::broadcast(std::declval<const activation*>()), panel);
-                      })
-            return panel;
-        else return load_vector<Operations>(panel);
-    }
-    /// In a register.
-    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
-        return Operations::template load<typename Operations::int8>(panel);
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
-        Operations::dot4(sums, a, w);
-    }
-};
-/// byte_quads whose pair sums are added up in int16 over a window of quads before they are widened.
-struct windowed_quads : byte_quads {};
-/// Of architectures that multiply whole tiles, of unsigned bytes: weights are 128 higher. Dot products flip the sign bit back.
-struct offset_quads : byte_quads {
-    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        return load_vector<Operations>(panel);
-    }
-    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
-        return Operations::flip_signs(byte_quads::load_vector<Operations>(panel));
-    }
-};
-/// How an architecture stores quads that need no check.
-template <class Arch> using quads_of = std::conditional_t<has_whole_tiles<Arch>, offset_quads, byte_quads>;
-/// Activations a in [-128, 127] as magnitudes and flips. Where a is negative, all bits of the weight are flipped:
-///
-///     |a| * (w ^ 0xff) = |a| * (-w - 1) = a * w - |a|
-///
-/// so that sums lack the magnitudes that were flipped, which is one number a row whatever the weights are.
-struct signed_quads {
-    using activation = std::uint8_t;
-    using weight = std::int8_t;
-    static constexpr int depth = 4;
-    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) { return panel; }
-    template <class Operations> [[gnu::always_inline]] static auto load_vector(const weight* panel) {
-        return byte_quads::load_vector<Operations>(panel);
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations magnitudes, Activations flips,
-                                           Weights w) {
-        Operations::dot4_flipped(sums, magnitudes, flips, w);
-    }
-};
-struct widened_pairs {
-    using activation = std::int16_t;
-    using weight = std::int8_t;
-    static constexpr int depth = 2;
-    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        return Operations::load_widened(panel);
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
-        Operations::dot2(sums, a, w);
-    }
-};
-struct word_pairs {
-    using activation = std::int16_t;
-    using weight = std::int16_t;
-    static constexpr int depth = 2;
-    template <class Operations> [[gnu::always_inline]] static auto load(const weight* panel) {
-        return Operations::template load<typename Operations::int16>(panel);
-    }
-    template <class Operations, class Activations, class Weights>
-    [[gnu::always_inline]] static void dot(typename Operations::int32& sums, Activations a, Weights w) {
-        Operations::dot2(sums, a, w);
-    }
 };
 
 /// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
@@ -415,6 +337,31 @@ template <class Arch, class Format, class Out>
     }
 }
 
+/// The same of panels whose channels are all in the first of two vectors: tiles twice as tall, four rows of which are packed together.
+template <class Arch, class Format, class Out>
+[[gnu::noinline]] void multiply_narrow_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
+                                                int tiles, const window_runs& runs,
+                                                const typename Format::weight* panel, const std::int32_t* bias,
+                                                const nearest_even& epilogue, int first_channel, int channels, Out* y,
+                                                std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int rows = 2 * ops::tile_rows;
+    static_assert(ops::vectors == 2 && rows % 4 == 0, "multiply_narrow_to_codes: four rows become codes together");
+    const auto scaled = epilogue.template shrinking_vector<ops>(first_channel, channels);
+    const code_clamp<ops, Out> clamp(epilogue.codes);
+    for (; tiles > 0; --tiles, offsets += rows, y += rows * y_pitch) {
+        int32 four[4];
+        const auto finish = [&](int row, const int32(&total)[1]) __attribute__((always_inline)) {
+            four[row % 4] = scaled(total[0]);
+            if (row % 4 == 3)
+                ops::store_first_of_quarters(y + (row - 3) * y_pitch, y_pitch, clamp.template operator()<true>(four),
+                                             channels);
+        };
+        sum_tile<Arch, Format, rows, 1, lists_steps<Arch, Format>>(band, offsets, runs, panel, bias, finish);
+    }
+}
+
 /// The same with int16 sums of a window in registers and int32 sums in memory, there being too few registers for both.
 template <class Arch, int Rows>
 [[gnu::noinline]] void multiply_tile_windowed(const std::uint8_t* band, const std::int32_t* offsets,
@@ -530,13 +477,25 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
         const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
         const int depth = runs.kernel_rows * runs.segments * runs.length;
         if (nearest != nullptr && depth <= most_finished_depth<Arch, Format> && !in_whole_tiles) {
-            const int full = full_tiles<Arch>(rows);
             window_runs of_tiles = runs;
             std::int32_t steps[most_finished_depth<Arch, Format> / 4];
             if constexpr (lists_steps<Arch, Format>) of_tiles.steps = {steps, list_steps(runs, steps)};
-            multiply_to_codes<Arch, Format>(band, offsets, full, of_tiles, panel, bias, *nearest, first_channel, y,
-                                            y_pitch);
-            row = full * operations<Arch>::tile_rows;
+            bool narrow = false;
+            if constexpr (stores_parts_of_rows<Arch>) {
+                narrow = channels <= panel_width<Arch> / 2;
+                constexpr int twice = 2 * operations<Arch>::tile_rows;
+                if (narrow) {
+                    row = rows / twice * twice;
+                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, of_tiles, panel, bias, *nearest,
+                                                           first_channel, channels, y, y_pitch);
+                }
+            }
+            if (!narrow) {
+                const int full = full_tiles<Arch>(rows);
+                multiply_to_codes<Arch, Format>(band, offsets, full, of_tiles, panel, bias, *nearest, first_channel, y,
+                                                y_pitch);
+                row = full * operations<Arch>::tile_rows;
+            }
         }
     }
     while (row != rows) {
