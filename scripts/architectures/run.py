@@ -6,6 +6,7 @@
     scripts/architectures/run.py --only neon64,rvv256
     scripts/architectures/run.py --require all          an architecture that did not run is a failure
     scripts/architectures/run.py --require all --tests in-turn       what CI runs: the tests on those that turn.py names
+    scripts/architectures/run.py --tests trained        four networks, trained and converted, and the checksum, on each
 
 Two programs an architecture: the doctest cases of tests/core, kernel, scheme, io and model, of two translation units and
 in one static executable, and tests/identity, whose checksum over the committed int8 models has to be that of
@@ -13,7 +14,7 @@ tests/identity/expected.txt; in turn, and where the tests do not run, over one i
 brings compilers and emulators to Debian.
 
 --tests in-turn leaves out what CI has elsewhere: rooms but kernel where this machine runs the programs itself, as it does those of
-the preset test; the tests on an emulator of what this machine has; seven images of eight.
+the preset test, but for the networks that are trained and converted; the tests on an emulator of what this machine has; seven images of eight.
 """
 import argparse
 import concurrent.futures
@@ -41,10 +42,9 @@ EXPECTED = {images: (ROOT / "tests" / "identity" / name).read_text(encoding="utf
 IDENTITY = "tests/identity/checksum.cpp"
 MAIN = "tests/main.cpp"
 # Kernels optimized, and the rest, which calls few of them, as it compiles fastest. What both hold the linker takes from
-# the first.
-ROOMS = ("kernel", "rest")
-REST = ("core", "scheme", "io", "model")
-ALSO = ("tests/training/trained_is_converted.cpp",)  # a network trained and converted, to the same codes
+# the first. What is trained is a part of the rest, and a unit for where that does not run.
+TRAINED = "tests/training/trained_is_converted.cpp"  # networks trained and converted, to the same codes
+UNITS = {"kernel": ("tests/kernel",), "rest": ("tests/core", "tests/scheme", "tests/io", "tests/model", TRAINED), "trained": (TRAINED,)}
 # Emulators take tens of times as long as the machine: random tests make do with one problem in this many.
 FEWER_PROBLEMS = 17  # no divisor of any loop's period: what is left is spread evenly
 
@@ -63,18 +63,15 @@ class Line:
     problem: str = ""
 
 
-def write_tests(folder: pathlib.Path) -> list[str]:
-    """The translation units of all tests, kernels first."""
+def write_tests(folder: pathlib.Path) -> dict[str, str]:
+    """The translation units of the tests, by name."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = []
-    for name in ROOMS:
-        source = folder / f"{name}.cpp"
-        rooms = REST if name == "rest" else (name,)
-        files = [file for room in rooms for file in sorted((ROOT / "tests" / room).rglob("*.cpp"))]
-        files += [ROOT / file for file in ALSO if name == "rest"]
+    sources = {name: folder / f"{name}.cpp" for name in UNITS}
+    for name, source in sources.items():
+        found = [ROOT / part for part in UNITS[name]]
+        files = [file for part in found for file in (sorted(part.rglob("*.cpp")) if part.is_dir() else [part])]
         source.write_text(unity(files), encoding="utf-8")
-        sources.append(str(source))
-    return sources
+    return {name: str(source) for name, source in sources.items()}
 
 
 class Build:
@@ -102,7 +99,7 @@ class Build:
         target = self.folder / (pathlib.Path(source).stem + ".o")
         # Where a call may throw, Emscripten passes its arguments through JavaScript, and fails with 64-bit integers: enough is
         # inlined at -O1.
-        plain = pathlib.Path(source).stem == "rest" and "em++" not in self.command[-1]
+        plain = pathlib.Path(source).stem in ("rest", "trained") and "em++" not in self.command[-1]
         flags = self.flags(("-O0", *self.compiler.optimization[1:]) if plain else self.compiler.optimization)
         done = self.stopwatch.run([*self.command, *flags, *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)
         if done.status == 0:
@@ -188,7 +185,7 @@ def main() -> int:
     parser.add_argument("--include-flags", help="response file with -I flags of library and tests; default: the newest in build/")
     parser.add_argument("--only", default="", help="comma-separated names, as --list prints them")
     parser.add_argument("--require", default="", help="'all', or comma-separated names: absent is then an error")
-    parser.add_argument("--tests", choices=("all", "in-turn", "none"), default="all",
+    parser.add_argument("--tests", choices=("all", "in-turn", "trained", "none"), default="all",
                         help="which architectures run more than tests/identity, which takes a tenth of the time")
     turn.changes.add_options(parser)
     parser.add_argument("--bochs", action="store_true", help="run in Bochs also what this machine has: minutes a line")
@@ -227,18 +224,19 @@ def claims_of(page: pathlib.Path, names: set[str]) -> list[str]:
     return [f"{page} says that {name} has run, which targets.py does not have" for name in sorted(claimed - names)]
 
 
-def sources_for(target: Target, is_tested: bool, in_turn: bool, tests: list[str]) -> list[str]:
+def sources_for(target: Target, is_tested: bool, which: str, tests: dict[str, str]) -> list[str]:
     """What is compiled for a target."""
     if not is_tested:
         return [IDENTITY]
     is_own = COMPILERS[target.compiler].machine == platform.machine() and target.compiler != "gcc x86"
-    return [source for source in tests if not (in_turn and is_own and pathlib.Path(source).stem == "rest")] + [IDENTITY, MAIN]
+    units = ["trained"] if which == "trained" else ["kernel", "trained" if which == "in-turn" and is_own else "rest"]
+    return [tests[unit] for unit in units] + [IDENTITY, MAIN]
 
 
 def tested(only: set[str], options) -> set[str]:
     """The names of those that the tests run on."""
     if options.tests != "in-turn":
-        return only if options.tests == "all" else set()
+        return set() if options.tests == "none" else only
     choice = turn.choose(options)
     print(choice)
     return only & choice.reasons.keys()
@@ -253,7 +251,7 @@ def run_all(targets: list[Target], required: set[str], tested: set[str], include
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         finishing = []
         for target in sorted(targets, key=lambda one: one.name not in tested):  # what takes long begins first
-            images = 1 if target.name in tested and not in_turn else 8
+            images = 1 if options.tests == "all" else 8
             build = Build(target, pathlib.Path(options.folder), includes, images)
             if not machines.is_possible(target):
                 skipped.append(f"{target.name}: no machine of this kind runs it: Wine needs an x86-64 processor with its instructions")
@@ -261,7 +259,7 @@ def run_all(targets: list[Target], required: set[str], tested: set[str], include
             if build.command is None:
                 skipped.append(f"{target.name}: no compiler; install one of {', '.join(build.compiler.commands)}")
                 continue
-            needed = sources_for(target, target.name in tested, in_turn, tests)
+            needed = sources_for(target, target.name in tested, options.tests, tests)
             finishing.append(pool.submit(compile_and_run, build, needed, options.bochs, in_turn))
         for future in concurrent.futures.as_completed(finishing):
             for line in future.result():

@@ -98,21 +98,21 @@ void gradients(const zp::float_model<Net>& model, int rows = 2, double tolerance
 }
 
 /// Compares the codes of the forward pass of training with those of the converted network, at every row.
-template <class Network> void codes(Network& qat, int rows = 2) {
+template <class Network> void codes(Network& qat, int rows = 2, int images = 4) {
     using net = typename Network::net;
     const auto int8 = zp::convert(qat);
-    const zp::tape tape = qat.make_tape(4);
+    const zp::tape tape = qat.make_tape(images);
     zp::block_runner<typename Network::architecture> runner(tape);
-    const auto xs = inputs<net>(4, rows);
-    for (int i = 0; i != 4; ++i) {
+    const auto xs = inputs<net>(static_cast<std::size_t>(images), rows);
+    for (int i = 0; i != images; ++i) {
         const auto& x = xs[static_cast<std::size_t>(i)];
         std::memcpy(runner.input(0, i), x.data(), x.size() * 4);
     }
-    runner.forward(4, qat.pack(), true);
+    runner.forward(images, qat.pack(), true);
     std::size_t compared = 0, differing = 0, outputs = 0;
     const auto memory = std::make_unique<typename Network::quantized_type::workspace>();
     std::vector<float> y(static_cast<std::size_t>(Network::quantized_type::output_shape.size()));
-    for (int i = 0; i != 4; ++i) {
+    for (int i = 0; i != images; ++i) {
         int8.run(xs[static_cast<std::size_t>(i)].data(), y.data(), memory->bytes, [&](int row, const void* values) {
             const zp::node& n = int8.rows()[static_cast<std::size_t>(row)];
             if (!n.out.is_codes()) return;
@@ -123,7 +123,7 @@ template <class Network> void codes(Network& qat, int rows = 2) {
         });
         for (std::size_t k = 0; k != y.size(); ++k) outputs += runner.output(0, i)[k] != y[k];
     }
-    CHECK(compared > 4 * 50);
+    CHECK(compared > static_cast<std::size_t>(images) * 50);
     CHECK(differing == 0);
     CHECK(outputs == 0);
 }
