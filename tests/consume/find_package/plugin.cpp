@@ -2,7 +2,8 @@
 // A plugin over zeropoint::compiled: an int8 model behind one function.
 #include <zeropoint/deploy.hpp>
 
-struct tiny_model : zp::model<zp::input<8, 8, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 4, .kernel = 3}>, zp::relu> {};
+struct tiny_model
+    : zp::model<zp::input<8, 8, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 4, .kernel = 3}>, zp::relu> {};
 
 /// Whether the file is a model of this plugin.
 extern "C" bool plugin_accepts(const unsigned char* file, std::size_t size) try {
