@@ -98,6 +98,32 @@ TEST_CASE("gradients of norms: parameters are added to, inputs may be written ov
     });
 }
 
+TEST_CASE("gradients of norms: dx may be dy or x, of each kind") {
+    arrays::for_each_architecture([&]<class Arch>() {
+        const floats x = arrays::reals(5 * 12, 1), dy = arrays::reals(5 * 12, 2), weight = arrays::reals(12, 3);
+        const auto in_place = [&](auto gradient) {
+            floats apart(x.size(), NAN), over_dy = dy, over_x = x;
+            gradient(x.data(), dy.data(), apart.data());
+            gradient(x.data(), over_dy.data(), over_dy.data());
+            gradient(over_x.data(), dy.data(), over_x.data());
+            CHECK(arrays::same_bits(over_dy, apart));
+            CHECK(arrays::same_bits(over_x, apart));
+        };
+        in_place([&](const float* from, const float* given, float* dx) {
+            kernel::layer_norm_gradient<Arch>(from, given, 5, 12, 1e-5f, weight.data(), dx, nullptr, nullptr);
+        });
+        in_place([&](const float* from, const float* given, float* dx) {
+            kernel::rms_norm_gradient<Arch>(from, given, 5, 12, 1e-5f, weight.data(), dx, nullptr);
+        });
+        in_place([&](const float* from, const float* given, float* dx) {
+            kernel::group_norm_gradient<Arch>(from, given, 5, 12, 3, 1e-5f, weight.data(), dx, nullptr, nullptr);
+        });
+        in_place([&](const float* from, const float* given, float* dx) {
+            kernel::l2_normalize_gradient<Arch>(from, given, 5, 12, dx);
+        });
+    });
+}
+
 TEST_CASE("gradient of l2_normalize: a vector of zeros") {
     const float x[3] = {}, dy[3] = {1, 2, 3};
     float dx[3];
