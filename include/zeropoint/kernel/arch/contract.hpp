@@ -50,6 +50,7 @@
 //   nibble_rows                   optional: rows of the tiles that multiply many rows by 4-bit weights (dynamic/nibble_tiles.hpp); only
 //                                 where quads is exact and xsimd::fma rounds once
 //   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm.hpp)
+//   addresses_in_memory           optional, no instruction: in the loop of the tallest tiles, so that no address is in a vector's register
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //
 // Epilogues (epilogue/apply_epilogue.hpp, requantize.hpp), where has_batches

@@ -177,7 +177,10 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
     constexpr std::integral_constant<int, 0> first;
     constexpr std::integral_constant<int, sets - 1> last;
     if constexpr (Listed)
-        for (const std::int32_t k : runs.steps) multiply(k, first);
+        for (const std::int32_t k : runs.steps) {
+            if constexpr (requires { ops::addresses_in_memory(); }) ops::addresses_in_memory();
+            multiply(k, first);
+        }
     const int kernel_rows = Listed ? 0 : runs.kernel_rows;
     for (int kernel_row = 0; kernel_row != kernel_rows; ++kernel_row) {
         std::ptrdiff_t begin = kernel_row * runs.row_advance;
@@ -303,6 +306,8 @@ inline std::int32_t* list_steps(const window_runs& runs, std::int32_t* steps) no
 /// Depth up to which that is done: beyond, what it saves is less than a hundredth. Lists also save what runs take: 3x3 of 64 channels with
 /// stride 2 gains 4 %, of 128 0.7 %.
 template <class Arch, class Format> inline constexpr int most_finished_depth = lists_steps<Arch, Format> ? 1152 : 512;
+/// The same of one run: a list makes a long one slower.
+inline constexpr int most_finished_run = 512;
 
 /// Tiles of whole rows as codes, by an epilogue that shrinks() them to all codes of a byte.
 template <class Arch, class Format, class Out>
@@ -475,8 +480,9 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     int row = 0;
     if constexpr (finishes_in_registers<Arch, Format, Out>()) {
         const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, channels);
-        const int depth = runs.kernel_rows * runs.segments * runs.length;
-        if (nearest != nullptr && depth <= most_finished_depth<Arch, Format> && !in_whole_tiles) {
+        const int count = runs.kernel_rows * runs.segments,
+                  most = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
+        if (nearest != nullptr && count * runs.length <= most && !in_whole_tiles) {
             window_runs of_tiles = runs;
             std::int32_t steps[most_finished_depth<Arch, Format> / 4];
             if constexpr (lists_steps<Arch, Format>) of_tiles.steps = {steps, list_steps(runs, steps)};
