@@ -151,16 +151,16 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
             _mm_storeu_si128(reinterpret_cast<__m128i*>(to[3]), _mm512_extracti32x4_epi32(all, 3));
         }
     }
-    [[gnu::always_inline]] static void stack_rows(const uint8 (&rows)[4], uint8 (&quads)[4]) {
+    [[gnu::always_inline]] static void stack_rows(const uint8 (&rows)[4], uint8 (&to)[4]) {
         const __m512i low = _mm512_unpacklo_epi8(rows[0], rows[1]), high = _mm512_unpackhi_epi8(rows[0], rows[1]);
         const __m512i more_low = _mm512_unpacklo_epi8(rows[2], rows[3]),
                       more_high = _mm512_unpackhi_epi8(rows[2], rows[3]);
-        quads[0] = uint8(_mm512_unpacklo_epi16(low, more_low));
-        quads[1] = uint8(_mm512_unpackhi_epi16(low, more_low));
-        quads[2] = uint8(_mm512_unpacklo_epi16(high, more_high));
-        quads[3] = uint8(_mm512_unpackhi_epi16(high, more_high));
+        to[0] = uint8(_mm512_unpacklo_epi16(low, more_low));
+        to[1] = uint8(_mm512_unpackhi_epi16(low, more_low));
+        to[2] = uint8(_mm512_unpacklo_epi16(high, more_high));
+        to[3] = uint8(_mm512_unpackhi_epi16(high, more_high));
     }
-    /// to[i] has quarter i of all four, in their order.
+    /// Quarter i of all four, in their order, becomes v[i].
     [[gnu::always_inline]] static void transpose_quarters(int32 (&v)[4]) {
         const __m512i even_low = _mm512_shuffle_i32x4(v[0], v[1], 0x88),
                       odd_low = _mm512_shuffle_i32x4(v[0], v[1], 0xdd),
