@@ -211,6 +211,26 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         return uint8(_mm512_mask_blend_epi8(_mm512_movepi8_mask(condition), not_set, set));
     }
 
+    /// Of up to four vectors of numbers below 2^16 the lower bytes and the upper ones, 16 dwords of each in the order in which
+    /// instructions pack them; and such bytes in the order of the vectors, `count` of them.
+    template <int Count>
+    [[gnu::always_inline]] static void split_words(const int32 (&from)[Count], uint8& low, uint8& high) {
+        static_assert(Count <= 4);
+        const __m512i first = _mm512_packus_epi32(from[0], from[Count > 1 ? 1 : 0]),
+                      second = Count > 2 ? _mm512_packus_epi32(from[Count > 2 ? 2 : 0], from[Count - 1]) : first,
+                      byte = _mm512_set1_epi16(255);
+        low = uint8(_mm512_packus_epi16(_mm512_and_si512(first, byte), _mm512_and_si512(second, byte)));
+        high = uint8(_mm512_packus_epi16(_mm512_srli_epi16(first, 8), _mm512_srli_epi16(second, 8)));
+    }
+    [[gnu::always_inline]] static void store_in_order(std::uint8_t* to, const uint8& packed, int count) {
+        const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15),
+                      bytes = _mm512_permutexvar_epi32(order, packed);
+        if (count == 64) _mm512_storeu_si512(to, bytes);
+        else if (count == 32) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(bytes));
+        else if (count == 16) _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_castsi512_si128(bytes));
+        else _mm512_mask_storeu_epi8(to, (__mmask64{1} << count) - 1, bytes);
+    }
+
     static constexpr int word_part = 4;
     [[gnu::always_inline]] static void widen_words(const int16& a, int32& first, int32& second) {
         first = int32(_mm512_srai_epi32(_mm512_unpacklo_epi16(a, a), 16));
@@ -285,9 +305,9 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         return {load_numbers(from), load_numbers(from + base::lanes)};
     }
     [[gnu::always_inline]] static void add_scaled(wide_sums& to, const int32& sums, const std::int32_t* multipliers) {
-        to.even = _mm512_add_epi64(to.even, _mm512_mul_epi32(sums, load_numbers(multipliers)));
-        to.odd = _mm512_add_epi64(to.odd, _mm512_mul_epi32(_mm512_shuffle_epi32(sums, _MM_PERM_DDBB),
-                                                           load_numbers(multipliers + base::lanes)));
+        const __m512i all = sums, odd = _mm512_shuffle_epi32(all, _MM_PERM_DDBB);  // shifts and vpdpbusd share a port
+        to.even = _mm512_add_epi64(to.even, _mm512_mul_epi32(all, load_numbers(multipliers)));
+        to.odd = _mm512_add_epi64(to.odd, _mm512_mul_epi32(odd, load_numbers(multipliers + base::lanes)));
         keep_wide(to.even);
         keep_wide(to.odd);
     }

@@ -124,6 +124,38 @@ template <class Arch, code8 In, code8 Out>
     return room;
 }
 
+/// Whether look_up_vectors() is there, and pays for so many vectors of places: it takes as long for one as for four.
+template <class Arch, int Vectors>
+inline constexpr bool looks_up_vectors = std::is_base_of_v<xsimd::avx512vbmi, Arch> && (Vectors == 3 || Vectors == 4);
+
+/// y[i] = the bits table[places[i]], of exactly 1024 entries, for the first `count` places of vectors: all 16 entries that the lower six bits
+/// could mean, by shuffles, and the upper four choose among them.
+template <class Arch, int Vectors, class Places, class Out>
+[[gnu::always_inline]] inline void look_up_vectors(const std::uint8_t* table, const Places (&places)[Vectors],
+                                                   int count, Out* y) noexcept {
+    using ops = operations<Arch>;
+    using bytes = xsimd::batch<std::uint8_t, Arch>;
+    typename ops::uint8 low, high;
+    ops::split_words(places, low, high);
+    const bytes index(low.data), upper(high.data);
+    const auto bit6 = (index & bytes(64)) != bytes(0), bit7 = index >= bytes(128),
+               bit8 = (upper & bytes(1)) != bytes(0), bit9 = upper >= bytes(2);
+    const auto entries = [&](int q) __attribute__((always_inline)) {
+        return xsimd::swizzle(bytes::load_unaligned(table + 64 * q), index);
+    };
+    const auto of128 = [&](int q) __attribute__((always_inline)) {
+        return xsimd::select(bit6, entries(q + 1), entries(q));
+    };
+    const auto of256 = [&](int q) __attribute__((always_inline)) {
+        return xsimd::select(bit7, of128(q + 2), of128(q));
+    };
+    const auto of512 = [&](int q) __attribute__((always_inline)) {
+        return xsimd::select(bit8, of256(q + 4), of256(q));
+    };
+    const bytes chosen = xsimd::select(bit9, of512(8), of512(0));
+    ops::store_in_order(reinterpret_cast<std::uint8_t*>(y), typename ops::uint8(chosen.data), count);
+}
+
 /// y[i] = the bits table[places[i]] for `count` places, which may lie on either side of `table`.
 template <class Out>
 [[gnu::always_inline]] inline void look_up_places(const std::uint8_t* table, const std::int32_t* places, int count,

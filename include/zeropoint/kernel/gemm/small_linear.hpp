@@ -335,14 +335,23 @@ private:
             return epilogue.template vector<ops>(channel + first, Count - first)(sums[panel][v]);
         };
         if constexpr (FineTable && sizeof(Out) == 1) {
-            alignas(64) std::int32_t places[Panels * width];  // counted from the entry of real zero
             const output_codes& codes = epilogue.codes;
             const int32 low(codes.min - codes.zero_point), high(codes.max - codes.zero_point);
-            unroll<Panels * ops::vectors>([&](auto i) __attribute__((always_inline)) {
+            constexpr int vectors = (Count + lanes - 1) / lanes;
+            int32 of_lanes[vectors];  // counted from the entry of real zero
+            unroll<vectors>([&](auto i) __attribute__((always_inline)) {
                 constexpr std::integral_constant<int, i / ops::vectors> panel{};
                 constexpr std::integral_constant<int, i % ops::vectors> v{};
-                ops::store(places + i * lanes, xsimd::min(xsimd::max(requantized(panel, v), low), high));
+                of_lanes[i] = xsimd::min(xsimd::max(requantized(panel, v), low), high);
             });
+            if constexpr (looks_up_vectors<Arch, vectors>)
+                if (codes.max == 1023) {
+                    for (int32& some : of_lanes) some += int32(codes.zero_point);
+                    look_up_vectors<Arch>(codes.table, of_lanes, Count, y);
+                    return;
+                }
+            alignas(64) std::int32_t places[vectors * lanes];
+            repeat<vectors>([&](int i) __attribute__((always_inline)) { ops::store(places + i * lanes, of_lanes[i]); });
             look_up_places(codes.table + codes.zero_point, places, Count, y);
             return;
         }
