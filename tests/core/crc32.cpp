@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // CRC-32 beside its published check value, and by its definition.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -33,10 +34,27 @@ TEST_CASE("crc32: published values") {
     CHECK(of("The quick brown fox jumps over the lazy dog") == 0x414fa339u);
 }
 
-TEST_CASE("crc32: all bytes, at all lengths") {
+TEST_CASE("crc32: all bytes, at all lengths around those from which on parts are summed side by side") {
     std::vector<std::byte> bytes;
-    for (unsigned i = 0; i != 600; ++i) {
+    const auto add_to = [&](std::size_t size) {
+        for (std::size_t i = bytes.size(); i != size; ++i) bytes.push_back(static_cast<std::byte>(i * 73 + i / 256));
+    };
+    for (std::size_t size = 0; size != 1200; ++size) {
+        add_to(size);
         CHECK(zp::crc32(bytes) == by_definition(bytes));
-        bytes.push_back(static_cast<std::byte>(i * 73 + i / 256));
     }
+    for (const std::size_t size :
+         {32767, 32768, 32769, 33279, 33280, 65536, 66100, 98304 + 511, 98304 + 512, 98304 + 4099}) {
+        add_to(size);
+        CHECK(zp::crc32(bytes) == by_definition(bytes));
+    }
+}
+
+TEST_CASE("crc32: by a compiler") {
+    constexpr auto sum_of_zeros = [] {
+        const std::array<std::byte, 520> zeros{};
+        return zp::crc32(zeros);
+    };
+    static_assert(sum_of_zeros() != 0);
+    CHECK(sum_of_zeros() == by_definition(std::vector<std::byte>(520)));
 }
