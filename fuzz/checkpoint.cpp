@@ -30,8 +30,9 @@ struct memory_file {
 
 template <class Network> std::vector<std::byte> read_and_saved(std::span<const std::byte> bytes, Network network) {
     const zp::safetensors_file file = zp::safetensors_file::view(bytes, "fuzzed");
-    const zp::detail::training_state state = zp::detail::read_checkpoint(file, network);
-    return zp::detail::checkpoint_of(network, state).bytes();
+    const zp::detail::checkpoint read = zp::detail::read_checkpoint(file, network);
+    zp::detail::restore(network, read, file);
+    return zp::detail::checkpoint_of(network, read.state).bytes();
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 #include <zeropoint/core/crc32.hpp>
 #include <zeropoint/io/little_endian.hpp>
-#include <zeropoint/io/model_tensors.hpp>
+#include <zeropoint/io/safetensors_header.hpp>
 
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)

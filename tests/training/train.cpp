@@ -251,13 +251,17 @@ TEST_CASE("train: a checkpoint with what no training comes to is a sentence, and
     const std::vector<std::byte> good = zp::read_whole_file(file);
 
     options.resume = true;
-    const auto error_with = [&](const char* tensor, std::size_t place, auto value, const std::string& metadata = "") {
+    const auto error_with = [&](const char* tensor, std::size_t place, auto value, const std::string& metadata = "",
+                                bool has_checksums = false) {
         std::vector<std::byte> bytes = good;
-        if (!metadata.empty()) {
+        const auto set_behind = [&](const std::string& key, char digit) {
             const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            const std::size_t at = text.find(metadata) + metadata.size();
-            bytes[at] = std::byte{'9'};
+            bytes[text.find(key) + key.size()] = static_cast<std::byte>(digit);
+        };
+        if (!metadata.empty()) {
+            set_behind(metadata, '9');
         } else {
+            if (!has_checksums) set_behind("\"format_version\":\"", '1');
             const auto opened = zp::safetensors_file::view(bytes, file);
             const std::size_t offset = static_cast<std::size_t>(opened.expect(tensor).bytes.data() - bytes.data());
             zp::store_little_endian(value, bytes.data() + offset + place * sizeof value);
@@ -288,8 +292,35 @@ TEST_CASE("train: a checkpoint with what no training comes to is a sentence, and
     CHECK(error_with("ranges", 8, nan) ==
           "tensor \"ranges\": expected ranges that training comes to, found nan of range 1");
     CHECK(error_with("", 0, 0, "\"format_version\":\"") ==
-          "expected a checkpoint of format version 1, found 9, which another version of zeropoint has written");
+          "expected a checkpoint of format version 1 or 2, found 9, which another version of zeropoint has written");
+    bool has_scales = false;
+    for (const zp::trained_part& part : network.parts())
+        if (part.floor >= 0) {
+            CHECK(error_with("values", part.offset, -0.5f) ==
+                  "tensor \"values\": expected scales above their floor, found -0.5 at 0");
+            has_scales = true;
+            break;
+        }
+    CHECK(has_scales);
+    const std::string damaged = error_with("values", 3, 0.25f, "", true);
+    CHECK(damaged.find("tensor \"values\": expected bytes of the CRC-32 ") == 0);
+    CHECK(damaged.find(": the file is damaged") != std::string::npos);
+
+    // What is a checkpoint, but of another training.
     zp::write_whole_file(file, good);
+    const auto error_of = [&](const zp::training_options& others) {
+        auto resumed = zp::prepare_qat(calibrated<learned>());
+        const auto before = values_of(resumed);
+        const std::string error = zp_test::error_of([&] { zp::train(resumed, zp::labelled(xs, wanted), others); });
+        CHECK(values_of(resumed) == before);
+        return error;
+    };
+    auto others = options;
+    others.optimizer = zp::sgd{};
+    CHECK(error_of(others).find("was written with another kind of optimizer") != std::string::npos);
+    others = options;
+    others.seed += 1;
+    CHECK(error_of(others).find("was written with another seed") != std::string::npos);
     CHECK(zp::train(network, zp::labelled(xs, wanted), options).steps == 12);
     std::remove(file.c_str());
 }

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/number_text.hpp>
 #include <zeropoint/core/span_of.hpp>
 #include <zeropoint/io/model_tensors.hpp>
@@ -73,7 +72,7 @@ public:
         const std::string& version = file_.expect_metadata("format_version");
         if (version != "1" && version != "2")  // 2 has checksums and names beside what 1 has
             fail("format_version 1 or 2", joined({in_quotes(version), "; a newer zeropoint may have written it"}));
-        if (version == "2") check_sums();
+        if (version == "2") file_.require_checksums();
         const std::string signature = signature_with(0);
         if (const std::string& found = file_.expect_metadata("signature"); found != signature) {
             if (earlier != nullptr && found == earlier->signature()) {
@@ -146,15 +145,6 @@ public:
 private:
     [[noreturn, gnu::cold]] void fail(std::string_view expected, std::string_view found) const {
         raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
-    }
-    /// Each tensor's bytes are those that were written.
-    [[gnu::cold]] void check_sums() const {
-        for (const file_tensor& tensor : file_.tensors()) {
-            const std::string &kept = file_.expect_metadata(checksum_key(tensor.name)),
-                              found = hexadecimal(crc32(tensor.bytes));
-            if (kept != found)
-                file_.fail(tensor, joined({"bytes of the CRC-32 ", kept}), joined({found, ": the file is damaged"}));
-        }
     }
     /// For people: which network, where the file says so.
     [[gnu::cold]] std::string saved_from() const {

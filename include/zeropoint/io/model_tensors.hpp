@@ -24,9 +24,6 @@ inline constexpr int int8_format_version = 2;
 
 namespace detail {
 
-/// The metadata key of a tensor's checksum, 8 hexadecimal digits.
-inline std::string checksum_key(std::string_view tensor) { return joined({"crc32.", tensor}); }
-
 inline constexpr const char *scales_name = "activation.scale", *zero_points_name = "activation.zero_point";
 
 inline std::string tensor_name(const node& n, const char* array) {

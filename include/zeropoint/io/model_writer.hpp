@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/half_float.hpp>
 #include <zeropoint/core/span_of.hpp>
 #include <zeropoint/core/type_name.hpp>
@@ -163,11 +162,7 @@ template <class Stage> void add_provenance(safetensors_writer& file) {
     file.metadata("qconfig", short_type_name<typename Stage::config>());
     file.metadata("zeropoint", joined({decimal(ZEROPOINT_VERSION_MAJOR), ".", decimal(ZEROPOINT_VERSION_MINOR), ".",
                                        decimal(ZEROPOINT_VERSION_PATCH)}));
-    std::vector<std::pair<std::string, std::string>> sums;
-    file.for_each([&](const std::string& name, std::span<const std::byte> bytes) {
-        sums.emplace_back(checksum_key(name), hexadecimal(crc32(bytes)));
-    });
-    for (auto& [key, sum] : sums) file.metadata(std::move(key), std::move(sum));
+    file.add_checksums();
 }
 
 /// Stages of which files are made: int8 and dynamic ones, and a model as the user wrote it.

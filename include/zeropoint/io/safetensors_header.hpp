@@ -44,6 +44,13 @@ struct safetensors_header {
     file_metadata metadata;
 };
 
+namespace detail {
+
+/// The metadata key of a tensor's checksum, 8 hexadecimal digits.
+inline std::string checksum_key(std::string_view tensor) { return joined({"crc32.", tensor}); }
+
+}  // namespace detail
+
 /// Reads the fields of the tensor of that name, in any order, none of them missing, twice or unknown.
 [[gnu::cold]] inline safetensors_entry read_safetensors_entry(json_reader& json, std::string& name) {
     json.set_context(joined({"tensor ", in_quotes(name)}));

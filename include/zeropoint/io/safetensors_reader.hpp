@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/core/half_float.hpp>
@@ -126,6 +127,16 @@ public:
         if (found != metadata_.end()) return found->second;
         raise<file_error>(joined({source_name_, ": expected metadata ", in_quotes(key), ", found none among ",
                                   decimal(metadata_.size()), " keys"}));
+    }
+
+    /// That each tensor's bytes are those that were written, by the CRC-32 of safetensors_writer::add_checksums.
+    [[gnu::cold]] void require_checksums() const {
+        for (const file_tensor& tensor : tensors_) {
+            const std::string &kept = expect_metadata(detail::checksum_key(tensor.name)),
+                              found = hexadecimal(crc32(tensor.bytes));
+            if (kept != found)
+                fail(tensor, joined({"bytes of the CRC-32 ", kept}), joined({found, ": the file is damaged"}));
+        }
     }
 
     /// Copies the elements to `target`, whose size must be the tensor's. The dtype must be that of `T`, without

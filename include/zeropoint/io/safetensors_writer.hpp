@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <zeropoint/core/crc32.hpp>
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/span_of.hpp>
 #include <zeropoint/io/file_dtype.hpp>
@@ -73,6 +74,13 @@ public:
               std::span<const std::byte>(data_).subspan(static_cast<std::size_t>(tensor.begin),
                                                         static_cast<std::size_t>(tensor.end - tensor.begin)));
         }
+    }
+
+    /// Metadata with the CRC-32 of each tensor that was added so far, for safetensors_file::require_checksums.
+    [[gnu::cold]] void add_checksums() {
+        for_each([&](const std::string& name, std::span<const std::byte> bytes) {
+            metadata(detail::checksum_key(name), hexadecimal(crc32(bytes)));
+        });
     }
 
     /// The whole file. Raises value_error if the header would be longer than the format allows, 100,000,000 bytes.

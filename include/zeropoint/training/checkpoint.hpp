@@ -30,7 +30,8 @@ struct training_state {
     std::vector<float> first, second, average;
 };
 
-inline constexpr const char *checkpoint_format = "zeropoint.training", *checkpoint_version = "1";
+inline constexpr const char *checkpoint_format = "zeropoint.training",
+                            *checkpoint_version = "2";  // which has checksums beside what 1 has
 
 template <class Values> void add_values(safetensors_writer& file, const char* name, const Values& values) {
     file.add(name, {static_cast<std::int64_t>(std::size(values))}, values);
@@ -57,6 +58,7 @@ template <class Network> safetensors_writer checkpoint_of(const Network& network
     add_values(file, "first", state.first);
     add_values(file, "second", state.second);
     add_values(file, "average", state.average);
+    file.add_checksums();
     return file;
 }
 /// Replaces the file, or leaves it as it was and raises file_error.
@@ -74,25 +76,32 @@ void expect_each(const safetensors_file& file, const char* name, const Values& v
             file.fail(file.expect(name), expected, number_text(values[i]) + " at " + std::to_string(i));
 }
 
-/// The state and, in the network, its values and ranges. Raises file_error where the file is not a checkpoint of this network, or has
-/// what no training comes to, and value_error where its ranges do not fit one another. A network may have changed where it is the number
-/// of its values, learned scales or such ranges that are refused, else not.
-template <class Network> training_state read_checkpoint(const safetensors_file& file, Network& network) {
+/// What a checkpoint has: a state, and the network's values and ranges.
+struct checkpoint {
+    training_state state;
+    std::vector<float> values, ranges;
+};
+
+/// Of this network, and with what training comes to; else file_error.
+template <class Network> checkpoint read_checkpoint(const safetensors_file& file, const Network& network) {
     const std::string& path = file.source_name();
     if (const std::string format = file.expect_metadata("format"); format != checkpoint_format)
         raise<file_error>(path + ": expected a checkpoint of training, found a file of format \"" + format + "\"");
-    if (const std::string version = file.expect_metadata("format_version"); version != checkpoint_version)
-        raise<file_error>(path + ": expected a checkpoint of format version " + checkpoint_version + ", found " +
+    const std::string version = file.expect_metadata("format_version");
+    if (version != "1" && version != checkpoint_version)
+        raise<file_error>(path + ": expected a checkpoint of format version 1 or " + checkpoint_version + ", found " +
                           version + ", which another version of zeropoint has written");
+    if (version != "1") file.require_checksums();
     if (const std::string signature = file.expect_metadata("network"); signature != Network::training_signature())
         raise<file_error>(path + ": expected a checkpoint of this network and qconfig, whose signature is " +
                           Network::training_signature() + ", found that of another, " + signature);
     const auto numbers = values_of<std::int64_t>(file, "clock");
     const auto epoch_loss = values_of<double>(file, "epoch_loss");
-    const auto values = values_of<float>(file, "values"), ranges = values_of<float>(file, "ranges");
-    if (numbers.size() != 6 || epoch_loss.size() != 1 || ranges.size() != network.range_state().size())
+    checkpoint found{{}, values_of<float>(file, "values"), values_of<float>(file, "ranges")};
+    const std::vector<float>& values = found.values;
+    if (numbers.size() != 6 || epoch_loss.size() != 1 || found.ranges.size() != network.range_state().size())
         raise<file_error>(path + ": expected a checkpoint of training, found other tensors");
-    training_state state;
+    training_state& state = found.state;
     state.epoch = static_cast<std::uint64_t>(numbers[0]);
     state.batch = static_cast<std::uint64_t>(numbers[1]);
     state.step = static_cast<std::uint64_t>(numbers[2]);
@@ -124,24 +133,22 @@ template <class Network> training_state read_checkpoint(const safetensors_file& 
         if (size != 0 && size != values.size())
             file.fail(file.expect(name), "none, or " + std::to_string(values.size()) + " as there are values",
                       std::to_string(size));
-    if (const std::string problem = network.problem_of_range_state(ranges); !problem.empty())
+    if (const std::string problem = network.problem_of_range_state(found.ranges); !problem.empty())
         file.fail(file.expect("ranges"), "ranges that training comes to", problem);
-
-    network.set_range_state(ranges);
-    if (network.values().size() != values.size())
-        raise<file_error>(path + ": expected " + std::to_string(network.values().size()) + " trained values, found " +
-                          std::to_string(values.size()));
-    for (const trained_part& part : network.parts())
-        expect_each(file, "values", std::span(values).subspan(part.offset, part.count), "scales above their floor",
-                    [&](float value) { return value >= part.floor; });
-    std::copy(values.begin(), values.end(), network.values().begin());
-    return state;
+    return found;
 }
-/// False where there is no such file.
-template <class Network> bool read_checkpoint(const std::string& path, Network& network, training_state& state) {
-    if (!file_stream(path, file_access::read).is_open()) return false;
-    state = read_checkpoint(safetensors_file::read(path), network);
-    return true;
+
+/// Into the network; else nothing, and file_error where the number of values or learned scales are not those of such ranges, value_error
+/// where ranges do not fit one another.
+template <class Network> void restore(Network& network, const checkpoint& from, const safetensors_file& file) {
+    network.set_state(from.ranges, from.values, [&](std::size_t count, const std::vector<trained_part>& parts) {
+        if (count != from.values.size())
+            raise<file_error>(file.source_name() + ": expected " + std::to_string(count) + " trained values, found " +
+                              std::to_string(from.values.size()));
+        for (const trained_part& part : parts)
+            expect_each(file, "values", std::span(from.values).subspan(part.offset, part.count),
+                        "scales above their floor", [&](float value) { return value >= part.floor; });
+    });
 }
 
 }  // namespace detail

@@ -141,9 +141,15 @@ public:
     std::vector<float> range_state() const { return ranges_.state(); }
     /// Of numbers from a file, as many as range_state() has: what is wrong with them, or nothing.
     std::string problem_of_range_state(std::span<const float> state) const { return ranges_.problem_of(state); }
-    void set_range_state(std::span<const float> state) {
-        ranges_.set_state(floats_, state);
-        begin_values();
+    /// Ranges and values, if require(how many values such ranges have, their parts) raises nothing; else all stays as it was.
+    template <class Require>
+    void set_state(std::span<const float> ranges, std::span<const float> values, Require&& require) {
+        fake_quantized next = *this;
+        next.ranges_.set_state(next.floats_, ranges);
+        next.begin_values();
+        require(next.values_.size(), next.parts_);
+        std::copy(values.begin(), values.end(), next.values_.begin());
+        *this = std::move(next);
     }
     static std::string training_signature() { return detail::signature_of_stage<quantized_stage_type>(0); }
 

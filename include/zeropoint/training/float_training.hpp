@@ -63,7 +63,10 @@ public:
     static void finish() {}
     static std::vector<float> range_state() { return {}; }
     static std::string problem_of_range_state(std::span<const float>) { return {}; }
-    static void set_range_state(std::span<const float>) {}
+    template <class Require> void set_state(std::span<const float>, std::span<const float> values, Require&& require) {
+        require(this->values().size(), parts());
+        std::copy(values.begin(), values.end(), this->values().begin());
+    }
 
 private:
     static float* floats_of(network_type& n) { return reinterpret_cast<float*>(n.parameters()); }

@@ -369,9 +369,12 @@ private:
     }
     void save() { write_checkpoint(options_.checkpoint, network_, state()); }
     void resume() {
-        training_state found;
-        if (!read_checkpoint(options_.checkpoint, network_, found)) return;
-        begin();
+        if (!file_stream(options_.checkpoint, file_access::read).is_open()) return;  // the first run
+        const safetensors_file file = safetensors_file::read(options_.checkpoint);
+        const checkpoint read = read_checkpoint(file, network_);
+        const training_state& found = read.state;
+        const std::size_t values = read.values.size();
+        const int states = optimizer_states(options_.optimizer);
         const auto require = [&](bool is_right, const char* what) {
             if (!is_right)
                 raise<value_error>("train: " + options_.checkpoint + " was written with another " + what +
@@ -379,8 +382,11 @@ private:
         };
         require(found.seed == options_.seed, "seed");
         require(found.batches == batches_, "number of batches an epoch");
-        require(found.first.size() == first_.size() && found.second.size() == second_.size(), "kind of optimizer");
-        require(found.average.empty() || found.average.size() == network_.values().size(), "average");
+        require(found.first.size() == (states > 0 ? values : 0) && found.second.size() == (states > 1 ? values : 0),
+                "kind of optimizer");
+        require(found.average.empty() || found.average.size() == values, "average");
+        restore(network_, read, file);
+        begin();
         epoch_ = static_cast<int>(std::min(found.epoch, static_cast<std::uint64_t>(options_.epochs)));
         batch_ = found.batch;
         step_ = found.step;
