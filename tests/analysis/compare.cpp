@@ -143,11 +143,11 @@ TEST_CASE("compare: each row alone, and its shadow") {
     const auto whole = zp::compare(fused, int8, inputs);
     const auto alone = zp::compare(fused, int8, inputs, zp::comparison_mode::each_row);
     const auto shadow = zp::compare(fused, int8, inputs, zp::comparison_mode::shadow);
-    // The input has nothing in front of it, and the first convolution reads it quantized in all modes but for its shadow.
+    // The input has nothing in front of it, and the first convolution has its rounding in all modes.
     CHECK(alone.rows[0].sqnr() == whole.rows[0].sqnr());
     CHECK(shadow.rows[0].sqnr() == whole.rows[0].sqnr());
     CHECK(alone.rows[1].sqnr() == whole.rows[1].sqnr());
-    CHECK(shadow.rows[1].sqnr() > whole.rows[1].sqnr());
+    CHECK(shadow.rows[1].sqnr() == whole.rows[1].sqnr());
     // Alone no row has the errors of others.
     for (std::size_t r = 2; r != whole.rows.size(); ++r) {
         CAPTURE(whole.rows[r].name);
@@ -214,7 +214,9 @@ TEST_CASE("compare: codes that go in and come out") {
         for (std::size_t r = 0; r != floats.rows.size(); ++r) {
             CAPTURE(floats.rows[r].name);
             // Codes have nothing in front of them that they could be compared with, but for the floats that they were made of.
+            // So the float row behind them reads what they stand for.
             if (mode == zp::comparison_mode::shadow && r == 0) CHECK(std::isinf(codes.rows[r].sqnr()));
+            else if (mode == zp::comparison_mode::shadow && r == 1) CHECK(codes.rows[r].sqnr() > floats.rows[r].sqnr());
             else CHECK(codes.rows[r].sqnr() == floats.rows[r].sqnr());
         }
     }
@@ -336,7 +338,8 @@ TEST_CASE("compare: CSV has TFLite's columns") {
                    "," + zp::number_text(row.values.mean_squared_error()) + "," +
                    zp::number_text(row.quantization.scale) + "," + std::to_string(row.quantization.zero_point) +
                    ",one," + zp::number_text(row.rmse_in_steps()) + ",") != std::string::npos);
-    CHECK(std::count(csv.begin(), csv.end(), '\n') == 9);
+    // All rows but the one of the input and those that a concat brings to its grid.
+    CHECK(std::count(csv.begin(), csv.end(), '\n') == 8);
     // Rounding alone leaves 1 / sqrt(12) steps.
     CHECK(row.rmse_in_steps() == doctest::Approx(0.289).epsilon(0.35));
 }

@@ -21,6 +21,7 @@ TEST_CASE("golden vectors: the tests of this room have read every tensor of the 
                                              "networks",
                                              "observers",
                                              "operators_weight_only",
+                                             "quantization_debugger",
                                              "quantize",
                                              "safetensors_fixture",
                                              "shared_ranges",

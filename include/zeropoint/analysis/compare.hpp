@@ -165,6 +165,7 @@ private:
         row.row = i;
         row.name = value_name(network<Int8Stage>::rows(), network<FloatStage>::rows(), i);
         row.operation = detail::operation_text(codes_.view(i));
+        row.computes = !changes_grid(n) && !n.op->is_input;
         if (!changes_grid(n)) row.layer = n.name;
         if (n.op->is_boundary && codes_.nodes[n.inputs[0]].op->is_input) row.layer = row.name;  // an input
         row.reads.assign(n.inputs, n.inputs + n.input_count);
@@ -204,6 +205,11 @@ private:
     static std::size_t count_of(int i) { return static_cast<std::size_t>(codes_.nodes[i].out.extents.size()); }
     const float* real_values(int i) {
         return reinterpret_cast<const float*>(reals_.at(static_cast<std::size_t>(float_value_of(codes_.nodes, i))));
+    }
+    /// The row of floats that row i quantizes, or i itself: what a float row over the same values reads.
+    static int float_source(int i) {
+        const node& n = codes_.nodes[i];
+        return changes_grid(n) && codes_.nodes[n.inputs[0]].is_float() ? n.inputs[0] : i;
     }
     /// What values of row i of the int8 network stand for, and the inverse.
     void to_floats(int i, const std::byte* values, float* y) const {
@@ -249,11 +255,12 @@ private:
         const void* made = alone_.run(row.row, int8_network_.parameters(), int8_network_.ranges(), input);
         compare_values(row, real_values(row.row), static_cast<const std::byte*>(made));
     }
-    /// What the float rows make of the real values of what row i of the int8 network has read.
+    /// What the float rows make of the real values of what row i of the int8 network has read, before these were quantized where they
+    /// were floats.
     const float* shadow_of(int i) {
         const node& n = codes_.nodes[i];
         const auto input = [&](int k) -> const void* {
-            const int from = n.inputs[k];
+            const int from = float_source(n.inputs[k]);
             std::byte* stored = stored_.at(static_cast<std::size_t>(from));
             if (codes_.nodes[from].is_indices()) return stored;
             auto* values = reinterpret_cast<float*>(operands_[static_cast<std::size_t>(k)].data());

@@ -24,6 +24,7 @@ template <class Simulated> std::vector<row_comparison> rows_to_compare(const qpa
         row.row = i;
         row.name = value_name(Simulated::rows(), Simulated::float_type::rows(), i);
         row.operation = operation_text(node_view{Simulated::rows().data(), n});
+        row.computes = !changes_grid(n);
         row.layer = changes_grid(n) ? "" : n.name;
         row.out = n.out.extents;
         row.type = n.out.storage;

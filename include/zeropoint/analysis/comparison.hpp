@@ -22,8 +22,8 @@ inline namespace v0 {
 enum class comparison_mode : std::uint8_t {
     whole_networks,  ///< both networks run on the same inputs: errors of earlier rows are in later ones
     each_row,  ///< the row alone runs, on the float network's values, quantized: its own error, its inputs' rounding included
-    shadow  ///< the quantized network runs, and the float row on what the quantized one reads: its own error alone, as TFLite's
-            ///< debugger and PyTorch's shadow loggers have it
+    shadow  ///< the quantized network runs, and the float row on what the quantized one reads: its own error alone, as TFLite's debugger
+    ///< and PyTorch's shadow loggers have it. As in TFLite's, floats that are quantized for a row are read as they were.
 };
 constexpr const char* name_of(comparison_mode mode) {
     return mode == comparison_mode::whole_networks ? "whole_networks"
@@ -68,6 +68,8 @@ struct row_comparison {
     int row = 0;                  // its number in the quantized network
     std::string name, operation;  // "conv1", "conv2d + relu"
     std::string layer;  // what a qconfig calls it: of a merged add the layer in front of it; empty where nothing does
+    bool computes =
+        true;  // false of a row that only brings values to codes or to another grid, and of codes that come in
     std::vector<int> reads;                   // rows
     shape out;                                // extents of the output
     scalar_type type = scalar_type::float32;  // of its values

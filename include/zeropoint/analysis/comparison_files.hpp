@@ -182,16 +182,16 @@ template <std::same_as<comparison> Comparison> std::string to_json(const Compari
     return json.text() + "\n";
 }
 
-/// The rows that have codes as a table with the columns of TFLite's QuantizationDebugger.layer_statistics_dump, and behind them
+/// The rows that compute codes as a table with the columns of TFLite's QuantizationDebugger.layer_statistics_dump, and behind them
 /// rmse/scale and range, which its guide computes. stddev, mean_error, max_abs_error and mean_squared_error are means over inputs of an
-/// input's figures, as there; errors are dequantized less float. op_name is the operator's name here, tensor_idx the row. What TFLite
-/// compares by default is comparison_mode::shadow.
+/// input's figures, as there; errors are dequantized less float. op_name is the operator's name here, tensor_idx the row, tensor_name the
+/// layer's. What TFLite compares is comparison_mode::shadow; docs/inspection.md says where figures are equal.
 template <std::same_as<comparison> Comparison> std::string to_csv(const Comparison& all) {
     std::string text =
         "op_name,tensor_idx,num_elements,stddev,mean_error,max_abs_error,mean_squared_error,scale,"
         "zero_point,tensor_name,rmse/scale,range\n";
     for (const row_comparison& row : all.rows) {
-        if (row.quantization.scale == 0) continue;
+        if (row.quantization.scale == 0 || !row.computes) continue;
         const pair_statistics& v = row.values;
         text += detail::csv_text(row.operation) + "," + std::to_string(row.row) + "," + std::to_string(row.out.size());
         for (const double x : {v.mean_deviation(), v.mean_error(), v.mean_largest_error(), v.mean_squared_error()})
