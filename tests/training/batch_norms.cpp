@@ -105,6 +105,12 @@ const zp::trained_part& part_named(const std::vector<zp::trained_part>& parts, c
 template <class Network> std::vector<float> values_of(const Network& network) {
     return {network.values().begin(), network.values().end()};
 }
+/// All that is trained, and the statistics.
+template <class Net> std::span<const float> parameters_of(const zp::float_model<Net>& network) {
+    return {reinterpret_cast<const float*>(network.parameters()),
+            static_cast<std::size_t>(zp::float_model<Net>::parameter_bytes) / sizeof(float)};
+}
+template <class Network> std::span<const float> parameters_of(const Network& network) { return network.values(); }
 /// The mean cross entropy of a batch with the statistics of that batch: a step that changes nothing tells it.
 template <class Network, class Inputs>
 double live_loss(Network network, const Inputs& xs, const std::vector<int>& labels) {
@@ -303,6 +309,57 @@ TEST_CASE("batch norms: neither workers nor an interruption change a bit, across
         CHECK(values_of(rest) == values_of(whole));
     }
     std::remove(options.checkpoint.c_str());
+}
+/// Training a network goes on from a checkpoint, but from none in which the running variance of one of `norms` is negative.
+template <class Network>
+void check_variances(const zp::float_model<mixed>& model, const Network& untrained,
+                     const std::vector<std::string>& norms) {
+    const auto xs = check_training::inputs<mixed>(10);
+    const auto labels = check_training::labels<mixed>(10);
+    const std::string file = std::string(P_tmpdir) + "/zeropoint_variances.safetensors";
+    std::remove(file.c_str());
+    zp::training_options options{.batch = 10, .batch_norm_momentum = 0, .checkpoint = file};
+    auto network = untrained;
+    zp::train(network, zp::labelled(xs, labels), options);
+    const std::vector<std::byte> good = zp::read_whole_file(file);
+    options.resume = true;
+    // Without momentum the variances are the model's still, and are found by their values.
+    for (const std::string& name : norms) {
+        CAPTURE(name);
+        std::vector<std::byte> bytes = good;
+        for (const zp::node& row : model.rows()) {
+            if (name != row.name) continue;
+            const auto variances = zp_test::array_of(model, row, 3);
+            const auto* first = reinterpret_cast<const std::byte*>(variances.data());
+            const auto found = std::search(bytes.begin(), bytes.end(), first, first + variances.size() * sizeof(float));
+            REQUIRE(found != bytes.end());
+            zp::store_little_endian(-0.5f, &*found + 2 * sizeof(float));
+        }
+        REQUIRE(bytes != good);
+        const std::string version = "\"format_version\":\"";  // the first has no checksums
+        std::copy_n(reinterpret_cast<const std::byte*>("1"), 1,
+                    std::search(bytes.begin(), bytes.end(), reinterpret_cast<const std::byte*>(version.data()),
+                                reinterpret_cast<const std::byte*>(version.data() + version.size())) +
+                        static_cast<std::ptrdiff_t>(version.size()));
+        zp::write_whole_file(file, bytes);
+        auto resumed = untrained;
+        const std::string error = zp_test::error_of([&] { zp::train(resumed, zp::labelled(xs, labels), options); });
+        CHECK(error ==
+              file + ": tensor \"values\": expected running variances of " + name + " of at least 0, found -0.5 at 2");
+        CHECK(
+            std::equal(parameters_of(resumed).begin(), parameters_of(resumed).end(), parameters_of(untrained).begin()));
+    }
+    zp::write_whole_file(file, good);
+    auto resumed = untrained;
+    CHECK(zp::train(resumed, zp::labelled(xs, labels), options).steps == 1);
+    CHECK(std::equal(parameters_of(resumed).begin(), parameters_of(resumed).end(), parameters_of(network).begin()));
+    std::remove(file.c_str());
+}
+TEST_CASE("batch norms: a checkpoint with a negative variance is a sentence, and changes nothing") {
+    const auto model = mixed_model();
+    const std::vector<std::string> norms{"plain", "norm", "alone", "norm1"};
+    check_variances(model, qat_of<learned>(model), norms);
+    check_variances(model, model, norms);
 }
 TEST_CASE("batch norms: statistics estimated anew are those of all rows") {
     struct one : zp::model<zp::input<5, 5, 3>, zp::conv2d<"conv", zp::conv{.out_channels = 4, .kernel = 3}>,

@@ -138,8 +138,8 @@ template <class Network> checkpoint read_checkpoint(const safetensors_file& file
     return found;
 }
 
-/// Into the network; else nothing, and file_error where the number of values or learned scales are not those of such ranges, value_error
-/// where ranges do not fit one another.
+/// Into the network; else nothing, and file_error where the number of values or learned scales are not those of such ranges or a running
+/// variance is negative, value_error where ranges do not fit one another.
 template <class Network> void restore(Network& network, const checkpoint& from, const safetensors_file& file) {
     network.set_state(from.ranges, from.values, [&](std::size_t count, const std::vector<trained_part>& parts) {
         if (count != from.values.size())
@@ -148,6 +148,10 @@ template <class Network> void restore(Network& network, const checkpoint& from, 
         for (const trained_part& part : parts)
             expect_each(file, "values", std::span(from.values).subspan(part.offset, part.count),
                         "scales above their floor", [&](float value) { return value >= part.floor; });
+        for (const trained_part& part : network.variances())
+            expect_each(file, "values", std::span(from.values).subspan(part.offset, part.count),
+                        ("running variances of " + part.name + " of at least 0").c_str(),
+                        [&](float value) { return value >= part.floor; });
     });
 }
 

@@ -141,6 +141,13 @@ public:
     std::vector<float> range_state() const { return ranges_.state(); }
     /// Of numbers from a file, as many as range_state() has: what is wrong with them, or nothing.
     std::string problem_of_range_state(std::span<const float> state) const { return ranges_.problem_of(state); }
+    /// Where running variances are among the values, by the names of their norms: of at least 0.
+    std::vector<trained_part> variances() const {
+        std::vector<trained_part> all;
+        detail::append_variances<prepared_stage_type>(all);
+        norms_.append_variances(all);
+        return all;
+    }
     /// Ranges and values, if require(how many values such ranges have, their parts) raises nothing; else all stays as it was.
     template <class Require>
     void set_state(std::span<const float> ranges, std::span<const float> values, Require&& require) {

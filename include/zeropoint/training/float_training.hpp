@@ -51,6 +51,11 @@ public:
     }
     std::span<const float> values() const { return const_cast<float_training*>(this)->values(); }
     const std::vector<trained_part>& parts() const { return parts_; }
+    static std::vector<trained_part> variances() {
+        std::vector<trained_part> all;
+        append_variances<Stage>(all);
+        return all;
+    }
     tape_parameters pack() const { return floats(); }
     tape_parameters floats() const { return {network_.parameters(), nullptr, nullptr}; }
 

@@ -142,6 +142,11 @@ public:
                 {norm.name + ".bias", norm.arrays + norm.channels, norm.channels, parameter_group::vectors});
         }
     }
+    /// The norms' running variances.
+    void append_variances(std::vector<trained_part>& parts) const {
+        for (const folded_norm& norm : all_)
+            parts.push_back({norm.name, norm.arrays + 3 * norm.channels, norm.channels, parameter_group::vectors, 0});
+    }
     /// The node of a norm that stands by itself behind the filters `n`, whose bounds it has.
     static node node_of(const folded_norm& norm, const node& n) {
         node own;

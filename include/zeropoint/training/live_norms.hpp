@@ -12,6 +12,7 @@
 #include <zeropoint/kernel/gradient/batch_norm_gradient.hpp>
 #include <zeropoint/training/batch_norm_statistics.hpp>
 #include <zeropoint/training/tape.hpp>
+#include <zeropoint/training/trained_part.hpp>
 
 namespace zp {
 inline namespace v0 {
@@ -33,12 +34,9 @@ public:
             const node_view v = of.view(i);
             const int array = of.rows[i].gradient.running_mean(v);
             const parameter_list list = parameters_of(v);
-            const auto place = [&](int k) {
-                return static_cast<std::size_t>(v.n.at.parameter_offset) / sizeof(float) +
-                       static_cast<std::size_t>(list.offset_of(k));
-            };
             all_.push_back({i, static_cast<std::size_t>(v.y_shape().channels),
-                            static_cast<std::size_t>(v.y_shape().pixels()), place(array), place(array + 1)});
+                            static_cast<std::size_t>(v.y_shape().pixels()), detail::place_of(v.n, list, array),
+                            detail::place_of(v.n, list, array + 1)});
             doubles_ += 2 * all_.back().channels;
         }
     }
