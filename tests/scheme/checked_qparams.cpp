@@ -25,6 +25,7 @@ TEST_CASE("checked_qparams: a finite scale above 0 and a zero point that is a co
           "layer fc: expected a finite scale above 0 and a zero point from 0 to 255, but the scale 0.5 and the zero "
           "point "
           "256 were given");
+    CHECK(refused<zp::quint8, false>({0.5f, -1}).find("and the zero point -1 were given") != std::string::npos);
     CHECK(
         refused<zp::qint8, true>({0.5f, 1}) ==
         "layer fc: expected a finite scale above 0 and a zero point of 0, as symmetric schemes have it, but the scale "

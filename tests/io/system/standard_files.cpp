@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <span>
@@ -21,13 +22,17 @@ namespace fs = std::filesystem;
 /// The functions of each, as objects.
 struct [[maybe_unused]] standard {
     static constexpr auto open = zp::standard_files::open, create = zp::standard_files::create;
-    static constexpr auto replace = zp::standard_files::replace;
+    static constexpr auto position = zp::standard_files::position;
+    static constexpr auto seek = zp::standard_files::seek;
+    static constexpr auto replace = zp::standard_files::replace, remove = zp::standard_files::remove;
     static constexpr auto map = zp::standard_files::map;
     static constexpr auto unmap = zp::standard_files::unmap;
 };
 struct own {
     static constexpr auto open = zp::system_files::open, create = zp::system_files::create;
-    static constexpr auto replace = zp::system_files::replace;
+    static constexpr auto position = zp::system_files::position;
+    static constexpr auto seek = zp::system_files::seek;
+    static constexpr auto replace = zp::system_files::replace, remove = zp::system_files::remove;
     static constexpr auto map = zp::system_files::map;
     static constexpr auto unmap = zp::system_files::unmap;
 };
@@ -54,18 +59,26 @@ TEST_CASE_TEMPLATE("system files: made, mapped and replaced", System, ZEROPOINT_
         std::FILE* const stream = System::create(other);
         REQUIRE(stream != nullptr);
         CHECK(std::fwrite(written.data(), 1, size, stream) == size);
+        CHECK(System::position(stream) == static_cast<std::int64_t>(size));
+        CHECK(System::seek(stream, 0, SEEK_SET));
+        CHECK(System::position(stream) == 0);
+        CHECK_FALSE(System::seek(stream, -1, SEEK_SET));
         std::fclose(stream);
         errno = 0;
         CHECK(System::create(other) == nullptr);
         CHECK(errno == EEXIST);
         REQUIRE(System::replace(other, path));
+        CHECK_FALSE(System::replace(other, path));  // there is none
         REQUIRE(System::map(path, bytes));
         CHECK(std::ranges::equal(bytes, written));
         System::unmap(bytes);
     }
+    errno = 0;
     CHECK_FALSE(System::map(fs::temp_directory_path().string(), bytes));
+    CHECK(errno != 0);
     CHECK(bytes.empty());
-    fs::remove(path);
+    System::remove(path);
+    CHECK(System::open(path) == nullptr);
 }
 
 TEST_CASE("system files: what stands at a path, and where links lead") {
