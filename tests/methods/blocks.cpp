@@ -78,11 +78,13 @@ TEST_CASE("residual blocks are found by what reads what") {
     CHECK(names_of(blocks[1]) == "add_7: e f g add_14");
 }
 
-TEST_CASE("gradients of blocks are those of differences") {
+namespace {
+
+void check_gradients(const zp::value_rounding& rounding, std::size_t images, int most_wrong) {
     const auto blocks = zp::find_residual_blocks(loose());
-    const std::vector<zp::value_rounding> exact(loose().size());
+    const std::vector<zp::value_rounding> roundings(loose().size(), rounding);
     for (const zp::residual_block& block : blocks) {
-        zp::block_gradients<> gradients(loose(), block, exact, 3);
+        zp::block_gradients<> gradients(loose(), block, roundings, images);
         for (std::size_t r = 0; r != block.rows.size(); ++r) {
             const char* name = loose()[static_cast<std::size_t>(block.rows[r])].name;
             if (!zp::detail::has_filters(loose()[static_cast<std::size_t>(block.rows[r])])) continue;
@@ -91,37 +93,43 @@ TEST_CASE("gradients of blocks are those of differences") {
         }
         std::vector<std::vector<float>> entries, targets;
         std::vector<const float*> xs, ys;
-        for (int i = 0; i != 3; ++i) {
-            entries.push_back(made_up::values(gradients.entry_size(), 5 + static_cast<std::uint64_t>(i), -1, 3));
-            targets.push_back(made_up::values(gradients.exit_size(), 50 + static_cast<std::uint64_t>(i)));
+        for (std::size_t i = 0; i != images; ++i) {
+            entries.push_back(made_up::values(gradients.entry_size(), 5 + i, -1, 3));
+            targets.push_back(made_up::values(gradients.exit_size(), 50 + i));
         }
-        for (int i = 0; i != 3; ++i)
-            xs.push_back(entries[static_cast<std::size_t>(i)].data()),
-                ys.push_back(targets[static_cast<std::size_t>(i)].data());
-        gradients.loss(xs, ys, true);
+        for (std::size_t i = 0; i != images; ++i) xs.push_back(entries[i].data()), ys.push_back(targets[i].data());
+        gradients.differentiate(xs, ys);
         std::vector<std::vector<float>> all;
         for (std::size_t r = 0; r != block.rows.size(); ++r)
             all.emplace_back(gradients.weight_gradient(r).begin(), gradients.weight_gradient(r).end());
         int wrong = 0, checked = 0;
         for (std::size_t r = 0; r != block.rows.size(); ++r) {
-            const std::span<float> weights = gradients.weights(r);
+            const std::span<float> filters = gradients.weights(r);
             const std::vector<float>& by_kernels = all[r];
-            for (std::size_t k = 0; k < weights.size(); k += 1 + weights.size() / 12) {
-                const float old = weights[k];
+            for (std::size_t k = 0; k < filters.size(); k += 1 + filters.size() / 12) {
+                const float old = filters[k];
                 const double step = 1e-3;
-                weights[k] = static_cast<float>(double{old} + step);
-                const double above = gradients.loss(xs, ys, false);
-                weights[k] = static_cast<float>(double{old} - step);
-                const double below = gradients.loss(xs, ys, false);
-                weights[k] = old;
+                filters[k] = static_cast<float>(double{old} + step);
+                const double above = gradients.loss(xs, ys);
+                filters[k] = static_cast<float>(double{old} - step);
+                const double below = gradients.loss(xs, ys);
+                filters[k] = old;
                 const double difference = (above - below) / (2 * step);
                 ++checked;
                 wrong += std::abs(difference - double{by_kernels[k]}) > 2e-2 * std::max(0.5, std::abs(difference));
             }
         }
         CHECK(checked > 30);
-        CHECK(wrong == 0);
+        CHECK(wrong <= most_wrong);
     }
+}
+
+}  // namespace
+
+TEST_CASE("gradients of blocks are those of differences") {
+    check_gradients({}, 3, 0);
+    // So fine a grid that differences hardly see its steps: nothing passes from beyond its ends, -0.1 and 0.6.
+    check_gradients({true, {{}, {}, zp::scalar_type::int16, -5'000, 30'000}, {2e-5f, 0}}, 5, 2);
 }
 
 TEST_CASE("reconstruct_blocks: outputs of blocks come nearer, those of the network too") {

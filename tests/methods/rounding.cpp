@@ -68,7 +68,8 @@ TEST_CASE("AdaRound: variables, gradients and 100 steps of Adam are PyTorch's") 
     double furthest_loss = 0;
     for (int step = 0; step != 100; ++step) {
         rounding.soft_weights(soft);
-        const double value = loss(samples, all, soft, gradient);
+        const double value = loss(samples, all, soft);
+        loss.differentiate(samples, all, soft, gradient);
         furthest_loss = std::max(furthest_loss, std::abs(value / double{losses[static_cast<std::size_t>(step)]} - 1));
         rounding.chain(gradient);
         if (step == 0) {
@@ -97,6 +98,50 @@ TEST_CASE("AdaRound: variables, gradients and 100 steps of Adam are PyTorch's") 
     CHECK(undecided < 3);
     const std::vector<float> values = rounding.weights();
     for (std::size_t i = 0; i != codes.size(); ++i) CHECK(values[i] == scale[i / 12] * static_cast<float>(ours[i]));
+}
+
+TEST_CASE("AdaRound: the loss of a layer and its gradient, behind bounds and functions") {
+    const zp::layer_output shapes[]{
+        {}, {0, zp::infinity}, {-0.5f, 0.75f}, {0, 1, [](double x, float) { return x * x; }}};
+    constexpr std::size_t inputs = 12, outputs = 37, images = 19;
+    const one_layer layer(inputs, outputs);
+    const zp::window_reader windows(layer.view());
+    zp_test::generator random(3);
+    const auto numbers = [&](std::size_t count) {
+        std::vector<float> all(count);
+        for (float& x : all) x = random.real(-1, 1);
+        return all;
+    };
+    const auto weight = numbers(outputs * inputs), bias = numbers(outputs);
+    zp::layer_samples samples(windows, 100, 1);
+    for (std::size_t i = 0; i != images; ++i) samples.add(numbers(inputs).data(), numbers(outputs).data());
+    std::vector<std::size_t> chosen(images);
+    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    for (const zp::layer_output& shape : shapes) {
+        double wanted = 0;
+        std::vector<double> slopes(weight.size());
+        for (const std::size_t i : chosen)
+            for (std::size_t c = 0; c != outputs; ++c) {
+                double sum = bias[c];
+                for (std::size_t k = 0; k != inputs; ++k)
+                    sum += double{weight[c * inputs + k]} * double{samples.input(i)[k]};
+                const bool is_within = sum > double{shape.lowest} && sum < double{shape.highest};
+                const double bounded = std::clamp(sum, double{shape.lowest}, double{shape.highest});
+                const double value = shape.function == nullptr ? bounded : bounded * bounded;
+                const double error = value - double{samples.target(i)[c]};
+                wanted += error * error / images;
+                const double slope = !is_within ? 0 : shape.function == nullptr ? 1 : 2 * sum;
+                for (std::size_t k = 0; k != inputs; ++k)
+                    slopes[c * inputs + k] += 2 * error * slope * double{samples.input(i)[k]} / images;
+            }
+        zp::reconstruction_loss<> loss(windows, bias, shape, images + 2);
+        CHECK(loss(samples, chosen, weight) == doctest::Approx(wanted).epsilon(1e-5));
+        std::vector<float> gradient(weight.size(), 7.0f);
+        loss.differentiate(samples, chosen, weight, gradient);
+        int wrong = 0;
+        for (std::size_t i = 0; i != slopes.size(); ++i) wrong += !(std::abs(double{gradient[i]} - slopes[i]) < 1e-4);
+        CHECK(wrong == 0);
+    }
 }
 
 TEST_CASE("AdaRound: a zero point moves the codes, not what they mean") {

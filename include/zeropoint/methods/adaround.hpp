@@ -39,13 +39,12 @@ inline void choose_samples(std::uint64_t seed, std::size_t step, std::size_t of,
 /// The loss over all samples.
 template <class Arch>
 double loss_of_all(reconstruction_loss<Arch>& loss, const layer_samples& samples, std::span<const float> weights) {
-    std::vector<float> gradient(weights.size());
     std::vector<std::size_t> chosen;
     double sum = 0;
     for (std::size_t begin = 0; begin < samples.size(); begin += loss.batch()) {
         chosen.clear();
         for (std::size_t i = begin; i < samples.size() && i < begin + loss.batch(); ++i) chosen.push_back(i);
-        sum += loss(samples, chosen, weights, gradient) * static_cast<double>(chosen.size());
+        sum += loss(samples, chosen, weights) * static_cast<double>(chosen.size());
     }
     return sum / static_cast<double>(samples.size());
 }
@@ -62,7 +61,7 @@ std::vector<float> round_layer(const coded_layer& layer, const layer_samples& sa
     for (int step = 0; step != how.iterations; ++step) {
         choose_samples(seed, static_cast<std::size_t>(step), samples.size(), chosen);
         rounding.soft_weights(soft);
-        loss(samples, chosen, soft, gradient);
+        loss.differentiate(samples, chosen, soft, gradient);
         rounding.chain(gradient);
         if (how.schedule.regularizes(step, how.iterations))
             rounding.add_regularization(how.regularization, static_cast<float>(how.schedule.beta(step, how.iterations)),

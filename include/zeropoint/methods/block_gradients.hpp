@@ -9,9 +9,11 @@
 #include <vector>
 
 #include <zeropoint/analysis/simulated.hpp>
+#include <zeropoint/kernel/gradient/clamp_gradient.hpp>
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_input_gradient.hpp>
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/methods/layer_samples.hpp>
 #include <zeropoint/methods/residual_blocks.hpp>
 
@@ -50,7 +52,7 @@ public:
                                     kernel::conv2d_input_gradient_scratch<Arch>(made.geometry)});
             }
             made.values.resize(batch * made.size);
-            made.given.resize(batch * made.size);
+            if (made.rounding.is_there) made.rounded.resize(batch * made.size);
             made.gradient.resize(batch * made.size);
             rows_.push_back(std::move(made));
         }
@@ -73,29 +75,39 @@ public:
     std::span<float> weights(std::size_t place) { return rows_[place].weights; }
     std::span<float> weight_gradient(std::size_t place) { return rows_[place].weight_gradient; }
 
-    /// The mean over outputs of the sum over channels of squared differences from `targets`; with `backward` the gradients of all filters.
-    /// `entries` are `count` inputs, at most a batch.
-    double loss(std::span<const float* const> entries, std::span<const float* const> targets, bool backward) {
-        const std::size_t count = entries.size();
-        entry_.resize(count * entry_size_);
-        for (std::size_t i = 0; i != count; ++i) std::copy_n(entries[i], entry_size_, entry_.data() + i * entry_size_);
-        for (row& one : rows_) forward(one, count);
-        row& last = rows_.back();
-        const double outputs = static_cast<double>(count * last.size) / last.channels();
+    /// The mean over outputs of the sum over channels of squared differences from `targets`. `entries` are `count` inputs, at most a batch.
+    double loss(std::span<const float* const> entries, std::span<const float* const> targets) {
+        go_forward(entries);
+        const row& last = rows_.back();
         double sum = 0;
+        for (std::size_t i = 0; i != entries.size(); ++i)
+            for (std::size_t k = 0; k != last.size; ++k) {
+                const float error = last.values[i * last.size + k] - targets[i][k];
+                sum += double{error} * double{error};
+            }
+        return sum / outputs_of(entries.size());
+    }
+    /// The gradients of that loss by all filters.
+    void differentiate(std::span<const float* const> entries, std::span<const float* const> targets) {
+        go_forward(entries);
         for (row& one : rows_) {
             std::fill(one.gradient.begin(), one.gradient.end(), 0.0f);
             one.weight_gradient.assign(one.weights.size(), 0.0f);
         }
-        for (std::size_t i = 0; i != count; ++i)
-            for (std::size_t k = 0; k != last.size; ++k) {
-                const float error = last.given[i * last.size + k] - targets[i][k];
-                sum += double{error} * double{error};
-                last.gradient[i * last.size + k] = static_cast<float>(2 * double{error} / outputs);
-            }
-        if (backward)
-            for (std::size_t r = rows_.size(); r-- != 0;) go_back(rows_[r], count);
-        return sum / outputs;
+        row& last = rows_.back();
+        const auto half = static_cast<float>(outputs_of(entries.size()) / 2);
+        for (std::size_t i = 0; i != entries.size(); ++i)
+            kernel::for_each_number<Arch>(
+                last.size, [
+                    half, target = targets[i], values = last.values.data() + i * last.size,
+                    gradient = last.gradient.data() + i * last.size
+                ](std::size_t k, auto kind) __attribute__((always_inline)) {
+                    using Number = decltype(kind);
+                    const Number error =
+                        kernel::load_number<Number>(values + k) - kernel::load_number<Number>(target + k);
+                    kernel::store_number(Number(kernel::divide_numbers(error, Number(half))), gradient + k);
+                });
+        for (std::size_t r = rows_.size(); r-- != 0;) go_back(rows_[r], entries.size());
     }
 
 private:
@@ -108,14 +120,16 @@ private:
         std::size_t size = 0;
         std::vector<float> weights{}, bias{}, weight_gradient{};
         std::vector<float> values{};    // before rounding
-        std::vector<float> given{};     // to readers
-        std::vector<float> gradient{};  // by given
+        std::vector<float> rounded{};   // where they are
+        std::vector<float> gradient{};  // by what readers get
 
         double channels() const { return n.out.extents.channels; }
     };
 
     const float* given(int place) const {
-        return place == from_entry ? entry_.data() : rows_[static_cast<std::size_t>(place)].given.data();
+        if (place == from_entry) return entry_.data();
+        const row& one = rows_[static_cast<std::size_t>(place)];
+        return one.rounding.is_there ? one.rounded.data() : one.values.data();
     }
     std::size_t size_of_input(int place) const {
         return place == from_entry ? entry_size_ : rows_[static_cast<std::size_t>(place)].size;
@@ -129,6 +143,15 @@ private:
         return f;
     }
 
+    double outputs_of(std::size_t count) const {
+        return static_cast<double>(count * rows_.back().size) / rows_.back().channels();
+    }
+    void go_forward(std::span<const float* const> entries) {
+        entry_.resize(entries.size() * entry_size_);
+        for (std::size_t i = 0; i != entries.size(); ++i)
+            std::copy_n(entries[i], entry_size_, entry_.data() + i * entry_size_);
+        for (row& one : rows_) forward(one, entries.size());
+    }
     void forward(row& one, std::size_t count) {
         const std::size_t values = count * one.size;
         const float* x = given(one.inputs[0]);
@@ -138,21 +161,30 @@ private:
                                        one.weights.data(), one.bias.data(), one.n.fused.lowest, one.n.fused.highest,
                                        {one.values.data(), static_cast<std::ptrdiff_t>(one.size)}, scratch_.data());
         } else if (detail::is_sum(one.n)) {
-            const float* other = given(one.inputs[1]);
-            for (std::size_t i = 0; i != values; ++i)
-                one.values[i] = std::clamp(x[i] + other[i], one.n.fused.lowest, one.n.fused.highest);
+            kernel::for_each_number<Arch>(
+                values, [
+                    x, other = given(one.inputs[1]), lowest = one.n.fused.lowest, highest = one.n.fused.highest,
+                    y = one.values.data()
+                ](std::size_t i, auto kind) __attribute__((always_inline)) {
+                    using Number = decltype(kind);
+                    const Number low(lowest), high(highest),
+                        sum = kernel::load_number<Number>(x + i) + kernel::load_number<Number>(other + i);
+                    const Number risen = kernel::choose_number(sum < low, low, sum);
+                    kernel::store_number(Number(kernel::choose_number(risen > high, high, risen)), y + i);
+                });
         } else {
             const layer_output f = function_of(one);
             for (std::size_t i = 0; i != values; ++i) one.values[i] = f.value(x[i]);
         }
-        std::copy_n(one.values.data(), values, one.given.data());
-        if (one.rounding.is_there)
-            detail::round_to_grid<Arch>(one.given.data(), values, one.rounding.type, one.rounding.range, codes_.data());
+        if (one.rounding.is_there) {
+            const auto& [is_there, type, range] = one.rounding;
+            detail::floats_to_values<Arch>(type, range, one.values.data(), values, codes_.data());
+            detail::values_to_floats<Arch>(type, range, codes_.data(), values, one.rounded.data());
+        }
     }
     void add_to(int place, const float* gradient, std::size_t values) {
         if (place == from_entry) return;
-        float* to = rows_[static_cast<std::size_t>(place)].gradient.data();
-        for (std::size_t i = 0; i != values; ++i) to[i] += gradient[i];
+        kernel::add_gradient<Arch>(gradient, values, rows_[static_cast<std::size_t>(place)].gradient.data());
     }
     void go_back(row& one, std::size_t count) {
         const std::size_t values = count * one.size;
@@ -161,13 +193,14 @@ private:
             const float low = range.scale * (static_cast<float>(one.rounding.type.quant_min - range.zero_point) - 0.5f),
                         high =
                             range.scale * (static_cast<float>(one.rounding.type.quant_max - range.zero_point) + 0.5f);
-            for (std::size_t i = 0; i != values; ++i)
-                if (!(one.values[i] >= low && one.values[i] <= high)) one.gradient[i] = 0;
+            kernel::clamp_gradient<Arch, kernel::clamp_edges::closed>(one.values.data(), one.gradient.data(), values,
+                                                                      low, high, one.gradient.data());
         }
-        if (detail::has_filters(one.n) || detail::is_sum(one.n)) {
-            for (std::size_t i = 0; i != values; ++i)
-                if (!(one.values[i] > one.n.fused.lowest && one.values[i] < one.n.fused.highest)) one.gradient[i] = 0;
-        }
+        const epilogue& bounds = one.n.fused;
+        if ((detail::has_filters(one.n) || detail::is_sum(one.n)) &&
+            (bounds.lowest != -infinity || bounds.highest != infinity))
+            kernel::clamp_gradient<Arch>(one.values.data(), one.gradient.data(), values, bounds.lowest, bounds.highest,
+                                         one.gradient.data());
         if (detail::is_sum(one.n)) {
             for (const int input : one.inputs) add_to(input, one.gradient.data(), values);
         } else if (!detail::has_filters(one.n)) {

@@ -12,6 +12,7 @@
 #include <zeropoint/core/float_values.hpp>
 #include <zeropoint/kernel/gradient/conv2d_batch.hpp>
 #include <zeropoint/kernel/gradient/conv2d_weight_gradient.hpp>
+#include <zeropoint/kernel/vector/number.hpp>
 #include <zeropoint/methods/windows.hpp>
 
 namespace zp {
@@ -97,36 +98,63 @@ public:
                                  kernel::conv2d_weight_gradient_scratch<Arch>(geometry_)));
     }
 
-    /// Over the samples whose numbers are `chosen`, as many as a batch. `gradient` has as many values as `weights`, and is overwritten.
-    double operator()(const layer_samples& samples, std::span<const std::size_t> chosen, std::span<const float> weights,
-                      std::span<float> gradient) {
-        const auto width = static_cast<std::ptrdiff_t>(samples.width()),
-                   outputs = static_cast<std::ptrdiff_t>(samples.outputs());
-        const auto count = static_cast<int>(chosen.size());
-        for (std::size_t i = 0; i != chosen.size(); ++i)
-            std::copy_n(samples.input(chosen[i]), width, inputs_.data() + static_cast<std::ptrdiff_t>(i) * width);
-        const kernel::const_float_batch x{inputs_.data(), width};
-        const kernel::float_batch y{sums_.data(), outputs};
-        kernel::conv2d_batch<Arch>(geometry_, count, x, weights.data(), bias_.data(), -infinity, infinity, y,
-                                   scratch_.data());
+    /// The loss over the samples whose numbers are `chosen`, at most a batch.
+    double operator()(const layer_samples& samples, std::span<const std::size_t> chosen,
+                      std::span<const float> weights) {
+        multiply(samples, chosen, weights);
+        const std::size_t outputs = samples.outputs();
         double loss = 0;
-        const float factor = 2 / static_cast<float>(count);
-        for (std::size_t i = 0; i != chosen.size(); ++i) {
-            const float* target = samples.target(chosen[i]);
-            float* sums = y[static_cast<std::ptrdiff_t>(i)];
-            for (std::ptrdiff_t c = 0; c != outputs; ++c) {
-                const float error = output_.value(sums[c]) - target[c];
+        for (std::size_t i = 0; i != chosen.size(); ++i)
+            for (std::size_t c = 0; c != outputs; ++c) {
+                const float error = output_.value(sums_[i * outputs + c]) - samples.target(chosen[i])[c];
                 loss += double{error} * double{error};
-                sums[c] = factor * error * output_.slope(sums[c]);
             }
-        }
+        return loss / static_cast<double>(chosen.size());
+    }
+    /// Its gradient, as many values as there are weights.
+    void differentiate(const layer_samples& samples, std::span<const std::size_t> chosen,
+                       std::span<const float> weights, std::span<float> gradient) {
+        multiply(samples, chosen, weights);
+        const std::size_t outputs = samples.outputs();
+        const float factor = 2 / static_cast<float>(chosen.size());
+        for (std::size_t i = 0; i != chosen.size(); ++i)
+            to_gradients(sums_.data() + i * outputs, samples.target(chosen[i]), outputs, factor);
         std::fill(gradient.begin(), gradient.end(), 0.0f);
-        kernel::conv2d_weight_gradient<Arch>(geometry_, count, x, y, gradient.data(), scratch_.data());
-        return loss / count;
+        kernel::conv2d_weight_gradient<Arch>(
+            geometry_, static_cast<int>(chosen.size()), {inputs_.data(), static_cast<std::ptrdiff_t>(samples.width())},
+            {sums_.data(), static_cast<std::ptrdiff_t>(outputs)}, gradient.data(), scratch_.data());
     }
     std::size_t batch() const { return batch_; }
 
 private:
+    /// inputs_ and sums_ of those samples.
+    void multiply(const layer_samples& samples, std::span<const std::size_t> chosen, std::span<const float> weights) {
+        const std::size_t width = samples.width();
+        for (std::size_t i = 0; i != chosen.size(); ++i)
+            std::copy_n(samples.input(chosen[i]), width, inputs_.data() + i * width);
+        kernel::conv2d_batch<Arch>(geometry_, static_cast<int>(chosen.size()),
+                                   {inputs_.data(), static_cast<std::ptrdiff_t>(width)}, weights.data(), bias_.data(),
+                                   -infinity, infinity, {sums_.data(), static_cast<std::ptrdiff_t>(samples.outputs())},
+                                   scratch_.data());
+    }
+    /// Sums of one output, in place, to factor * (f(sum) - target) * f'(sum).
+    void to_gradients(float* sums, const float* target, std::size_t count, float factor) const {
+        if (output_.function != nullptr) {
+            for (std::size_t c = 0; c != count; ++c)
+                sums[c] = factor * (output_.value(sums[c]) - target[c]) * output_.slope(sums[c]);
+            return;
+        }
+        kernel::for_each_number<Arch>(
+            count, [ sums, target, factor, lowest = output_.lowest, highest = output_.highest ](
+                       std::size_t c, auto kind) __attribute__((always_inline)) {
+                using Number = decltype(kind);
+                const Number zero(0.0f), low(lowest), high(highest), sum = kernel::load_number<Number>(sums + c);
+                const Number error = sum - kernel::load_number<Number>(target + c);
+                const Number above = kernel::choose_number(sum > low, Number(Number(factor) * error), zero);
+                kernel::store_number(Number(kernel::choose_number(sum < high, above, zero)), sums + c);
+            });
+    }
+
     std::span<const float> bias_;
     layer_output output_;
     std::size_t batch_;

@@ -58,15 +58,15 @@ template <class Arch> struct block_layers {
     std::vector<learned_rounding<Arch>> roundings;
 };
 
-template <class Arch>
-double block_loss(block_gradients<Arch>& block, const block_samples& samples, std::span<const std::size_t> chosen,
-                  bool backward) {
+/// visit(entries, targets) of those samples.
+template <class Visit>
+auto with_samples(const block_samples& samples, std::span<const std::size_t> chosen, Visit visit) {
     std::vector<const float*> entries, targets;
     for (const std::size_t i : chosen) {
         entries.push_back(samples.entries[i].data());
         targets.push_back(samples.targets[i].data());
     }
-    return block.loss(entries, targets, backward);
+    return visit(std::span<const float* const>(entries), std::span<const float* const>(targets));
 }
 template <class Arch> double block_loss_of_all(block_gradients<Arch>& block, const block_samples& samples) {
     double sum = 0;
@@ -74,7 +74,8 @@ template <class Arch> double block_loss_of_all(block_gradients<Arch>& block, con
     for (std::size_t begin = 0; begin < samples.entries.size(); begin += block.batch()) {
         chosen.clear();
         for (std::size_t i = begin; i < samples.entries.size() && i < begin + block.batch(); ++i) chosen.push_back(i);
-        sum += block_loss(block, samples, chosen, false) * static_cast<double>(chosen.size());
+        sum += static_cast<double>(chosen.size()) *
+               with_samples(samples, chosen, [&](const auto& x, const auto& y) { return block.loss(x, y); });
     }
     return sum / static_cast<double>(samples.entries.size());
 }
@@ -95,7 +96,7 @@ std::vector<std::vector<float>> round_block(block_layers<Arch>& of, block_gradie
     for (int step = 0; step != how.iterations; ++step) {
         choose_samples(seed, static_cast<std::size_t>(step), samples.entries.size(), chosen);
         for (std::size_t l = 0; l != of.layers.size(); ++l) of.roundings[l].soft_weights(block.weights(of.places[l]));
-        block_loss(block, samples, chosen, true);
+        with_samples(samples, chosen, [&](const auto& x, const auto& y) { block.differentiate(x, y); });
         for (std::size_t l = 0; l != of.layers.size(); ++l) {
             const std::span<float> gradient = block.weight_gradient(of.places[l]);
             of.roundings[l].chain(gradient);
