@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A small network in training, with ranges that are learned and one that follows the data: what checkpoints are read for.
+// A small network in training, with ranges that are learned and one that follows the data, and with a batch norm: what checkpoints are read
+// for.
 #pragma once
 
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace fuzzed {
 
-struct dense : zp::model<zp::input<1, 1, 3>, zp::linear<"first", 3>, zp::relu, zp::linear<"second", 2>> {};
+struct dense : zp::model<zp::input<1, 1, 3>, zp::linear<"first", 3>, zp::batch_norm1d<"norm">, zp::relu,
+                         zp::linear<"second", 2>> {};
 
 using learned_weights =
     zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::learned_step<zp::min_max_observer>>;
@@ -24,8 +26,8 @@ struct learned : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp
 
 /// With the ranges of a calibration.
 inline auto trainee() {
-    return zp::prepare_qat(
-        zp::calibrate(zp::prepare<learned>(zp::fuse(made_up::network<dense>())), made_up::inputs<dense>(4)));
+    const auto model = made_up::network<dense>();
+    return zp::prepare_qat(zp::calibrate(zp::prepare<learned>(zp::fuse(model)), made_up::inputs<dense>(4)), model);
 }
 /// Two steps an epoch, with all that a checkpoint may keep. Without a path no file is written.
 inline zp::training_options options(const std::string& checkpoint) {

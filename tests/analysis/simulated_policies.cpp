@@ -69,4 +69,5 @@ TEST_CASE("simulated: biases in float, 7 bits, tables of 256 entries") {
 TEST_CASE("simulated: fixed-point multipliers, rounded twice") {
     simulated_policies_test::check<zp::tflite_qconfig>(100, 2, 6);
 }
-TEST_CASE("simulated: activations of 16 bits") { simulated_policies_test::check<zp::int16_qconfig>(100, 1, 7); }
+// Floats round sums of such codes, each architecture in its order: a step apart in one layer is up to three in the last with AVX-512.
+TEST_CASE("simulated: activations of 16 bits") { simulated_policies_test::check<zp::int16_qconfig>(100, 3, 7); }
