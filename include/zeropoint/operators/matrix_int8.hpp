@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/kernel/gemm/small_linear.hpp>
@@ -53,10 +54,18 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
         kernels_of<Key.family, typename decltype(find_filters_architecture<Key, Arch>())::type, Key.algorithm>;
     using block = int8_block<Requantization, weight>;
     using offsets = int8_offsets<Requantization>;
+    using product = kernel::small_linear<Arch, Key.small.rows, Key.small.depth, Key.small.channels, Key.int16_panels,
+                                         Key.fine_table>;
     static constexpr bool is_small = Key.small.rows != 0, is_whole = is_small;
+    /// In front of the numbers of channels.
+    static constexpr int near_bytes = [] {
+        if constexpr (is_small && Key.fine_table)
+            return product::takes_near_table ? int{sizeof(kernel::near_table)} : 0;
+        else return 0;
+    }();
 
     static constexpr int parameter_bytes(const node_view& v) {
-        return offsets(static_cast<int>(align_up(kernels::packed_bytes(v))), v.n).bytes;
+        return offsets(static_cast<int>(align_up(kernels::packed_bytes(v))) + near_bytes, v.n).bytes;
     }
     static constexpr int scratch_bytes(const node_view& v) {
         std::size_t bytes = kernels::scratch_bytes(v);
@@ -74,24 +83,30 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     static constexpr kernel::conv2d_cut cut(const node_view& v) { return kernels::cut(v); }
 
     static refusal pack(const preparation& p, const node_parameters& from) {
-        return block::pack(p, from, &kernels::template pack<weight>);
+        const refusal refused = block::pack(p, from, &kernels::template pack<weight>);
+        if constexpr (near_bytes != 0)
+            if (refused.rule == nullptr) {
+                const offsets at = offsets::of(p.at.n);
+                const auto near = kernel::make_near_table<Arch>(
+                    reinterpret_cast<const std::uint8_t*>(p.block + at.table), fused_table_size(p.at.n),
+                    fine_codes(p.at.n, p.ranges[rounded_qparams_id(p.at.n)]).max);
+                std::memcpy(p.block + at.scales - near_bytes, &near, sizeof near);
+            }
+        return refused;
     }
     static node_parameters unpack(const preparation& p) { return block::unpack(p, &kernels::template unpack<weight>); }
 
     static void run(const node& n, const context& c) noexcept {
-        const kernel::activation_codes codes = codes_of(c.nodes[n.inputs[0]].out, c.range_in(n));
         if constexpr (is_small) {
-            using product = kernel::small_linear<Arch, Key.small.rows, Key.small.depth, Key.small.channels,
-                                                 Key.int16_panels, Key.fine_table>;
+            const kernel::activation_codes codes = codes_of(c.nodes[n.inputs[0]].out, c.range_in(n));
             constexpr kernel::conv2d_geometry geometry = kernel::geometry_of(Key.small);
             constexpr std::size_t packed = kernels::kernels::packed_bytes(geometry, Key.int16_panels);
-            constexpr offsets at(static_cast<int>(align_up(packed)), Key.small.channels, false, false, 0);
+            constexpr offsets at(static_cast<int>(align_up(packed)) + near_bytes, Key.small.channels, false, false, 0);
             if (product::supports(c.block<std::byte>(n)))
                 return product::run(c.in<in>(n), codes, c.block<std::byte>(n), epilogue_of(n, c, at), c.out<out>(n),
                                     c.scratch<std::byte>(n));
         }
-        kernels::run(c.view(n), c.in<in>(n), codes, c.block<std::byte>(n), epilogue_of(n, c, offsets::of(n)),
-                     c.out<out>(n), c.scratch<std::byte>(n), c.panels, c.images);
+        run_planned(n, c);
     }
 
     /// Whether run_through() shows the sums of all channels, each once.
@@ -118,6 +133,11 @@ template <auto Key, class Arch, class Requantization> struct int8_filters {
     }
 
 private:
+    /// Apart from small products, which need not find out what it takes.
+    [[gnu::noinline]] static void run_planned(const node& n, const context& c) noexcept {
+        kernels::run(c.view(n), c.in<in>(n), codes_of(c.nodes[n.inputs[0]].out, c.range_in(n)), c.block<std::byte>(n),
+                     epilogue_of(n, c, offsets::of(n)), c.out<out>(n), c.scratch<std::byte>(n), c.panels, c.images);
+    }
     static constexpr kernel::conv2d_geometry joined(const node_view& v, int images) {
         kernel::conv2d_geometry g = geometry_for<filter_kernels::conv2d>(v);
         if constexpr (kernels::takes_images) {
@@ -132,6 +152,10 @@ private:
         const qparams& range = c.ranges[rounded_qparams_id(n)];
         kernel::output_codes codes = is_small && Key.fine_table ? fine_codes(n, range) : rounded_codes(n, range);
         if (n.fused.lut != nullptr) codes.table = c.block<std::uint8_t>(n, at.table);
+        if constexpr (near_bytes != 0) {
+            const auto* near = c.block<kernel::near_table>(n, at.scales - near_bytes);
+            codes.near = near->is_used() ? near : nullptr;
+        }
         const auto* first = c.block<typename Requantization::first_type>(n, at.first);
         if constexpr (Key.residual)  // whose codes have the type of the output's
             return typename Requantization::template residual_epilogue<out>{

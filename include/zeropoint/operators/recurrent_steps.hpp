@@ -177,12 +177,10 @@ private:
     float* memory_;
 };
 
-/// The vectors of a float step. Up to 16 units are one vector of 512 bits, a chain of gates that takes longer than two of half its
-/// width, and beside vectors of 512 bits an x86 processor may start fewer narrower ones: it is all the one or all the other.
+/// The vectors of a float step: those of a narrower architecture for the few units of which its own say so.
 template <recurrent_key Key, class Arch>
-using vectors_of_step =
-    std::conditional_t<Key.is_step && Key.step.hidden <= 16 && std::is_base_of_v<xsimd::avx512f, Arch>,
-                       kernel::narrower_architecture<Arch>, Arch>;
+using vectors_of_step = std::conditional_t<Key.is_step && (Key.step.hidden <= kernel::narrow_step_units<Arch>),
+                                           kernel::narrower_architecture<Arch>, Arch>;
 
 /// Float steps over the parameters of a float node, whose matrices are columns x rows inside.
 template <recurrent_key Key, class Arch>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,6 +70,16 @@ private:
     static void move(const std::byte* x, std::byte* kept, std::byte* y) noexcept {
         constexpr std::size_t history = bytes_of(Key.history), fresh = bytes_of(Key.fresh), all = bytes_of(Key.taps);
         constexpr std::size_t old = std::min(history, all), replaced = std::min(history, fresh);
+        if constexpr (fresh < 8 && history + fresh <= 8 && std::endian::native == std::endian::little) {
+            // From registers: what reads several stores at once waits until all are in the cache.
+            std::uint64_t first = 0, last = 0;
+            std::memcpy(&first, kept, history);
+            std::memcpy(&last, x, fresh);
+            const std::uint64_t both = first | last << 8 * history, rest = both >> 8 * fresh;
+            std::memcpy(y, &both, all);
+            std::memcpy(kept, &rest, history);
+            return;
+        }
         std::memcpy(y, kept, old);
         std::memcpy(y + old, x, all - old);
         if constexpr (replaced != history) {

@@ -2,6 +2,8 @@
 // Products of fixed extents against the reference: every kind of panel, odd extents, all epilogues, nothing beyond the ends.
 #include "../support/convolution_kernels.hpp"
 
+#include <cmath>
+
 #include <zeropoint/kernel/gemm/small_linear.hpp>
 
 using namespace zp_test;
@@ -127,6 +129,95 @@ TEST_CASE("small_linear: every epilogue, with and without a table") {
            expected<std::int8_t>(p, to_signed)));
     const zp::kernel::dequantize_to_float to_float{scale.data()};
     CHECK((run_fixed<zp::default_architecture, true, float>(p, e, to_float) == expected<float>(p, to_float)));
+}
+
+namespace {
+
+/// A table of 1024 entries of `function` between -1 and 1, at reals from -range to range.
+std::vector<std::uint8_t> table_of_reals(double range, double (*function)(double)) {
+    std::vector<std::uint8_t> table;
+    for (int i = 0; i != 1024; ++i)
+        table.push_back(static_cast<std::uint8_t>(std::lrint(128 + 127 * function(range * (i - 512) / 512))));
+    return table;
+}
+
+/// What a fine table gives through a layer of `Extents`, by its near table where there is one.
+template <class Arch, bool Words, class Extents>
+void check_fine(const std::vector<std::uint8_t>& table, bool is_near, Extents e) {
+    random_engine random(12);
+    const auto near = zp::kernel::make_near_table<Arch>(table.data(), 1024, 1023);
+    CHECK(near.is_used() == is_near);
+    for (int round = 0; round != 20; ++round) {
+        const problem<std::uint8_t, std::int8_t> p(random, Extents::geometry, pick_codes<std::uint8_t>(random),
+                                                   pick_operands(random), operands::random, false);
+        std::vector<float> scale(Extents::channels);
+        for (float& s : scale) s = static_cast<float>(uniform(random, 1, 1000)) / (round % 4 == 3 ? 1e-20f : 30000.0f);
+        zp::kernel::nearest_even fine{scale.data(), {360, 80, 1023, table.data(), true}};
+        const std::vector<std::int32_t> places = expected<std::int32_t>(p, fine);
+        std::vector<std::uint8_t> looked_up;
+        for (const std::int32_t place : places) looked_up.push_back(table[static_cast<std::size_t>(place)]);
+        INFO(zp::kernel::operations<Arch>::name, " ", Words, ": ", describe(p.geometry));
+        CHECK((run_fixed<Arch, Words, std::uint8_t, true>(p, e, fine) == looked_up));
+        if (is_near) fine.codes.near = &near;
+        CHECK((run_fixed<Arch, Words, std::uint8_t, true>(p, e, fine) == looked_up));
+    }
+}
+template <class Arch, bool Words> void check_fine() {
+    const auto tanh = table_of_reals(3, [](double x) { return std::tanh(x); });
+    const auto steep = table_of_reals(7, [](double x) { return std::tanh(x); });
+    const auto swish = table_of_reals(6, [](double x) { return x / (1 + std::exp(-x)) / 6; });
+    const auto steeper = table_of_reals(12, [](double x) { return std::tanh(x); });
+    check_fine<Arch, Words>(tanh, true, extents<1, 48, 16>{});
+    check_fine<Arch, Words>(steep, true, extents<1, 3, 16>{});
+    check_fine<Arch, Words>(swish, true, extents<1, 2, 32>{});
+    check_fine<Arch, Words>(tanh, true, extents<1, 7, 9>{});
+    check_fine<Arch, Words>(steep, true, extents<1, 1, 27>{});
+    check_fine<Arch, Words>(steeper, false, extents<1, 6, 16>{});
+}
+
+/// All entries by shuffles, where an architecture has them.
+template <class Arch> void check_entries(const zp::kernel::near_table& near, const std::vector<std::uint8_t>& table) {
+    if constexpr (zp::kernel::has_near_tables<Arch>) {
+        using ops = zp::kernel::operations<Arch>;
+        for (std::size_t first = 0; first != table.size(); first += ops::lanes) {
+            std::int32_t places[ops::lanes];
+            for (int i = 0; i != ops::lanes; ++i) places[i] = static_cast<int>(first) + i;
+            std::uint8_t found[ops::lanes];
+            ops::store_low_bytes(found, ops::look_up_near(near.rows, ops::template load<typename ops::int32>(places)));
+            for (std::size_t i = 0; i != ops::lanes; ++i) CHECK(int{found[i]} == int{table[first + i]});
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("small_linear: fine tables behind few outputs, near and steep") {
+    check_fine<zp::default_architecture, false>();
+    check_fine<zp::default_architecture, true>();
+}
+
+TEST_CASE("near_table: every entry, wherever it holds") {
+    using arch = zp::default_architecture;
+    random_engine random(13);
+    for (int round = 0; round != 60; ++round) {
+        std::vector<std::uint8_t> table(1024);
+        int entry = uniform(random, 0, 255);
+        const int low = round % 3 == 0 ? -1 : 0, high = round % 3 == 0 ? 1 : round % 3;
+        for (std::uint8_t& one : table) {
+            entry = std::clamp(entry + uniform(random, low, high), 0, 255);
+            one = static_cast<std::uint8_t>(entry);
+        }
+        const auto near = zp::kernel::make_near_table<arch>(table.data(), 1024, 1023);
+        CHECK(near.is_used());
+        CHECK(!zp::kernel::make_near_table<arch>(table.data(), 512, 511).is_used());
+        CHECK(!zp::kernel::make_near_table<arch>(table.data(), 1024, 1024).is_used());
+        for (int i = 0; i != 1024; ++i) {
+            const std::uint32_t row = near.rows[i / 8];
+            CHECK(((row + (row >> (8 + 3 * (i % 8)) & 7) + (static_cast<std::uint32_t>(i) >> near.slope[0])) & 255) ==
+                  table[static_cast<std::size_t>(i)]);
+        }
+        check_entries<arch>(near, table);
+    }
 }
 
 TEST_CASE("small_linear: which convolutions are products, which products are small, which dtypes need no words") {

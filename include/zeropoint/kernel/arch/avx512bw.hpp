@@ -30,6 +30,9 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
     static constexpr quad_products quads = quad_products::saturating_pairs;
     static constexpr bool has_byte_lookup = true;
     static constexpr bool fetches_in_tiles = true;
+    /// They are one vector of 512 bits, a chain of gates that takes longer than two of half its width, and beside vectors of 512
+    /// bits a processor may start fewer narrower ones: it is all the one or all the other.
+    static constexpr int narrow_step_units = 16;
     static constexpr double byte_products = 240, word_products = 230;
     /// Of 3x3 at 56x56x64, 28x28x128 and 14x14x256 with VNNI on a Zen 5: products are twice as fast as with AVX2, caches are not.
     static constexpr winograd_costs winograd{7.8, 39, 6, 130};
@@ -229,6 +232,27 @@ template <class Derived> struct avx512_base : vector_operations<Derived, xsimd::
         else if (count == 32) _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(bytes));
         else if (count == 16) _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_castsi512_si128(bytes));
         else _mm512_mask_storeu_epi8(to, (__mmask64{1} << count) - 1, bytes);
+    }
+
+    /// Rows of a near table (epilogue/near_table.hpp), and entries at places of it; and the lowest byte of each of `count` lanes.
+    [[gnu::always_inline]] static int32 look_up_near(const std::uint32_t* rows, const int32& places) {
+        const __m512i row = _mm512_srli_epi32(places, 3),
+                      start = _mm512_setr_epi32(8, 11, 14, 17, 20, 23, 26, 29, 8, 11, 14, 17, 20, 23, 26, 29);
+        const auto of32 = [&](int first) __attribute__((always_inline)) {
+            return _mm512_permutex2var_epi32(_mm512_loadu_si512(rows + first), row,
+                                             _mm512_loadu_si512(rows + first + 16));
+        };
+        const __mmask16 odd = _mm512_test_epi32_mask(row, _mm512_set1_epi32(32)),
+                        high = _mm512_test_epi32_mask(row, _mm512_set1_epi32(64));
+        const __m512i lower = _mm512_mask_blend_epi32(odd, of32(0), of32(32)),
+                      upper = _mm512_mask_blend_epi32(odd, of32(64), of32(96)),
+                      chosen = _mm512_mask_blend_epi32(high, lower, upper),
+                      added = _mm512_srlv_epi32(chosen, _mm512_permutexvar_epi32(places, start)),
+                      slope = _mm512_srlv_epi32(places, _mm512_loadu_si512(rows + 128));
+        return int32(_mm512_add_epi32(_mm512_add_epi32(_mm512_and_si512(added, _mm512_set1_epi32(7)), slope), chosen));
+    }
+    [[gnu::always_inline]] static void store_low_bytes(void* to, const int32& from) {
+        _mm_storeu_si128(static_cast<__m128i*>(to), _mm512_cvtepi32_epi8(from));
     }
 
     static constexpr int word_part = 4;

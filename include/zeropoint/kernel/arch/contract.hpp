@@ -49,6 +49,8 @@
 //                                 codes before their sums leave the registers; of two vectors, and an even number of rows
 //   nibble_rows                   optional: rows of the tiles that multiply many rows by 4-bit weights (dynamic/nibble_tiles.hpp); only
 //                                 where quads is exact and xsimd::fma rounds once
+//   narrow_step_units             optional: up to so many units a float step of a recurrent layer takes vectors of half the width
+//                                 (operators/recurrent_steps.hpp); at most those of a vector
 //   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm.hpp)
 //   addresses_in_memory           optional, no instruction: in the loop of the tallest tiles, so that no address is in a vector's register
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
@@ -77,6 +79,9 @@
 // Tables (lookup_table.hpp), where has_byte_lookup
 //   broadcast16(from)             a table of 16 bytes, once in each 16 bytes of a vector
 //   shuffle16(table, index)       table[index] in each 16 bytes, for indices below 16
+//   look_up_near(rows, places), store_low_bytes(to, v)  optional, together: entries of a near table (epilogue/near_table.hpp) at places
+//                                 below 1024, in the lowest bytes of lanes, and those bytes stored
+//   look_up_places(table, places, to)  optional: 16 bytes of a table at places in memory, as one store
 //   shift_left<Bits>(v)           bits 7 of bytes shifted left by up to 3; the other bits are undefined
 //   select_by_sign(s, a, b)       a where bit 7 of a byte of s is set, else b
 //
@@ -260,11 +265,17 @@ concept computes_words = requires(typename O::int32& sums, typename O::int16& pa
     { O::shift_wide(O::load_wide(numbers), 1) } -> std::convertible_to<typename O::int32>;
 };
 
+template <class O>
+concept looks_up_near = requires(const std::uint32_t* rows, const typename O::int32& v, std::uint8_t* to) {
+    O::store_low_bytes(to, O::look_up_near(rows, v));
+};
+
 /// The rules of the contract, and whether a struct of primitives keeps each. What cannot be asked without its constants counts as kept.
 template <class O, bool HasConstants = has_constants<O>> struct contract_rules {
     static constexpr bool tile_fits = true, vectors_fit = true, has_pairs = true, has_fences = true, has_stages = true,
                           has_dot4 = true, has_signed_quads = true, panels_fit = true, has_tiles = true,
-                          has_epilogues = true, has_look_ups = true, has_words = true;
+                          has_epilogues = true, has_look_ups = true, has_words = true, has_near_look_ups = true,
+                          steps_fit = true;
     static constexpr bool all = false;
 };
 template <class O> struct contract_rules<O, true> {
@@ -284,10 +295,16 @@ template <class O> struct contract_rules<O, true> {
     }();
     static constexpr bool has_epilogues = !O::has_batches || finishes_vectors<O>;
     static constexpr bool has_look_ups = !O::has_byte_lookup || looks_up_bytes<O>;
+    static constexpr bool has_near_look_ups = looks_up_near<O> || !requires { &O::look_up_near; };
+    static constexpr bool steps_fit = [] {
+        if constexpr (requires { O::narrow_step_units; })
+            return O::narrow_step_units > 0 && O::narrow_step_units <= O::lanes && O::has_batches;
+        else return true;
+    }();
     static constexpr bool has_words = !O::has_batches || computes_words<O>;
     static constexpr bool all = tile_fits && vectors_fit && has_pairs && has_fences && has_stages && has_dot4 &&
                                 has_signed_quads && panels_fit && has_tiles && has_epilogues && has_look_ups &&
-                                has_words;
+                                has_words && has_near_look_ups && steps_fit;
 };
 /// A sentence for each rule that is broken, where its size is asked: of such a class every compiler tells once.
 template <class O> struct contract_check {
@@ -327,6 +344,13 @@ template <class O> struct contract_check {
     static_assert(rules::has_look_ups,
                   "operations of an architecture: has_byte_lookup also needs broadcast16, shuffle16, shift_left and "
                   "select_by_sign");
+    static_assert(
+        rules::has_near_look_ups,
+        "operations of an architecture: look_up_near takes rows of uint32 and a vector of places, and also needs "
+        "store_low_bytes");
+    static_assert(
+        rules::steps_fit,
+        "operations of an architecture: narrow_step_units must be 1 to the lanes of a vector, where has_batches");
     static_assert(rules::has_words,
                   "operations of an architecture: has_batches also needs words, which "
                   "vector_operations.hpp has for every width");

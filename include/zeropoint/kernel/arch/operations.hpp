@@ -166,6 +166,13 @@ inline constexpr bool has_octets = [] {
 template <class Arch> inline constexpr bool has_whole_tiles = requires { operations<Arch>::whole_tile_rows; };
 template <class Arch> inline constexpr std::uint8_t quad_flip = has_whole_tiles<Arch> ? 128 : 0;
 
+/// Up to so many units a float step of a recurrent layer takes narrower vectors.
+template <class Arch>
+inline constexpr int narrow_step_units = [] {
+    if constexpr (requires { operations<Arch>::narrow_step_units; }) return operations<Arch>::narrow_step_units;
+    else return 0;
+}();
+
 /// Whether dot4 multiplies unsigned codes up to `highest`.
 template <class Arch> constexpr bool quads_hold(std::int32_t highest) {
     return has_quads<Arch> && (operations<Arch>::quads != quad_products::seven_bits || highest < 128);

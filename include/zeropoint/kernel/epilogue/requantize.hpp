@@ -28,6 +28,8 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
+struct near_table;
+
 /// The grid a requantized value lands on. `table`, where not null, maps the bits of each code to the bits of another:
 /// an activation that is no clamp, applied last. Where `fine_table`, the grid is finer than the output's: its codes, of
 /// [0, max], are places in the table, which has max + 1 entries at least, and no code of 8 bits lies in between.
@@ -35,6 +37,7 @@ struct output_codes {
     std::int32_t zero_point = 0, min = 0, max = 255;  // the code of real zero, and the range of codes
     const std::uint8_t* table = nullptr;              // 256 entries, or null
     bool fine_table = false;                          // whether it has 1024, of finer codes
+    const near_table* near = nullptr;  // the same in rows (epilogue/near_table.hpp), where a kernel takes that
 
     constexpr float lower() const { return static_cast<float>(min - zero_point); }
     /// max - zero_point, as the clamp takes it.
@@ -60,6 +63,12 @@ public:
     constexpr std::int32_t operator()(float x) const {
         const auto bits = std::bit_cast<std::int32_t>(x + zero);
         return (bits < lowest_ ? lowest_ : bits > highest_ ? highest_ : bits) + zero_point_;
+    }
+    /// The same of a vector, whatever is in it.
+    template <class Real> [[gnu::always_inline]] auto of_vector(const Real& x) const {
+        const auto bits = xsimd::bitwise_cast<std::int32_t>(x + Real(zero));
+        using int32 = std::remove_cv_t<decltype(bits)>;
+        return xsimd::min(xsimd::max(bits, int32(lowest_)), int32(highest_)) + int32(zero_point_);
     }
 
 private:
@@ -88,6 +97,14 @@ struct nearest_even {
         const real scale = Operations::load_first(multiplier + channel, count), upper(codes.upper());
         return [=](const typename Operations::int32& sums) __attribute__((always_inline)) {
             return round_below(xsimd::to_float(sums) * scale, upper);
+        };
+    }
+    /// The codes themselves, in fewer instructions that wait for each other.
+    template <class Operations> [[gnu::always_inline]] auto clamped_vector(int channel, int count) const {
+        const auto scale = Operations::load_first(multiplier + channel, count);
+        return [ scale, nearest = nearest_code(codes) ](const typename Operations::int32& sums)
+            __attribute__((always_inline)) {
+            return nearest.of_vector(rounded(xsimd::to_float(sums) * scale));
         };
     }
     /// Whether the multipliers are below 1, as those of all but odd scales are: no product then leaves int32, and

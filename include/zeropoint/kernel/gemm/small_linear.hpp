@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
+#include <zeropoint/kernel/epilogue/near_table.hpp>
 #include <zeropoint/kernel/epilogue/requantize.hpp>
 #include <zeropoint/kernel/gemm/bands.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
@@ -104,6 +106,7 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTa
     /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
     static constexpr int register_sums = 8;
     static constexpr bool in_registers = ops::has_batches && Rows <= 2;
+    static constexpr bool is_little = std::endian::native == std::endian::little;
     /// Whether sums become codes without lying in memory between, and go through a table only when all of them have. Octets
     /// are the tile kernel's; an architecture that has them multiplies nothing else but words.
     template <class Format, class Epilogue>
@@ -117,6 +120,10 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTa
         in_registers && (Words || has_only_one_kind) ? register_sums / (Rows * ops::vectors) : 1;
 
 public:
+    /// Whether codes of epilogues with a fine table have a near one too.
+    static constexpr bool takes_near_table = FineTable && in_registers && has_near_tables<Arch> &&
+                                             !looks_up_vectors<Arch, (Channels + ops::lanes - 1) / ops::lanes>;
+
     /// Whether run() can multiply these panels: other kinds than its own are left to implicit_gemm().
     static bool supports([[maybe_unused]] const std::byte* packed) noexcept {
         bool all = true;
@@ -179,6 +186,17 @@ private:
             constexpr bool always = std::is_unsigned_v<In> && ops::quads != quad_products::exact_signed;
             if (always || staged_shift<Arch>(codes) == 0) return reinterpret_cast<const activation*>(x);
         }
+        if constexpr (Rows == 1 && sizeof(In) == 1 && pitch * sizeof(activation) <= 8 && is_little) {
+            // One store: what reads four bytes of several waits until all are in the cache. Those behind the last meet zeros.
+            const std::int32_t added = sizeof(activation) == 1 ? staged_shift<Arch>(codes) : -codes.zero_point;
+            std::uint64_t all = 0;
+            repeat<Depth>([&](int i) __attribute__((always_inline)) {
+                all |= std::uint64_t{static_cast<std::make_unsigned_t<activation>>(x[i] + added)}
+                       << 8 * sizeof(activation) * i;
+            });
+            std::memcpy(staged, &all, pitch * sizeof(activation));
+            return staged;
+        }
         constexpr int run = Depth == pitch ? Rows * Depth : Depth;
         for (int i = 0; i != Rows * Depth / run; ++i) {
             stage_pixels<Arch>(x + i * run, run, codes, staged + i * pitch);
@@ -192,6 +210,7 @@ private:
     [[gnu::always_inline]] static void multiply_all(const In* x, activation_codes codes, const std::byte* packed,
                                                     const Epilogue& epilogue, Out* y, std::byte* scratch) noexcept {
         const auto* staged = stage<Format>(x, codes, scratch);
+        ops::memory_fence();  // or g++ broadcasts what it has in registers, by two instructions each
         constexpr int together = keeps_sums<Format, Epilogue> ? panels_at_once : 1;
         constexpr int passes = (panels - 1) / together, done = passes * together;
         for (int pass = 0; pass != passes; ++pass)
@@ -227,7 +246,7 @@ private:
         const int channel = panel * width;
         if constexpr (keeps_sums<Format, Epilogue>) {
             int32 sums[Rows][Panels][ops::vectors];
-            multiply<Format>(x, weights, bias, sums);
+            multiply<Format, (Panels - 1) * width + LastChannels>(x, weights, bias, sums);
             repeat<Rows>([&](int row) __attribute__((always_inline)) {
                 finish<(Panels - 1) * width + LastChannels>(epilogue, sums[row], channel, y + row * Channels + channel);
             });
@@ -260,7 +279,7 @@ private:
                                                    const typename Format::weight* weights, const std::int32_t* bias,
                                                    std::int32_t* stored) noexcept {
         int32 sums[TileRows][1][ops::vectors];
-        multiply<Format>(x, weights, bias, sums);
+        multiply<Format, width>(x, weights, bias, sums);
         repeat<TileRows>([&](int row) __attribute__((always_inline)) {
             repeat<ops::vectors>([&](int v) __attribute__((always_inline)) {
                 ops::store(stored + row * width + v * ops::lanes, sums[row][0][v]);
@@ -268,8 +287,9 @@ private:
         });
     }
 
-    /// sums = bias + x * w. With few sums, steps of the depth take turns in several sets of them.
-    template <class Format, int TileRows, int Panels>
+    /// sums = bias + x * w for `Count` channels, those of vectors behind them being zeros. With few sums, steps of the depth take turns
+    /// in several sets of them.
+    template <class Format, int Count, int TileRows, int Panels>
     [[gnu::always_inline]] static void multiply(const typename Format::activation* x,
                                                 const typename Format::weight* weights, const std::int32_t* bias,
                                                 int32 (&sums)[TileRows][Panels][ops::vectors]) noexcept {
@@ -278,10 +298,11 @@ private:
         constexpr int sets = in_registers ? std::clamp(register_sums / (TileRows * Panels * ops::vectors), 1, 4) : 1;
         constexpr auto panel_pitch = static_cast<std::ptrdiff_t>(layout.panel_bytes / sizeof(typename Format::weight));
         using tile = int32[TileRows][Panels][ops::vectors];
-        constexpr int row_vectors = Panels * ops::vectors;
+        constexpr int row_vectors = (Count + ops::lanes - 1) / ops::lanes;
         tile set_sums[sets];
         repeat<TileRows * row_vectors>([&](int i) __attribute__((always_inline)) {
-            const int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+            const int row = i / row_vectors, of_row = i % row_vectors, panel = of_row / ops::vectors,
+                      v = of_row % ops::vectors;
             set_sums[0][row][panel][v] = ops::template load<int32>(bias + panel * width + v * ops::lanes);
             if constexpr (flipped) {
                 std::int32_t sum;
@@ -307,7 +328,11 @@ private:
                     else Format::template dot<ops>(sum, a, w[i]);
                 });
                 // Or g++ adds all products at the end, from memory.
-                repeat<Panels>([&](int p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
+                constexpr int whole = row_vectors / ops::vectors;
+                repeat<whole>([&](int p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
+                repeat<row_vectors % ops::vectors>([&](int v) __attribute__((always_inline)) {
+                    ops::keep(sums_of_set[row][whole][v]);
+                });
             });
         };
 #pragma GCC unroll 8
@@ -315,13 +340,63 @@ private:
             unroll<sets>([&](auto set) __attribute__((always_inline)) { step(k + set, set_sums[set]); });
         for (int k = steps - steps % sets; k != steps; ++k) step(k, set_sums[0]);
         repeat<TileRows * row_vectors>([&](int i) __attribute__((always_inline)) {
-            const int row = i / row_vectors, panel = i / ops::vectors % Panels, v = i % ops::vectors;
+            const int row = i / row_vectors, of_row = i % row_vectors, panel = of_row / ops::vectors,
+                      v = of_row % ops::vectors;
             sums[row][panel][v] = set_sums[0][row][panel][v];
             if constexpr (sets > 1)
                 repeat<sets - 1>([&](int set) __attribute__((always_inline)) {
                     sums[row][panel][v] = sums[row][panel][v] + set_sums[set + 1][row][panel][v];
                 });
         });
+        if constexpr (row_vectors % ops::vectors != 0)
+            repeat<TileRows>([&](int row) __attribute__((always_inline)) {
+                for (int v = row_vectors % ops::vectors; v != ops::vectors; ++v) sums[row][Panels - 1][v] = int32(0);
+            });
+    }
+
+    /// The same through a fine table.
+    template <int Count, int Panels, class Out, class Epilogue>
+    [[gnu::always_inline]] static void finish_fine(const Epilogue& epilogue, const int32 (&sums)[Panels][ops::vectors],
+                                                   int channel, Out* y) noexcept {
+        constexpr int lanes = ops::lanes, vectors = (Count + lanes - 1) / lanes;
+        const output_codes& codes = epilogue.codes;
+        const auto place = [&](auto i) __attribute__((always_inline))->int32 {
+            constexpr int first = i * lanes, count = Count - first;
+            const int32& sum = sums[i / ops::vectors][i % ops::vectors];
+            if constexpr (requires { epilogue.template clamped_vector<ops>(0, 0); }) {
+                return epilogue.template clamped_vector<ops>(channel + first, count)(sum);
+            } else {
+                const int32 low(codes.min - codes.zero_point), high(codes.max - codes.zero_point);
+                const int32 difference = epilogue.template vector<ops>(channel + first, count)(sum);
+                return xsimd::min(xsimd::max(difference, low), high) + int32(codes.zero_point);
+            }
+        };
+        if constexpr (takes_near_table)
+            if (codes.near != nullptr) {
+                unroll<vectors>([&](auto i) __attribute__((always_inline)) {
+                    constexpr int first = i * lanes, count = std::min(Count - first, lanes);
+                    Out last[lanes];
+                    ops::store_low_bytes(count == lanes ? y + first : last,
+                                         ops::look_up_near(codes.near->rows, place(i)));
+                    if constexpr (count != lanes) std::memcpy(y + first, last, std::size_t{count});
+                });
+                return;
+            }
+        int32 of_lanes[vectors];
+        unroll<vectors>([&](auto i) __attribute__((always_inline)) { of_lanes[i] = place(i); });
+        if constexpr (looks_up_vectors<Arch, vectors>)
+            if (codes.max == 1023) {
+                look_up_vectors<Arch>(codes.table, of_lanes, Count, y);
+                return;
+            }
+        alignas(64) std::int32_t places[vectors * lanes];
+        repeat<vectors>([&](int i) __attribute__((always_inline)) { ops::store(places + i * lanes, of_lanes[i]); });
+        if constexpr (Count == 16 && requires { ops::look_up_places(codes.table, places, y); }) {
+            ops::memory_fence();  // or g++ takes each place from a register, by two instructions
+            ops::look_up_places(codes.table, places, y);
+        } else {
+            look_up_places(codes.table, places, Count, y);
+        }
     }
 
     /// y = epilogue(sums) for `Count` channels from `channel` on.
@@ -335,24 +410,13 @@ private:
             return epilogue.template vector<ops>(channel + first, Count - first)(sums[panel][v]);
         };
         if constexpr (FineTable && sizeof(Out) == 1) {
-            const output_codes& codes = epilogue.codes;
-            const int32 low(codes.min - codes.zero_point), high(codes.max - codes.zero_point);
-            constexpr int vectors = (Count + lanes - 1) / lanes;
-            int32 of_lanes[vectors];  // counted from the entry of real zero
-            unroll<vectors>([&](auto i) __attribute__((always_inline)) {
-                constexpr std::integral_constant<int, i / ops::vectors> panel{};
-                constexpr std::integral_constant<int, i % ops::vectors> v{};
-                of_lanes[i] = xsimd::min(xsimd::max(requantized(panel, v), low), high);
-            });
-            if constexpr (looks_up_vectors<Arch, vectors>)
-                if (codes.max == 1023) {
-                    for (int32& some : of_lanes) some += int32(codes.zero_point);
-                    look_up_vectors<Arch>(codes.table, of_lanes, Count, y);
-                    return;
-                }
-            alignas(64) std::int32_t places[vectors * lanes];
-            repeat<vectors>([&](int i) __attribute__((always_inline)) { ops::store(places + i * lanes, of_lanes[i]); });
-            look_up_places(codes.table + codes.zero_point, places, Count, y);
+            finish_fine<Count>(epilogue, sums, channel, y);
+            return;
+        }
+        if constexpr (sizeof(Out) == 1 && Count == 1 && requires { epilogue.template clamped_vector<ops>(0, 0); }) {
+            alignas(64) std::int32_t codes[lanes];
+            ops::store(codes, epilogue.template clamped_vector<ops>(channel, 1)(sums[0][0]));
+            *y = static_cast<Out>(codes[0]);
             return;
         }
         alignas(64) Out last[2 * width];  // of a panel that is not whole
@@ -381,8 +445,12 @@ private:
                 constexpr std::integral_constant<int, std::min(2 * pair + 1, Panels - 1)> high{};
                 Out* first = low * width < whole ? y + low * width : last;
                 Out* second = high * width < whole ? y + high * width : last + (high - low) * width;
-                const int32 four[] = {requantized(low, left), requantized(low, right), requantized(high, left),
-                                      requantized(high, right)};
+                constexpr auto next = [&] {  // a vector of no channels is the one before
+                    if constexpr (Count <= lanes) return left;
+                    else return right;
+                }();
+                const int32 four[] = {requantized(low, left), requantized(low, next), requantized(high, left),
+                                      requantized(high, next)};
                 code_clamp<ops, Out>(epilogue.codes).store_pairs(four, first, second);
             });
         }
