@@ -58,9 +58,15 @@ inline void write_floats(const node_view& v, const node_parameters& from, std::b
 }
 inline void read_floats(const node_view& v, const std::byte* block, node_parameters& to) {
     const parameter_list list = parameters_of(v);
-    const auto* floats = reinterpret_cast<const float*>(block);
-    for (int i = 0; i != list.count; ++i)
-        to.vectors.emplace_back(floats + list.offset_of(i), floats + list.offset_of(i) + list.arrays[i].size());
+    const std::size_t before = to.vectors.size();
+    to.vectors.resize(before + static_cast<std::size_t>(list.count));
+    for (int i = 0; i != list.count; ++i) {
+        auto& values = to.vectors[before + static_cast<std::size_t>(i)];
+        values.resize(static_cast<std::size_t>(list.arrays[i].size()));
+        if (!values.empty())
+            std::memcpy(values.data(), block + sizeof(float) * static_cast<std::size_t>(list.offset_of(i)),
+                        sizeof(float) * values.size());
+    }
 }
 /// What forms whose block is those floats derive from.
 struct float_block {

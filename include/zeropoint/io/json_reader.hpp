@@ -7,13 +7,14 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/function_ref.hpp>
+#include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
@@ -33,17 +34,22 @@ public:
 
     /// An object: `member(key)` is called for each key, which it may move from, and must read its value.
     [[gnu::cold]] void object(function_ref<void(std::string&)> member) {
-        std::map<std::string, std::string, std::less<>> keys;  // without values: metadata are such a map as well
+        std::vector<std::string> keys;
+        std::vector<std::size_t> ends;  // position_ behind each
         expect('{', "\"{\" to begin an object");
         if (accept('}')) return;
         do {
             std::string key = string("a key in quotes");
-            if (!keys.emplace(std::string(key), std::string()).second)
-                fail(joined({"every key once, found ", in_quotes(key), " again"}));
+            keys.push_back(key);
+            ends.push_back(position_);
             expect(':', "\":\" after a key");
             member(key);
         } while (accept(','));
         expect('}', "\",\" or \"}\" after a value");
+        const std::size_t again = first_repeated(keys);
+        if (again == keys.size()) return;
+        position_ = ends[again];
+        fail(joined({"every key once, found ", in_quotes(keys[again]), " again"}));
     }
 
     /// An array: `element()` is called for each element and must read it.
@@ -132,6 +138,16 @@ private:
     }
 
     [[gnu::cold]] std::string offset() const { return decimal(first_offset_ + position_); }
+
+    /// The first of them that an earlier one equals, or their number.
+    [[gnu::cold]] static std::size_t first_repeated(const std::vector<std::string>& keys) {
+        const std::vector<std::size_t> order =
+            sorted_order(keys.size(), [&](std::size_t a, std::size_t b) { return keys[a] < keys[b]; });
+        std::size_t first = keys.size();
+        for (std::size_t i = 1; i < order.size(); ++i)
+            if (keys[order[i]] == keys[order[i - 1]]) first = std::min(first, order[i]);
+        return first;
+    }
 
     /// What follows a backslash.
     [[gnu::cold]] void append_escape(std::string& value) {

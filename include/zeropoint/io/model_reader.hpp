@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -261,8 +262,9 @@ private:
             if (coding.storage == scalar_type::int16) {
                 const std::vector<std::int16_t> codes = read<std::int16_t>(name, shape);
                 check_limits(name, codes, what, least, most);
-                const auto bytes = std::as_bytes(span_of(codes));
-                return {bytes.begin(), bytes.end()};
+                std::vector<std::byte> bytes(codes.size() * sizeof(std::int16_t));
+                if (!bytes.empty()) std::memcpy(bytes.data(), codes.data(), bytes.size());
+                return bytes;
             }
         const bool is_signed = coding.storage == scalar_type::int8;
         std::span<const std::byte> file =

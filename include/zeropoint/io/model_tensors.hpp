@@ -52,11 +52,11 @@ inline file_shape shape_of_scales(const node& n, const parameter_array& array, c
 
 /// Signed codes of 4 bits by rows of so many, two in a byte, the first in its low bits; an odd row ends with half a byte.
 inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
-    std::vector<std::byte> pairs;
+    const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
+    std::vector<std::byte> pairs(codes.size() / width * row_bytes);
     for (std::size_t i = 0; i != codes.size(); ++i) {
-        const std::byte bits = codes[i] & std::byte{15};
-        if (i % static_cast<std::size_t>(columns) % 2 == 0) pairs.push_back(bits);
-        else pairs.back() |= bits << 4;
+        const std::size_t column = i % width;
+        pairs[i / width * row_bytes + column / 2] |= (codes[i] & std::byte{15}) << (column % 2 * 4);
     }
     return pairs;
 }

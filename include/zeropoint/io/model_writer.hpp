@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,11 +29,11 @@ public:
     model_writer(safetensors_writer& file, bool keeps_parts_whole) : file_(file), whole_(keeps_parts_whole) {}
 
     void add_ranges(std::span<const qparams> ranges) {
-        std::vector<float> scales;
-        std::vector<std::int32_t> zero_points;
-        for (const qparams& range : ranges) {
-            scales.push_back(range.scale);
-            zero_points.push_back(range.zero_point);
+        std::vector<float> scales(ranges.size());
+        std::vector<std::int32_t> zero_points(ranges.size());
+        for (std::size_t i = 0; i != ranges.size(); ++i) {
+            scales[i] = ranges[i].scale;
+            zero_points[i] = ranges[i].zero_point;
         }
         const file_shape shape{static_cast<std::int64_t>(ranges.size())};
         file_.add(scales_name, shape, scales);
@@ -95,25 +96,25 @@ private:
         const file_shape shape = shape_of(array, coding);
         if constexpr (Contents.codes_of_16_bits)
             if (coding.storage == scalar_type::int16) {
-                const auto* values = reinterpret_cast<const std::int16_t*>(codes.data());
-                file_.add(name, shape, std::span(values, codes.size() / sizeof *values));
+                std::vector<std::int16_t> values(codes.size() / sizeof(std::int16_t));
+                if (!values.empty()) std::memcpy(values.data(), codes.data(), codes.size());
+                file_.add(name, shape, values);
                 return;
             }
         std::vector<std::byte> ordered = codes;
         if (array.role == parameter_role::filters) array_to_file(array, codes.data(), ordered.data());
         if constexpr (Contents.pairs)
-            if (coding.has_groups && coding.bits() == 4)
-                return file_.add(name, file_dtype::U8, shape, pairs_of_codes(span_of(ordered), array.extents[1]));
-        file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, ordered);
+            if (coding.has_groups && coding.bits() == 4) {
+                const std::vector<std::byte> pairs = pairs_of_codes(span_of(ordered), array.extents[1]);
+                return file_.add(name, file_dtype::U8, shape, span_of(pairs));
+            }
+        file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape,
+                  span_of(ordered));
     }
     void add_halves(const std::string& name, const file_shape& shape, const std::vector<float>& values) {
-        std::vector<std::byte> bytes;
-        for (const float value : values) {
-            const std::uint16_t half = float16_from_float(value);
-            bytes.push_back(static_cast<std::byte>(half));
-            bytes.push_back(static_cast<std::byte>(half >> 8));
-        }
-        file_.add(name, file_dtype::F16, shape, bytes);
+        std::vector<std::byte> bytes(2 * values.size());
+        for (std::size_t i = 0; i != values.size(); ++i) store_little_endian(float16_from_float(values[i]), &bytes[2 * i]);
+        file_.add(name, file_dtype::F16, shape, span_of(bytes));
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {
         if constexpr (Contents.int64_biases)

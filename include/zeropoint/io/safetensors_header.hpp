@@ -4,9 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,15 +12,13 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/io/file_dtype.hpp>
+#include <zeropoint/io/file_metadata.hpp>
 #include <zeropoint/io/json_reader.hpp>
 #include <zeropoint/io/sorted_order.hpp>
 #include <zeropoint/io/text.hpp>
 
 namespace zp {
 inline namespace v0 {
-
-/// Free text that travels with the tensors, ordered by key.
-using file_metadata = std::map<std::string, std::string, std::less<>>;
 
 /// One entry of the header. Its data are the bytes [begin, end) of what follows the header.
 struct safetensors_entry {
@@ -107,8 +103,9 @@ inline std::string checksum_key(std::string_view tensor) { return joined({"crc32
             return;
         }
         json.set_context(std::string(safetensors_header::metadata_key));
-        json.object(
-            [&](std::string& key) { header.metadata.emplace(std::move(key), json.string("metadata in quotes")); });
+        std::vector<file_metadata::value_type> metadata;
+        json.object([&](std::string& key) { metadata.emplace_back(std::move(key), json.string("metadata in quotes")); });
+        header.metadata = file_metadata(std::move(metadata));
         json.set_context("");
     });
     json.end();

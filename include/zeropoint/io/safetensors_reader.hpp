@@ -79,9 +79,15 @@ public:
 
     /// The tensor of that name, or null.
     [[gnu::cold]] const file_tensor* find(std::string_view name) const {
-        const auto before = [&](std::size_t index, std::string_view key) { return tensors_[index].name < key; };
-        const auto position = std::lower_bound(by_name_.begin(), by_name_.end(), name, before);
-        return position != by_name_.end() && tensors_[*position].name == name ? &tensors_[*position] : nullptr;
+        std::size_t first = 0, last = by_name_.size();  // of those that may have it
+        while (first != last) {
+            const std::size_t middle = first + (last - first) / 2;
+            const file_tensor& tensor = tensors_[by_name_[middle]];
+            const int order = tensor.name.compare(name);
+            if (order == 0) return &tensor;
+            (order < 0 ? first : last) = order < 0 ? middle + 1 : middle;
+        }
+        return nullptr;
     }
 
     /// The tensor of that name; an error if there is none, which lists the most similar names.
@@ -148,7 +154,7 @@ public:
     /// The same into a new vector.
     template <class T> std::vector<T> values(const file_tensor& tensor) const {
         std::vector<T> all(tensor.size());
-        copy_to(tensor, std::span<T>(all.data(), all.size()));
+        copy_elements(tensor, file_dtype_of<T>, reinterpret_cast<std::byte*>(all.data()), all.size());
         return all;
     }
 
@@ -160,29 +166,13 @@ public:
     /// Copies the elements of a tensor of dtype F32, F64, F16 or BF16 to `target` as float. From F64 the nearest float
     /// is taken; a finite number beyond the largest float is an error.
     void copy_floats_to(const file_tensor& tensor, std::span<float> target) const {
-        if (!is_floating(tensor.dtype)) fail(tensor, floating_names, describe(tensor));
-        check_size(tensor, target.size());
-        const std::size_t size = target.size();
-        switch (tensor.dtype) {
-            case file_dtype::F16:
-                for (std::size_t i = 0; i != size; ++i)
-                    target[i] = float_from_float16(element<std::uint16_t>(tensor, i));
-                return;
-            case file_dtype::BF16:
-                for (std::size_t i = 0; i != size; ++i)
-                    target[i] = float_from_bfloat16(element<std::uint16_t>(tensor, i));
-                return;
-            case file_dtype::F64:
-                for (std::size_t i = 0; i != size; ++i) target[i] = narrowed(tensor, element<double>(tensor, i), i);
-                return;
-            default: copy_elements(tensor, file_dtype::F32, reinterpret_cast<std::byte*>(target.data()), size);
-        }
+        copy_floats(tensor, target.data(), target.size());
     }
 
     /// The same into a new vector.
     std::vector<float> floats(const file_tensor& tensor) const {
         std::vector<float> all(tensor.size());
-        copy_floats_to(tensor, {all.data(), all.size()});
+        copy_floats(tensor, all.data(), all.size());
         return all;
     }
 
@@ -286,6 +276,25 @@ private:
         if (text.substr(4, 4) == "TFL3") return ": it is a TensorFlow Lite model; import it with `zeropoint import`";
         if (text.substr(0, 4) == "GGUF") return ": it is a GGUF file";
         return {};
+    }
+
+    void copy_floats(const file_tensor& tensor, float* target, std::size_t size) const {
+        if (!is_floating(tensor.dtype)) fail(tensor, floating_names, describe(tensor));
+        check_size(tensor, size);
+        switch (tensor.dtype) {
+            case file_dtype::F16:
+                for (std::size_t i = 0; i != size; ++i)
+                    target[i] = float_from_float16(element<std::uint16_t>(tensor, i));
+                return;
+            case file_dtype::BF16:
+                for (std::size_t i = 0; i != size; ++i)
+                    target[i] = float_from_bfloat16(element<std::uint16_t>(tensor, i));
+                return;
+            case file_dtype::F64:
+                for (std::size_t i = 0; i != size; ++i) target[i] = narrowed(tensor, element<double>(tensor, i), i);
+                return;
+            default: copy_elements(tensor, file_dtype::F32, reinterpret_cast<std::byte*>(target), size);
+        }
     }
 
     void copy_elements(const file_tensor& tensor, file_dtype dtype, std::byte* target, std::size_t size) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 #include <span>
 #include <string>
@@ -35,12 +36,13 @@ public:
     /// Raises value_error for a name that was added before, is "__metadata__" or no UTF-8; shape_error for wrong sizes.
     [[gnu::cold]] void add(std::string name, file_dtype dtype, file_shape shape, std::span<const std::byte> bytes) {
         require_tensor(name, dtype, shape, bytes.size());
-        const std::vector<std::size_t>::iterator place = place_of(name);
-        if (place != by_name_.end() && tensors_[*place].name == name)
+        const std::size_t place = place_of(name);
+        if (place != by_name_.size() && tensors_[by_name_[place]].name == name)
             raise<value_error>(joined({"tensor ", in_quotes(name), ": expected a new name, found it again"}));
         const std::uint64_t begin = data_.size(), end = begin + bytes.size();
-        data_.insert(data_.end(), bytes.data(), bytes.data() + bytes.size());
-        by_name_.insert(place, tensors_.size());
+        insert_bytes(data_, data_.size(), bytes);
+        by_name_.push_back(tensors_.size());
+        for (std::size_t i = tensors_.size(); i != place; --i) std::swap(by_name_[i], by_name_[i - 1]);
         tensors_.push_back({std::move(name), dtype, std::move(shape), begin, end});
     }
 
@@ -71,8 +73,7 @@ public:
         for (const std::size_t i : by_name_) {
             const safetensors_entry& tensor = tensors_[i];
             f(tensor.name,
-              std::span<const std::byte>(data_).subspan(static_cast<std::size_t>(tensor.begin),
-                                                        static_cast<std::size_t>(tensor.end - tensor.begin)));
+              std::span<const std::byte>(data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin)));
         }
     }
 
@@ -109,13 +110,10 @@ public:
         std::vector<std::byte> file(safetensors_header::length_bytes);
         store_little_endian(std::uint64_t{text.size()}, file.data());
         file.reserve(file.size() + text.size() + static_cast<std::size_t>(position));
-        const auto append = [&](const std::byte* bytes, std::size_t size) {
-            file.insert(file.end(), bytes, bytes + size);
-        };
-        append(reinterpret_cast<const std::byte*>(text.data()), text.size());
+        insert_bytes(file, file.size(), {reinterpret_cast<const std::byte*>(text.data()), text.size()});
         for (const std::size_t i : order) {
             const safetensors_entry& tensor = tensors_[by_name_[i]];
-            append(data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin));
+            insert_bytes(file, file.size(), {data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin)});
         }
         return file;
     }
@@ -127,6 +125,14 @@ public:
     }
 
 private:
+    /// In front of place `at`. Not vector's own insert, which is dear to compile.
+    [[gnu::cold]] static void insert_bytes(std::vector<std::byte>& to, std::size_t at, std::span<const std::byte> bytes) {
+        const std::size_t behind = to.size() - at;
+        to.resize(to.size() + bytes.size());
+        if (behind != 0) std::memmove(to.data() + at + bytes.size(), to.data() + at, behind);
+        if (!bytes.empty()) std::memcpy(to.data() + at, bytes.data(), bytes.size());
+    }
+
     template <class Values>
     static constexpr file_dtype dtype_of =
         file_dtype_of<std::remove_cv_t<std::remove_pointer_t<decltype(std::data(std::declval<const Values&>()))>>>;
@@ -166,15 +172,15 @@ private:
 
     [[gnu::cold]] void append_bytes(const std::string& name, file_dtype dtype, file_shape& shape,
                                     std::span<const std::byte> bytes) {
-        const std::vector<std::size_t>::iterator place = place_of(name);
-        if (place == by_name_.end() || tensors_[*place].name != name) return add(name, dtype, std::move(shape), bytes);
+        const std::size_t place = place_of(name);
+        if (place == by_name_.size() || tensors_[by_name_[place]].name != name) return add(name, dtype, std::move(shape), bytes);
         require_tensor(name, dtype, shape, bytes.size());
-        safetensors_entry& whole = tensors_[*place];
+        safetensors_entry& whole = tensors_[by_name_[place]];
         if (whole.dtype != dtype || whole.shape.size() != shape.size() ||
             !std::equal(shape.begin() + 1, shape.end(), whole.shape.begin() + 1))
             raise<shape_error>(joined({"tensor ", in_quotes(name), ": expected more of ",
                                        describe(whole.dtype, whole.shape), ", found ", describe(dtype, shape)}));
-        data_.insert(data_.begin() + static_cast<std::ptrdiff_t>(whole.end), bytes.data(), bytes.data() + bytes.size());
+        insert_bytes(data_, static_cast<std::size_t>(whole.end), bytes);
         for (safetensors_entry& later : tensors_) {
             if (&later == &whole || later.begin < whole.end) continue;
             later.begin += bytes.size();
@@ -185,9 +191,14 @@ private:
     }
 
     /// Where the name stands in by_name_, or would.
-    [[gnu::cold]] std::vector<std::size_t>::iterator place_of(const std::string& name) {
-        return std::lower_bound(by_name_.begin(), by_name_.end(), name,
-                                [&](std::size_t i, const std::string& other) { return tensors_[i].name < other; });
+    [[gnu::cold]] std::size_t place_of(const std::string& name) const {
+        std::size_t first = 0, last = by_name_.size();
+        while (first != last) {
+            const std::size_t middle = first + (last - first) / 2;
+            if (tensors_[by_name_[middle]].name < name) first = middle + 1;
+            else last = middle;
+        }
+        return first;
     }
 
     std::vector<safetensors_entry> tensors_;  // as they came; their places are those in data_

@@ -46,7 +46,7 @@ public:
     constexpr void mix_function(const operator_info& op) {
         mix_text(op.name);
         if (op.function != nullptr)
-            for (const float value : op.function->constants) mix(value);
+            for (std::size_t i = 0; i != op.function->constants.size(); ++i) mix(op.function->constants[i]);
     }
     constexpr std::uint64_t value() const { return hash_; }
 
@@ -91,7 +91,7 @@ constexpr void mix_node(word_hash& hash, const node& n, int other_lut_bits) {
     if (fused.lut != nullptr && !fused.lut->signed_by_kind) hash.mix_function(*fused.lut);
     if (!op.signed_by_kind) {
         hash.mix_function(op);
-        for (const int option : op.options) mix(option);
+        for (std::size_t i = 0; i != op.options.size(); ++i) mix(op.options[i]);
     }
     if (n.is_weight_only()) {
         hash.mix_text("weight only");
@@ -116,7 +116,7 @@ constexpr void mix_node(word_hash& hash, const node& n, int other_lut_bits) {
 constexpr std::uint64_t signature_of(std::span<const node> nodes, const char* arithmetic, int other_lut_bits = 0) {
     detail::word_hash hash;
     hash.mix_text(arithmetic);
-    for (const node& n : nodes) detail::mix_node(hash, n, other_lut_bits);
+    for (std::size_t i = 0; i != nodes.size(); ++i) detail::mix_node(hash, nodes[i], other_lut_bits);
     return hash.value();
 }
 template <int N>

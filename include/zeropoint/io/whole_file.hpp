@@ -111,7 +111,8 @@ template <class Use> [[gnu::cold]] auto with_file(const std::string& path, Use&&
         if (bytes.empty()) return bytes;
         const std::vector<std::byte> rest =
             source.next(source.size == byte_source::unknown ? source.size : source.size - 1);
-        bytes.insert(bytes.end(), rest.data(), rest.data() + rest.size());
+        bytes.resize(1 + rest.size());
+        if (!rest.empty()) std::memcpy(bytes.data() + 1, rest.data(), rest.size());
         return bytes;
     });
 }

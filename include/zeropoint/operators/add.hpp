@@ -117,7 +117,7 @@ template <> struct forms_of<op::add> {
                                      forms_by_storage<operators::add>>::template form<Key.storage, Arch, Policies> {};
 };
 
-constexpr int builder::add(int a, int b, const char* name) {
+template <int> constexpr int builder::add(int a, int b, const char* name) {
     if (const shape operands[] = {nodes[a].out.extents, nodes[b].out.extents};
         operands[0] != operands[1] && operators::spreading_add::accepts(operands)) {
         const int both[] = {a, b};

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Text by key that travels with tensors.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <zeropoint/io/sorted_order.hpp>
+
+namespace zp {
+inline namespace v0 {
+
+/// Free text that travels with the tensors, ordered by key: what std::map has, as far as files need it. A map of the standard library
+/// takes compilers longer than all that reads files beside it.
+class file_metadata {
+public:
+    using value_type = std::pair<std::string, std::string>;
+    using const_iterator = const value_type*;
+
+    file_metadata() = default;
+    file_metadata(std::initializer_list<value_type> all) {
+        for (const value_type& entry : all) emplace(entry.first, entry.second);
+    }
+    /// Of entries in any order; of those with one key the first counts.
+    [[gnu::cold]] explicit file_metadata(std::vector<value_type> all) {
+        const auto before = [&](std::size_t a, std::size_t b) { return all[a].first < all[b].first; };
+        for (const std::size_t i : sorted_order(all.size(), before))
+            if (entries_.empty() || entries_.back().first != all[i].first)
+                entries_.emplace_back(std::move(all[i].first), std::move(all[i].second));
+    }
+
+    const_iterator begin() const { return entries_.data(); }
+    const_iterator end() const { return entries_.data() + entries_.size(); }
+    std::size_t size() const { return entries_.size(); }
+    bool empty() const { return entries_.empty(); }
+
+    /// The entry of that key, or end().
+    [[gnu::cold]] const_iterator find(std::string_view key) const {
+        const const_iterator place = begin() + place_of(key);
+        return place != end() && place->first == key ? place : end();
+    }
+    bool contains(std::string_view key) const { return find(key) != end(); }
+    std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
+
+    /// What emplace() says, as the pair of std::map.
+    struct emplaced {
+        const_iterator first;
+        bool second;
+    };
+    /// The entry of that key, and whether it was added: one that is there remains as it is.
+    [[gnu::cold]] emplaced emplace(std::string key, std::string value) {
+        if (const const_iterator found = find(key); found != end()) return {found, false};
+        const std::size_t place = place_of(key);
+        entries_.emplace_back(std::move(key), std::move(value));
+        for (std::size_t i = entries_.size() - 1; i != place; --i) {
+            entries_[i].first.swap(entries_[i - 1].first);
+            entries_[i].second.swap(entries_[i - 1].second);
+        }
+        return {begin() + place, true};
+    }
+
+    friend bool operator==(const file_metadata& a, const file_metadata& b) {
+        bool equal = a.size() == b.size();
+        for (std::size_t i = 0; equal && i != a.size(); ++i) {
+            const value_type &x = a.entries_[i], &y = b.entries_[i];
+            equal = x.first == y.first && x.second == y.second;
+        }
+        return equal;
+    }
+
+private:
+    /// Where the key stands, or would.
+    [[gnu::cold]] std::size_t place_of(std::string_view key) const {
+        std::size_t first = 0, last = entries_.size();
+        while (first != last) {
+            const std::size_t middle = first + (last - first) / 2;
+            if (entries_[middle].first < key) first = middle + 1;
+            else last = middle;
+        }
+        return first;
+    }
+
+    std::vector<value_type> entries_;
+};
+
+}  // namespace v0
+}  // namespace zp
