@@ -16,17 +16,17 @@ inline namespace v0 {
 
 /// Free text that travels with the tensors, ordered by key: what std::map has, as far as files need it. A map of the standard library
 /// takes compilers longer than all that reads files beside it.
-class file_metadata {
+template <class Void> class basic_file_metadata {
 public:
     using value_type = std::pair<std::string, std::string>;
     using const_iterator = const value_type*;
 
-    file_metadata() = default;
-    file_metadata(std::initializer_list<value_type> all) {
+    basic_file_metadata() = default;
+    basic_file_metadata(std::initializer_list<value_type> all) {
         for (const value_type& entry : all) emplace(entry.first, entry.second);
     }
     /// Of entries in any order; of those with one key the first counts.
-    [[gnu::cold]] explicit file_metadata(std::vector<value_type> all) {
+    [[gnu::cold]] explicit basic_file_metadata(std::vector<value_type> all) {
         const auto before = [&](std::size_t a, std::size_t b) { return all[a].first < all[b].first; };
         for (const std::size_t i : sorted_order(all.size(), before))
             if (entries_.empty() || entries_.back().first != all[i].first)
@@ -63,7 +63,7 @@ public:
         return {begin() + place, true};
     }
 
-    friend bool operator==(const file_metadata& a, const file_metadata& b) {
+    friend bool operator==(const basic_file_metadata& a, const basic_file_metadata& b) {
         bool equal = a.size() == b.size();
         for (std::size_t i = 0; equal && i != a.size(); ++i) {
             const value_type &x = a.entries_[i], &y = b.entries_[i];
@@ -86,6 +86,7 @@ private:
 
     std::vector<value_type> entries_;
 };
+using file_metadata = basic_file_metadata<void>;
 
 }  // namespace v0
 }  // namespace zp

@@ -23,10 +23,10 @@ inline namespace v0 {
 /// Reads a JSON text front to back. The caller asks for the value that must come next, so nothing is built that it does
 /// not want, and no nesting is followed that it does not expect. What is no JSON (RFC 8259), not what was asked for, or
 /// an object with the same key twice raises file_error with the byte offset, what was expected and what was found.
-class json_reader {
+template <class Void> class basic_json_reader {
 public:
     /// `text` must be UTF-8 and outlive the reader. Messages begin with `source` and count bytes from `first_offset`.
-    json_reader(std::string_view text, std::string source, std::size_t first_offset)
+    basic_json_reader(std::string_view text, std::string source, std::size_t first_offset)
         : text_(text), source_(std::move(source)), first_offset_(first_offset) {}
 
     /// Names what is being read in messages, such as `tensor "conv1.weight"`.
@@ -206,6 +206,7 @@ private:
     std::string source_, context_;
     std::size_t first_offset_ = 0, position_ = 0;
 };
+using json_reader = basic_json_reader<void>;
 
 }  // namespace v0
 }  // namespace zp

@@ -51,7 +51,7 @@ inline file_shape shape_of_scales(const node& n, const parameter_array& array, c
 }
 
 /// Signed codes of 4 bits by rows of so many, two in a byte, the first in its low bits; an odd row ends with half a byte.
-inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
+template <class = void> std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
     const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
     std::vector<std::byte> pairs(codes.size() / width * row_bytes);
     for (std::size_t i = 0; i != codes.size(); ++i) {
@@ -61,7 +61,7 @@ inline std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, i
     return pairs;
 }
 /// The inverse: one code a byte, signed or not.
-inline std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
+template <class = void> std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
     const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
     std::vector<std::byte> codes(pairs.size() / row_bytes * width);
     std::byte* to = codes.data();

@@ -48,7 +48,7 @@ inline std::string checksum_key(std::string_view tensor) { return joined({"crc32
 }  // namespace detail
 
 /// Reads the fields of the tensor of that name, in any order, none of them missing, twice or unknown.
-[[gnu::cold]] inline safetensors_entry read_safetensors_entry(json_reader& json, std::string& name) {
+template <class = void> [[gnu::cold]] safetensors_entry read_safetensors_entry(json_reader& json, std::string& name) {
     json.set_context(joined({"tensor ", in_quotes(name)}));
     safetensors_entry entry{.name = std::move(name), .dtype = {}, .shape = {}, .begin = 0, .end = 0};
     bool has_dtype = false, has_shape = false, has_offsets = false;
@@ -89,7 +89,7 @@ inline std::string checksum_key(std::string_view tensor) { return joined({"crc32
 /// Reads the JSON text of a header: an object of tensors, each `"name": {"dtype": "F32", "shape": [2, 3],
 /// "data_offsets": [0, 24]}`, and perhaps `"__metadata__"`, an object of strings. Raises file_error unless the text is
 /// valid UTF-8, valid JSON and exactly that. The offsets are checked by check_safetensors_layout.
-[[gnu::cold]] inline safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
+template <class = void> [[gnu::cold]] safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
     if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) {
         raise<file_error>(joined({source, ": expected a header in UTF-8, found the invalid byte ",
                                   decimal(static_cast<unsigned char>(text[valid])), " at byte ",
@@ -120,7 +120,7 @@ inline std::string checksum_key(std::string_view tensor) { return joined({"crc32
 
 /// Puts the entries in the order of their data and raises file_error unless each holds as many bytes as its dtype and
 /// shape need, and all together cover the `data_bytes` bytes after the header without overlap and without hole.
-[[gnu::cold]] inline void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
+template <class = void> [[gnu::cold]] void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
                                                    const std::string& source) {
     for (const safetensors_entry& entry : entries) {
         const auto offsets = [&] {
@@ -165,7 +165,7 @@ inline std::string checksum_key(std::string_view tensor) { return joined({"crc32
 
 /// The header as JSON text without white space, metadata first, then the entries as they come: byte for byte what the
 /// reference implementation writes, before padding.
-[[gnu::cold]] inline std::string safetensors_header_text(const safetensors_header& header) {
+template <class = void> [[gnu::cold]] std::string safetensors_header_text(const safetensors_header& header) {
     std::string json = "{";
     const auto key = [&](std::string_view name) {
         if (json.back() != '{') json += ',';

@@ -50,25 +50,25 @@ inline std::string describe(const file_tensor& tensor) { return describe(tensor.
 /// no key comes twice, every dtype and shape, and that the tensors cover the data without overlap or hole. Beyond what
 /// the reference implementation demands, tensors must have no fields but dtype, shape and data_offsets, and a name must
 /// not come twice. Members raise file_error with the file, the tensor, what was expected and what was found.
-class safetensors_file {
+template <class Void> class basic_safetensors_file {
 public:
     /// Of a file or a pipe. The header is checked, and its lengths compared with the file's, before anything else is read.
-    static safetensors_file read(const std::string& path) {
-        return with_file(path, [&](const byte_source& source) { return safetensors_file(source, path); });
+    static basic_safetensors_file read(const std::string& path) {
+        return with_file(path, [&](const byte_source& source) { return basic_safetensors_file(source, path); });
     }
 
     /// Takes a copy of what is in `bytes`; messages call them `source_name`.
-    static safetensors_file parse(std::span<const std::byte> bytes, std::string source_name) {
+    static basic_safetensors_file parse(std::span<const std::byte> bytes, std::string source_name) {
         return of_memory(bytes, std::move(source_name), nullptr);
     }
     /// The same without a copy: `bytes` stay where and what they are as long as this. A mapped_file has such of a file.
-    static safetensors_file view(std::span<const std::byte> bytes, std::string source_name) {
+    static basic_safetensors_file view(std::span<const std::byte> bytes, std::string source_name) {
         return of_memory(bytes, std::move(source_name), bytes.data());
     }
 
     // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
-    safetensors_file(safetensors_file&&) = default;
-    safetensors_file& operator=(safetensors_file&&) = default;
+    basic_safetensors_file(basic_safetensors_file&&) = default;
+    basic_safetensors_file& operator=(basic_safetensors_file&&) = default;
 
     /// The path, or what the caller called the bytes: messages begin with it.
     const std::string& source_name() const { return source_name_; }
@@ -219,7 +219,7 @@ public:
     }
 
 private:
-    static safetensors_file of_memory(std::span<const std::byte> bytes, std::string source_name,
+    static basic_safetensors_file of_memory(std::span<const std::byte> bytes, std::string source_name,
                                       const std::byte* memory) {
         std::size_t position = 0;
         const auto read = [&](std::byte* target, std::size_t size) {
@@ -228,12 +228,12 @@ private:
             position += count;
             return count;
         };
-        return safetensors_file(byte_source{read, bytes.size(), memory}, std::move(source_name));
+        return basic_safetensors_file(byte_source{read, bytes.size(), memory}, std::move(source_name));
     }
 
     static constexpr std::string_view floating_names = "F32, F64, F16 or BF16";
 
-    [[gnu::cold]] safetensors_file(const byte_source& source, std::string source_name)
+    [[gnu::cold]] basic_safetensors_file(const byte_source& source, std::string source_name)
         : source_name_(std::move(source_name)) {
         open<safetensors_header>(source);
     }
@@ -379,10 +379,11 @@ private:
     std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name
     file_metadata metadata_;
 };
+using safetensors_file = basic_safetensors_file<void>;
 
 /// Reads and checks the header, then reads the data. A template that is no inline function: with zeropoint::compiled it is
 /// compiled there.
-template <class Header> void safetensors_file::open(const byte_source& source) {
+template <class Void> template <class Header> void basic_safetensors_file<Void>::open(const byte_source& source) {
     const std::vector<std::byte> first = source.next(Header::length_bytes);
     const std::uint64_t header_bytes = checked_header_length(detail::span_of(first), source.size);
     Header header;

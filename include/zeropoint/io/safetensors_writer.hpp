@@ -30,7 +30,7 @@ inline namespace v0 {
 /// Collects tensors and metadata, then gives the file as bytes or writes it. Tensors are laid out as by the reference
 /// implementation, from the widest dtype to the narrowest and then by name, and the header is padded with spaces to a
 /// multiple of 8 bytes: so every tensor is aligned to its element. Metadata are ordered by key.
-class safetensors_writer {
+template <class Void> class basic_safetensors_writer {
 public:
     /// Adds a tensor from its bytes, which are copied: little-endian, row-major, as many as dtype and shape need.
     /// Raises value_error for a name that was added before, is "__metadata__" or no UTF-8; shape_error for wrong sizes.
@@ -103,7 +103,7 @@ public:
         std::string text = safetensors_header_text(header);
         text.resize((text.size() + 7) / 8 * 8, ' ');
         if (text.size() > safetensors_header::longest) {
-            raise<value_error>(joined({"safetensors_writer: expected names and metadata for a header of at most ",
+            raise<value_error>(joined({"basic_safetensors_writer: expected names and metadata for a header of at most ",
                                        decimal(safetensors_header::longest), " bytes, found ", decimal(text.size())}));
         }
 
@@ -148,7 +148,7 @@ private:
     [[gnu::cold]] static void require_utf8(const std::string& text, std::string_view what) {
         const std::size_t valid = valid_utf8_prefix(text);
         if (valid == text.size()) return;
-        raise<value_error>(joined({"safetensors_writer: expected ", what, " in UTF-8, found an invalid byte after ",
+        raise<value_error>(joined({"basic_safetensors_writer: expected ", what, " in UTF-8, found an invalid byte after ",
                                    in_quotes(text.substr(0, valid))}));
     }
 
@@ -156,7 +156,7 @@ private:
                                              std::size_t bytes) {
         require_utf8(name, "the name of a tensor");
         if (name == safetensors_header::metadata_key) {
-            raise<value_error>(joined({"safetensors_writer: expected the name of a tensor, found ", in_quotes(name),
+            raise<value_error>(joined({"basic_safetensors_writer: expected the name of a tensor, found ", in_quotes(name),
                                        ", which the format reserves: use metadata()"}));
         }
         const auto expected = byte_count_of(dtype, shape);
@@ -206,6 +206,7 @@ private:
     std::vector<std::byte> data_;
     file_metadata metadata_;
 };
+using safetensors_writer = basic_safetensors_writer<void>;
 
 }  // namespace v0
 }  // namespace zp

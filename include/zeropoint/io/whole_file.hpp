@@ -72,7 +72,7 @@ struct byte_source {
     const std::byte* memory = nullptr;  // where all of it lies, if it stays there as long as what is made of it
 
     /// The next bytes, fewer where they end before. Where the size is not known, no more memory is taken than twice what came.
-    std::vector<std::byte> next(std::uint64_t count) const {
+    template <class = void> std::vector<std::byte> next(std::uint64_t count) const {
         constexpr std::size_t block = 65536;
         std::vector<std::byte> bytes;
         while (bytes.size() != count) {
@@ -104,7 +104,7 @@ template <class Use> [[gnu::cold]] auto with_file(const std::string& path, Use&&
 }
 
 /// All bytes of a file (or a pipe). Raises file_error, with the system's reason, if it cannot be opened or read.
-[[gnu::cold]] inline std::vector<std::byte> read_whole_file(const std::string& path) {
+template <class = void> [[gnu::cold]] std::vector<std::byte> read_whole_file(const std::string& path) {
     return with_file(path, [](const byte_source& source) {
         std::vector<std::byte> bytes =
             source.next(1);  // of a directory, whose size would be nonsense, not even that can be read
@@ -147,7 +147,7 @@ struct file_to_replace {
 /// device and then renamed, so that a reader, a crash of this program or a loss of power meets the old file or the new one.
 /// The new one may be read and written by whom the old one could be; a symbolic link stays, and what it leads to is replaced. Raises
 /// file_error, also where no file stands at the path: a device or a pipe is never replaced.
-[[gnu::cold]] inline void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
+template <class = void> [[gnu::cold]] void write_whole_file(const std::string& path, std::span<const std::byte> bytes) {
     constexpr int attempts = 100;  // names taken by other writers, or left by one that was killed
     const file_to_replace old = file_to_replace::at(path);
     const std::string folder = old.folder();  // here, as nothing may fail behind the renaming
