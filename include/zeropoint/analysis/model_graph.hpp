@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Text between DOT's double quotes.
-inline std::string dot_text(const std::string& text) {
+template <class = void> std::string dot_text(const std::string& text) {
     std::string quoted;
     for (const char c : text) {
         if (c == '"' || c == '\\') quoted += '\\';

@@ -51,7 +51,7 @@ struct model_table {
 namespace detail {
 
 /// 12.3 us, 4.56 ms: three digits.
-inline std::string time_text(double nanoseconds) {
+template <class = void> std::string time_text(double nanoseconds) {
     const char* units[] = {"ns", "us", "ms", "s"};
     int unit = 0;
     for (; nanoseconds >= 999.5 && unit != 3; ++unit) nanoseconds /= 1000;
@@ -59,7 +59,7 @@ inline std::string time_text(double nanoseconds) {
     std::snprintf(text, sizeof text, "%.3g %s", nanoseconds, units[unit]);
     return text;
 }
-inline std::string bytes_text(std::size_t bytes) {
+template <class = void> std::string bytes_text(std::size_t bytes) {
     const char* units[] = {"B", "kB", "MB", "GB"};
     auto number = static_cast<double>(bytes);
     int unit = 0;
@@ -68,7 +68,7 @@ inline std::string bytes_text(std::size_t bytes) {
     std::snprintf(text, sizeof text, "%.3g %s", number, units[unit]);
     return text;
 }
-inline std::string cost_text(const kernel::conv2d_cost& cost) {
+template <class = void> std::string cost_text(const kernel::conv2d_cost& cost) {
     return time_text(cost.nanoseconds) + ", " + bytes_text(cost.packed_bytes);
 }
 
@@ -86,7 +86,7 @@ template <class Arch> std::string why_text(const node_view& v) {
     }
     return text;
 }
-inline std::string panels_text(const kernel::conv2d_description& description) {
+template <class = void> std::string panels_text(const kernel::conv2d_description& description) {
     std::string text;
     for (std::size_t kind = 0; kind != std::size(description.panels); ++kind) {
         if (description.panels[kind] == 0) continue;
@@ -98,7 +98,7 @@ inline std::string panels_text(const kernel::conv2d_description& description) {
 }
 
 /// "elu(1)", "clamp(-1, 1)": an operator, a function or clamp with its constants.
-inline std::string operator_text(const operator_info& op, const epilogue& fused) {
+template <class = void> std::string operator_text(const operator_info& op, const epilogue& fused) {
     const float bounds_of_clamp[] = {fused.lowest, fused.highest};
     std::span<const float> constants;
     if (op.function != nullptr) constants = op.function->constants;
@@ -188,13 +188,13 @@ template <class Lines> std::string aligned_columns(const Lines& lines, std::span
     return text;
 }
 
-inline std::string scale_text(const qparams& quantization) {
+template <class = void> std::string scale_text(const qparams& quantization) {
     if (quantization.scale == 0) return {};
     char text[32];
     std::snprintf(text, sizeof text, "%.6g", double{quantization.scale});
     return text;
 }
-inline std::string zero_point_text(const qparams& quantization) {
+template <class = void> std::string zero_point_text(const qparams& quantization) {
     return quantization.scale == 0 ? std::string() : std::to_string(quantization.zero_point);
 }
 /// "2 float/int8 boundaries: 4 dequantize (late), 6 quantize (late)": rows, with the layers whose values cross.

@@ -48,7 +48,7 @@ template <const operator_forms* Forms, scalar_type Storage> struct eager_form {
 };
 
 /// Copies a node's arrays of floats to the begin of its block, and back.
-inline void write_floats(const node_view& v, const node_parameters& from, std::byte* block) {
+template <class = void> void write_floats(const node_view& v, const node_parameters& from, std::byte* block) {
     const parameter_list list = parameters_of(v);
     for (int i = 0; i != list.count; ++i) {
         const auto& values = from.vectors[static_cast<std::size_t>(i)];
@@ -56,7 +56,7 @@ inline void write_floats(const node_view& v, const node_parameters& from, std::b
                     sizeof(float) * values.size());
     }
 }
-inline void read_floats(const node_view& v, const std::byte* block, node_parameters& to) {
+template <class = void> void read_floats(const node_view& v, const std::byte* block, node_parameters& to) {
     const parameter_list list = parameters_of(v);
     const std::size_t before = to.vectors.size();
     to.vectors.resize(before + static_cast<std::size_t>(list.count));

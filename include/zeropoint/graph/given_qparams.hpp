@@ -19,14 +19,14 @@ inline namespace v0 {
 class given_qparams {
 public:
     /// What codes of the activations of a qparams_id mean.
-    void give_range(int qparams_id, const qparams& range) { set(ranges_, qparams_id, 0, {range}); }
+    template <class = void> void give_range(int qparams_id, const qparams& range) { set(ranges_, qparams_id, 0, {range}); }
     /// What codes of weights mean: one for all, or one an output channel (of a matrix: a row; of weight-only layers with groups:
     /// a group, all groups of an output behind each other).
-    void give_weights(int row, int array, std::vector<qparams> channels) {
+    template <class = void> void give_weights(int row, int array, std::vector<qparams> channels) {
         set(weights_, row, array, std::move(channels));
     }
     /// Observers decide again.
-    void take_back() {
+    template <class = void> void take_back() {
         ranges_.clear();
         weights_.clear();
     }
@@ -42,7 +42,7 @@ public:
     const std::vector<qparams>* weights_of(int row, int array) const { return find(weights_, row, array); }
 
     /// Takes over what `other` has beside this. Raises value_error where both have the same of different values.
-    void merge(const given_qparams& other) {
+    template <class = void> void merge(const given_qparams& other) {
         merge(ranges_, other.ranges_, "activations");
         merge(weights_, other.weights_, "weights");
     }
@@ -60,17 +60,17 @@ private:
             if (e.of == of && e.array == array) return &e.values;
         return nullptr;
     }
-    static void set(entries& all, int of, int array, std::vector<qparams> values) {
+    template <class = void> static void set(entries& all, int of, int array, std::vector<qparams> values) {
         for (entry& e : all)
             if (e.of == of && e.array == array) return e.values.swap(values);
         all.push_back({of, array, std::move(values)});
     }
-    static bool are_equal(const std::vector<qparams>& a, const std::vector<qparams>& b) {
+    template <class = void> static bool are_equal(const std::vector<qparams>& a, const std::vector<qparams>& b) {
         std::size_t i = 0;
         while (i != a.size() && i != b.size() && a[i] == b[i]) ++i;
         return i == a.size() && i == b.size();
     }
-    static void merge(entries& mine, const entries& others, const char* what) {
+    template <class = void> static void merge(entries& mine, const entries& others, const char* what) {
         for (const entry& other : others) {
             const std::vector<qparams>* own = find(mine, other.of, other.array);
             if (own == nullptr) set(mine, other.of, other.array, other.values);

@@ -95,7 +95,7 @@ template <> inline constexpr file_dtype file_dtype_of<std::uint64_t> = file_dtyp
 using file_shape = std::vector<std::int64_t>;
 
 /// "[16, 1, 3, 3]"; of more than 64 extents, which only a damaged file has, the first.
-[[gnu::cold]] inline std::string to_string(const file_shape& shape) {
+template <class = void> [[gnu::cold]] std::string to_string(const file_shape& shape) {
     constexpr std::size_t most = 64;
     std::string text = "[";
     for (std::size_t i = 0; i != shape.size() && i != most; ++i) {
@@ -106,7 +106,7 @@ using file_shape = std::vector<std::int64_t>;
 }
 
 /// "F32 [16, 1, 3, 3]"
-[[gnu::cold]] inline std::string describe(file_dtype type, const file_shape& shape) {
+template <class = void> [[gnu::cold]] std::string describe(file_dtype type, const file_shape& shape) {
     return std::string(name_of(type)) + " " + to_string(shape);
 }
 
@@ -115,7 +115,7 @@ inline constexpr std::string_view byte_count_rule = "extents from 0 on that make
 
 /// Bytes of a tensor, or nothing if an extent is negative, the product does not fit 64 bits, or the elements (of 4 or 6
 /// bits) do not fill whole bytes.
-[[gnu::cold]] inline std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
+template <class = void> [[gnu::cold]] std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
     std::uint64_t bits = bit_width_of(type);
     for (const std::int64_t extent : shape) {
         if (extent < 0) return std::nullopt;

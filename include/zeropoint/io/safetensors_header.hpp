@@ -43,7 +43,7 @@ struct safetensors_header {
 namespace detail {
 
 /// The metadata key of a tensor's checksum, 8 hexadecimal digits.
-inline std::string checksum_key(std::string_view tensor) { return joined({"crc32.", tensor}); }
+template <class = void> std::string checksum_key(std::string_view tensor) { return joined({"crc32.", tensor}); }
 
 }  // namespace detail
 

@@ -44,7 +44,7 @@ struct file_tensor {
 };
 
 /// "F32 [16, 1, 3, 3]"
-inline std::string describe(const file_tensor& tensor) { return describe(tensor.dtype, tensor.shape); }
+template <class = void> std::string describe(const file_tensor& tensor) { return describe(tensor.dtype, tensor.shape); }
 
 /// A safetensors file. Every instance is valid as a whole: opening checks the header's length, its UTF-8 and JSON, that
 /// no key comes twice, every dtype and shape, and that the tensors cover the data without overlap or hole. Beyond what

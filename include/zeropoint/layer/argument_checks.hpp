@@ -18,7 +18,7 @@ namespace zp {
 inline namespace v0 {
 
 /// A shape_error where a count of parameters or values is another.
-inline void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
+template <class = void> void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
     if (expected != found)
         raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
                            std::to_string(found));
@@ -27,7 +27,7 @@ inline void check_count(std::string_view layer, const char* what, std::size_t ex
 namespace detail {
 
 /// The rows of `inputs` values in x, for which y must have room.
-inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
+template <class = void> int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
                    std::size_t most) {
     const std::size_t rows = x / inputs;
     if (rows * inputs != x || rows == 0 || rows > most)
@@ -40,7 +40,7 @@ inline int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, st
 }  // namespace detail
 
 /// A calibration_error where a parameter is not finite.
-inline void check_finite(std::string_view layer, const char* what, std::span<const float> values) {
+template <class = void> void check_finite(std::string_view layer, const char* what, std::span<const float> values) {
     for (const float value : values)
         if (!is_finite(value))
             raise<calibration_error>(std::string(layer) + ": expected finite values of " + what + ", found " +

@@ -120,7 +120,7 @@ template <class Stage> std::string name_of_output(const port& at) {
 inline const char* values_text(scalar_type storage) {
     return storage == scalar_type::float32 ? "floats" : storage == scalar_type::int32 ? "indices" : "codes";
 }
-inline void check_range_size(const std::string& which, const port& at, std::size_t found) {
+template <class = void> void check_range_size(const std::string& which, const port& at, std::size_t found) {
     if (found == static_cast<std::size_t>(at.extents.size())) return;
     raise<shape_error>(
         "the model's " + which + " is " + to_string(at.extents) + ", that is " + std::to_string(at.extents.size()) +

@@ -38,7 +38,7 @@ constexpr double binary_logarithm(std::uint64_t x) {
 /// changes the distribution least: the entropy calibration of TensorRT and ONNX Runtime. Clipped values count into the
 /// last bin kept; each group's values are spread evenly over its bins that are not empty. Products of a count (24 bits)
 /// and a logarithm (29 bits) are exact in double.
-inline std::size_t least_divergence(std::span<const std::uint64_t> magnitudes, std::size_t levels) {
+template <class = void> std::size_t least_divergence(std::span<const std::uint64_t> magnitudes, std::size_t levels) {
     const std::size_t bins = magnitudes.size();
     const auto weighted = [](std::uint64_t count, double factor) {
         return static_cast<double>(static_cast<float>(count)) * factor;

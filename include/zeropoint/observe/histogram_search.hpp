@@ -21,7 +21,7 @@ inline namespace v0 {
 /// The sum of floats in the order of PyTorch's CPU kernels, so that its last bit is theirs too: 8 lanes x 4
 /// accumulators, each summed in blocks of 16 whose sums are summed in blocks (`ATen/native/cpu/SumKernel.cpp`, for up
 /// to 2^21 values).
-inline float cascade_sum(std::span<const float> values) {
+template <class = void> float cascade_sum(std::span<const float> values) {
     constexpr std::size_t lanes = 8, rows = 4, row = lanes * rows, levels = 4, power = 4, block = 1 << power;
     using accumulators = std::array<float, row>;
     const std::size_t count = values.size() / row;

@@ -14,7 +14,7 @@ inline namespace v0 {
 
 /// Batches must have whole rows of channels x inner values, and always as many channels. `channels_so_far` is 0 at
 /// first.
-inline void require_channels(const observation& seen, std::size_t channels_so_far) {
+template <class = void> void require_channels(const observation& seen, std::size_t channels_so_far) {
     if (seen.channels < 1 || seen.inner < 1 || seen.values.size() % seen.row() != 0)
         raise<shape_error>(std::string(seen.where) + ": " + std::to_string(seen.values.size()) +
                            " values are not whole rows of " + std::to_string(seen.channels) + " channels x " +
@@ -23,7 +23,7 @@ inline void require_channels(const observation& seen, std::size_t channels_so_fa
         raise<shape_error>(std::string(seen.where) + ": expected " + std::to_string(channels_so_far) +
                            " channels as in the batches before, got " + std::to_string(seen.channels));
 }
-inline void require_same_channels(std::size_t mine, std::size_t others) {
+template <class = void> void require_same_channels(std::size_t mine, std::size_t others) {
     if (mine != others)
         raise<shape_error>("merge: expected an observer of the same tensor with " + std::to_string(mine) +
                            " channels, got " + std::to_string(others));

@@ -53,7 +53,7 @@ struct calibration_report {
 };
 
 namespace detail {
-inline void add_warnings(const activation_report& seen, std::vector<std::string>& warnings) {
+template <class = void> void add_warnings(const activation_report& seen, std::vector<std::string>& warnings) {
     const auto of_channels = [&](int n) {
         return std::to_string(n) + " of " + std::to_string(seen.channels) + " channels";
     };
@@ -150,7 +150,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
 }
 
 /// The report as a table of text, one line an activation, warnings below.
-inline std::string to_string(const calibration_report& all) {
+template <class = void> std::string to_string(const calibration_report& all) {
     char line[200];
     std::snprintf(line, sizeof line, "%-24s %8s %12s %12s %12s %12s %5s %9s %9s\n", "activation", "samples", "min",
                   "max", "scale", "codes to", "zero", "clipped", "dead");

@@ -33,7 +33,7 @@ struct filter_block {
 /// fuse_conv_bn_weights does, each operation rounded to float: w' = w * (gamma * r) and b' = (b - mean) * r * gamma + beta
 /// with r = 1 / sqrt(var + epsilon). A weight that is the largest of its channel lies on a tie of codes where it is negative,
 /// so that the last bit decides. `arrays` are gamma, beta, mean and var.
-inline void fold_batch_norm(const filter_block& filters, const float* arrays, float epsilon) {
+template <class = void> void fold_batch_norm(const filter_block& filters, const float* arrays, float epsilon) {
     const std::size_t channels = filters.channels;
     const float *gamma = arrays, *beta = arrays + channels, *mean = beta + channels, *variance = mean + channels;
     for (std::size_t c = 0; c != channels; ++c) {
@@ -48,7 +48,7 @@ inline void fold_batch_norm(const filter_block& filters, const float* arrays, fl
 
 /// Folds y = conv((x - mean) / deviation) + b into weights and bias, in double: w' = w / deviation[k] and b' = b - sum of
 /// w * mean[k] / deviation[k], k the channel of the input.
-inline void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map_of& map, float* weights, float* bias) {
+template <class = void> void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map_of& map, float* weights, float* bias) {
     const auto group_in = static_cast<std::size_t>(g.group_in());
     for (int c = 0; c != g.out.channels; ++c) {
         const std::size_t first = static_cast<std::size_t>(c / g.group_out()) * group_in;
@@ -67,7 +67,7 @@ inline void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map
 
 /// The run-time half for all models: parameters of `from` become those of `to`. Without `folds_norms` weights and biases are those in front
 /// of batch norms.
-inline void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
+template <class = void> void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
                             std::byte* target, bool folds_norms = true) {
     for (const node& n : to) {
         if (n.at.parameter_bytes == 0) continue;

@@ -32,7 +32,11 @@ template <class Stage, int Count = Stage::entries::kept_inputs> class kept_input
         std::uint64_t hash = 0;
         words values;
         bool operator<(const input& other) const {
-            return hash != other.hash ? hash < other.hash : values < other.values;
+            if (hash != other.hash) return hash < other.hash;
+            const std::size_t shorter = std::min(values.size(), other.values.size());
+            std::size_t i = 0;
+            while (i != shorter && values[i] == other.values[i]) ++i;
+            return i != shorter ? values[i] < other.values[i] : values.size() < other.values.size();
         }
         template <class Visitor> void each_state(Visitor&& visit) {
             visit(hash);
