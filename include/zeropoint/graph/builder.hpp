@@ -60,9 +60,9 @@ public:
     constexpr int avg_pool2d(int x, const char* name, const pool& options);
     /// As zp::adaptive_avg_pool2d.
     constexpr int adaptive_avg_pool2d(int x, const char* name, extent size_of_output);
-    constexpr int flatten(int x);                                          // operators/flatten.hpp
-    template <int = 0> constexpr int add(int a, int b, const char* name = "");                // operators/add.hpp
-    constexpr int concat(std::span<const int> xs, const char* name = "");  // operators/concat.hpp
+    constexpr int flatten(int x);                                               // operators/flatten.hpp
+    template <int = 0> constexpr int add(int a, int b, const char* name = "");  // operators/add.hpp
+    constexpr int concat(std::span<const int> xs, const char* name = "");       // operators/concat.hpp
 
     // What those functions are made of.
 

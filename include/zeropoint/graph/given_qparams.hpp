@@ -19,7 +19,9 @@ inline namespace v0 {
 class given_qparams {
 public:
     /// What codes of the activations of a qparams_id mean.
-    template <class = void> void give_range(int qparams_id, const qparams& range) { set(ranges_, qparams_id, 0, {range}); }
+    template <class = void> void give_range(int qparams_id, const qparams& range) {
+        set(ranges_, qparams_id, 0, {range});
+    }
     /// What codes of weights mean: one for all, or one an output channel (of a matrix: a row; of weight-only layers with groups:
     /// a group, all groups of an output behind each other).
     template <class = void> void give_weights(int row, int array, std::vector<qparams> channels) {

@@ -115,7 +115,8 @@ inline constexpr std::string_view byte_count_rule = "extents from 0 on that make
 
 /// Bytes of a tensor, or nothing if an extent is negative, the product does not fit 64 bits, or the elements (of 4 or 6
 /// bits) do not fill whole bytes.
-template <class = void> [[gnu::cold]] std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
+template <class = void>
+[[gnu::cold]] std::optional<std::uint64_t> byte_count_of(file_dtype type, const file_shape& shape) {
     std::uint64_t bits = bit_width_of(type);
     for (const std::int64_t extent : shape) {
         if (extent < 0) return std::nullopt;

@@ -30,21 +30,26 @@ template <class = void> std::string tensor_name(const node& n, const char* array
     return joined({n.name, array[0] == 0 ? "" : ".", array});
 }
 /// The same where parts of one tensor stay whole, as in state dicts.
-template <class = void> std::string whole_name(const node& n, const char* array) { return joined({n.part.name, "_", array}); }
+template <class = void> std::string whole_name(const node& n, const char* array) {
+    return joined({n.part.name, "_", array});
+}
 /// Of the table of a function, by the node's name, or by its operator and its place among the nodes of the file's stage.
 template <class = void> std::string table_name(const node& n, int place) {
     if (n.name[0] != 0) return joined({n.name, ".table"});
     return joined({n.op->name, "_", decimal(place), ".table"});
 }
 
-template <class = void> file_shape shape_of(const parameter_array& array) { return {array.extents, array.extents + array.rank}; }
+template <class = void> file_shape shape_of(const parameter_array& array) {
+    return {array.extents, array.extents + array.rank};
+}
 /// As codes. Rows of codes of 4 bits are of whole bytes, in which two of them stand.
 template <class = void> file_shape shape_of(const parameter_array& array, const coded_array& coding) {
     if (coding.bits() == 8) return shape_of(array);
     return {array.extents[0], (array.extents[1] + 1) / 2};
 }
 /// One value for each channel of filters, or row, or for each of its groups.
-template <class = void> file_shape shape_of_scales(const node& n, const parameter_array& array, const coded_array& coding) {
+template <class = void>
+file_shape shape_of_scales(const node& n, const parameter_array& array, const coded_array& coding) {
     const int rows = array.role == parameter_role::filters ? n.weights.channels : array.extents[0];
     if (coding.group == 0) return {rows};
     return {rows, coding.groups_of(array.size() / rows)};
@@ -61,7 +66,8 @@ template <class = void> std::vector<std::byte> pairs_of_codes(std::span<const st
     return pairs;
 }
 /// The inverse: one code a byte, signed or not.
-template <class = void> std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
+template <class = void>
+std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
     const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
     std::vector<std::byte> codes(pairs.size() / row_bytes * width);
     std::byte* to = codes.data();

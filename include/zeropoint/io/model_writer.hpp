@@ -108,12 +108,12 @@ private:
                 const std::vector<std::byte> pairs = pairs_of_codes(span_of(ordered), array.extents[1]);
                 return file_.add(name, file_dtype::U8, shape, span_of(pairs));
             }
-        file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape,
-                  span_of(ordered));
+        file_.add(name, coding.storage == scalar_type::int8 ? file_dtype::I8 : file_dtype::U8, shape, span_of(ordered));
     }
     void add_halves(const std::string& name, const file_shape& shape, const std::vector<float>& values) {
         std::vector<std::byte> bytes(2 * values.size());
-        for (std::size_t i = 0; i != values.size(); ++i) store_little_endian(float16_from_float(values[i]), &bytes[2 * i]);
+        for (std::size_t i = 0; i != values.size(); ++i)
+            store_little_endian(float16_from_float(values[i]), &bytes[2 * i]);
         file_.add(name, file_dtype::F16, shape, span_of(bytes));
     }
     void add_bias(const std::string& name, const file_shape& shape, const quantized_weights& weights) {

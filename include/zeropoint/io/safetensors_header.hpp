@@ -89,7 +89,8 @@ template <class = void> [[gnu::cold]] safetensors_entry read_safetensors_entry(j
 /// Reads the JSON text of a header: an object of tensors, each `"name": {"dtype": "F32", "shape": [2, 3],
 /// "data_offsets": [0, 24]}`, and perhaps `"__metadata__"`, an object of strings. Raises file_error unless the text is
 /// valid UTF-8, valid JSON and exactly that. The offsets are checked by check_safetensors_layout.
-template <class = void> [[gnu::cold]] safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
+template <class = void>
+[[gnu::cold]] safetensors_header read_safetensors_header(std::string_view text, const std::string& source) {
     if (const std::size_t valid = valid_utf8_prefix(text); valid != text.size()) {
         raise<file_error>(joined({source, ": expected a header in UTF-8, found the invalid byte ",
                                   decimal(static_cast<unsigned char>(text[valid])), " at byte ",
@@ -104,7 +105,8 @@ template <class = void> [[gnu::cold]] safetensors_header read_safetensors_header
         }
         json.set_context(std::string(safetensors_header::metadata_key));
         std::vector<file_metadata::value_type> metadata;
-        json.object([&](std::string& key) { metadata.emplace_back(std::move(key), json.string("metadata in quotes")); });
+        json.object(
+            [&](std::string& key) { metadata.emplace_back(std::move(key), json.string("metadata in quotes")); });
         header.metadata = file_metadata(std::move(metadata));
         json.set_context("");
     });
@@ -120,8 +122,9 @@ template <class = void> [[gnu::cold]] safetensors_header read_safetensors_header
 
 /// Puts the entries in the order of their data and raises file_error unless each holds as many bytes as its dtype and
 /// shape need, and all together cover the `data_bytes` bytes after the header without overlap and without hole.
-template <class = void> [[gnu::cold]] void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
-                                                   const std::string& source) {
+template <class = void>
+[[gnu::cold]] void check_safetensors_layout(std::vector<safetensors_entry>& entries, std::uint64_t data_bytes,
+                                            const std::string& source) {
     for (const safetensors_entry& entry : entries) {
         const auto offsets = [&] {
             return joined({"data_offsets [", decimal(entry.begin), ", ", decimal(entry.end), "]"});

@@ -220,7 +220,7 @@ public:
 
 private:
     static basic_safetensors_file of_memory(std::span<const std::byte> bytes, std::string source_name,
-                                      const std::byte* memory) {
+                                            const std::byte* memory) {
         std::size_t position = 0;
         const auto read = [&](std::byte* target, std::size_t size) {
             const std::size_t count = std::min(size, bytes.size() - position);

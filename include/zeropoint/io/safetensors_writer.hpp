@@ -72,8 +72,8 @@ public:
     template <class F> void for_each(F&& f) const {
         for (const std::size_t i : by_name_) {
             const safetensors_entry& tensor = tensors_[i];
-            f(tensor.name,
-              std::span<const std::byte>(data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin)));
+            f(tensor.name, std::span<const std::byte>(data_.data() + tensor.begin,
+                                                      static_cast<std::size_t>(tensor.end - tensor.begin)));
         }
     }
 
@@ -113,7 +113,8 @@ public:
         insert_bytes(file, file.size(), {reinterpret_cast<const std::byte*>(text.data()), text.size()});
         for (const std::size_t i : order) {
             const safetensors_entry& tensor = tensors_[by_name_[i]];
-            insert_bytes(file, file.size(), {data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin)});
+            insert_bytes(file, file.size(),
+                         {data_.data() + tensor.begin, static_cast<std::size_t>(tensor.end - tensor.begin)});
         }
         return file;
     }
@@ -126,7 +127,8 @@ public:
 
 private:
     /// In front of place `at`. Not vector's own insert, which is dear to compile.
-    [[gnu::cold]] static void insert_bytes(std::vector<std::byte>& to, std::size_t at, std::span<const std::byte> bytes) {
+    [[gnu::cold]] static void insert_bytes(std::vector<std::byte>& to, std::size_t at,
+                                           std::span<const std::byte> bytes) {
         const std::size_t behind = to.size() - at;
         to.resize(to.size() + bytes.size());
         if (behind != 0) std::memmove(to.data() + at + bytes.size(), to.data() + at, behind);
@@ -148,16 +150,16 @@ private:
     [[gnu::cold]] static void require_utf8(const std::string& text, std::string_view what) {
         const std::size_t valid = valid_utf8_prefix(text);
         if (valid == text.size()) return;
-        raise<value_error>(joined({"basic_safetensors_writer: expected ", what, " in UTF-8, found an invalid byte after ",
-                                   in_quotes(text.substr(0, valid))}));
+        raise<value_error>(joined({"basic_safetensors_writer: expected ", what,
+                                   " in UTF-8, found an invalid byte after ", in_quotes(text.substr(0, valid))}));
     }
 
     [[gnu::cold]] static void require_tensor(const std::string& name, file_dtype dtype, const file_shape& shape,
                                              std::size_t bytes) {
         require_utf8(name, "the name of a tensor");
         if (name == safetensors_header::metadata_key) {
-            raise<value_error>(joined({"basic_safetensors_writer: expected the name of a tensor, found ", in_quotes(name),
-                                       ", which the format reserves: use metadata()"}));
+            raise<value_error>(joined({"basic_safetensors_writer: expected the name of a tensor, found ",
+                                       in_quotes(name), ", which the format reserves: use metadata()"}));
         }
         const auto expected = byte_count_of(dtype, shape);
         if (!expected) {
@@ -173,7 +175,8 @@ private:
     [[gnu::cold]] void append_bytes(const std::string& name, file_dtype dtype, file_shape& shape,
                                     std::span<const std::byte> bytes) {
         const std::size_t place = place_of(name);
-        if (place == by_name_.size() || tensors_[by_name_[place]].name != name) return add(name, dtype, std::move(shape), bytes);
+        if (place == by_name_.size() || tensors_[by_name_[place]].name != name)
+            return add(name, dtype, std::move(shape), bytes);
         require_tensor(name, dtype, shape, bytes.size());
         safetensors_entry& whole = tensors_[by_name_[place]];
         if (whole.dtype != dtype || whole.shape.size() != shape.size() ||

@@ -13,8 +13,9 @@ inline namespace v0 {
 
 /// 0 to count - 1, sorted by `less(i, j)`; of equal ones the lower number comes first. One sort for all callers, and none of the standard
 /// library's: that is 5 kB of a program, and of a compiler's time more than the rest of a file's header.
-template <class = void> [[gnu::cold]] std::vector<std::size_t> sorted_order(std::size_t count,
-                                                           function_ref<bool(std::size_t, std::size_t)> less) {
+template <class = void>
+[[gnu::cold]] std::vector<std::size_t> sorted_order(std::size_t count,
+                                                    function_ref<bool(std::size_t, std::size_t)> less) {
     std::vector<std::size_t> numbers(count), merged(count);
     for (std::size_t i = 0; i != count; ++i) numbers[i] = i;
     for (std::size_t width = 1; width < count; width *= 2) {

@@ -18,7 +18,8 @@ namespace zp {
 inline namespace v0 {
 
 /// A shape_error where a count of parameters or values is another.
-template <class = void> void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
+template <class = void>
+void check_count(std::string_view layer, const char* what, std::size_t expected, std::size_t found) {
     if (expected != found)
         raise<shape_error>(std::string(layer) + ": expected " + std::to_string(expected) + " " + what + ", found " +
                            std::to_string(found));
@@ -27,8 +28,9 @@ template <class = void> void check_count(std::string_view layer, const char* wha
 namespace detail {
 
 /// The rows of `inputs` values in x, for which y must have room.
-template <class = void> int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
-                   std::size_t most) {
+template <class = void>
+int rows_of(std::string_view layer, std::size_t x, std::size_t inputs, std::size_t y, std::size_t outputs,
+            std::size_t most) {
     const std::size_t rows = x / inputs;
     if (rows * inputs != x || rows == 0 || rows > most)
         raise<shape_error>(std::string(layer) + ": expected 1 to " + std::to_string(most) + " rows of " +

@@ -21,14 +21,14 @@ struct matrix_key {
     filter_kernels family = filter_kernels::conv2d;
     conv2d_algorithm algorithm = conv2d_algorithm::automatic;
     bool residual = false;
+    bool affine = false;  // int8 products whose weights have zero points, or are packed so; groups with a minimum
     bool int16_panels = false, fine_table = false;  // of what is small:
     kernel::linear_extents small{};                 // extents that code is generated for; rows = 0 elsewhere
     bool is_connected = false;
     float_epilogue epilogue = float_epilogue::none;  // of dynamic products of whole vectors
     int weight_only_bits = 0;                        // of a code, of weights alone
-    bool affine = false;     // int8 products whose weights have zero points, or are packed so; groups with a minimum
-    int group = 0;           // of 4-bit weights, how many inputs share a scale
-    bool float_row = false;  // floats whose weights are packed for one row
+    int group = 0;                                   // of 4-bit weights, how many inputs share a scale
+    bool float_row = false;                          // floats whose weights are packed for one row
 };
 
 constexpr matrix_key matrix_key_of(const node_view& v) {

@@ -48,7 +48,8 @@ template <class = void> void fold_batch_norm(const filter_block& filters, const 
 
 /// Folds y = conv((x - mean) / deviation) + b into weights and bias, in double: w' = w / deviation[k] and b' = b - sum of
 /// w * mean[k] / deviation[k], k the channel of the input.
-template <class = void> void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map_of& map, float* weights, float* bias) {
+template <class = void>
+void fold_channel_map(const kernel::conv2d_geometry& g, const channel_map_of& map, float* weights, float* bias) {
     const auto group_in = static_cast<std::size_t>(g.group_in());
     for (int c = 0; c != g.out.channels; ++c) {
         const std::size_t first = static_cast<std::size_t>(c / g.group_out()) * group_in;
@@ -67,8 +68,9 @@ template <class = void> void fold_channel_map(const kernel::conv2d_geometry& g, 
 
 /// The run-time half for all models: parameters of `from` become those of `to`. Without `folds_norms` weights and biases are those in front
 /// of batch norms.
-template <class = void> void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to,
-                            std::byte* target, bool folds_norms = true) {
+template <class = void>
+void fuse_parameters(std::span<const node> from, const std::byte* source, std::span<const node> to, std::byte* target,
+                     bool folds_norms = true) {
     for (const node& n : to) {
         if (n.at.parameter_bytes == 0) continue;
         const auto at = [&](short i) -> const node& { return from[static_cast<std::size_t>(i)]; };
