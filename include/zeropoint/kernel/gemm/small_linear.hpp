@@ -105,6 +105,8 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTa
 
     /// Sums that are in flight together: as many as hide an addition's latency, as few as leave registers for operands.
     static constexpr int register_sums = 8;
+    /// The same of several sets of them, which hide a product's latency: of 32 registers 16.
+    static constexpr int sums_of_sets = ops::lanes == 16 ? 16 : register_sums;
     static constexpr bool in_registers = ops::has_batches && Rows <= 2;
     static constexpr bool is_little = std::endian::native == std::endian::little;
     /// Whether sums become codes without lying in memory between, and go through a table only when all of them have. Octets
@@ -295,7 +297,7 @@ private:
                                                 int32 (&sums)[TileRows][Panels][ops::vectors]) noexcept {
         constexpr bool flipped = std::is_same_v<Format, signed_quads>;
         constexpr int steps = pitch / Format::depth, vector_weights = ops::lanes * Format::depth;
-        constexpr int sets = in_registers ? std::clamp(register_sums / (TileRows * Panels * ops::vectors), 1, 4) : 1;
+        constexpr int sets = in_registers ? std::clamp(sums_of_sets / (TileRows * Panels * ops::vectors), 1, 4) : 1;
         constexpr auto panel_pitch = static_cast<std::ptrdiff_t>(layout.panel_bytes / sizeof(typename Format::weight));
         using tile = int32[TileRows][Panels][ops::vectors];
         constexpr int row_vectors = (Count + ops::lanes - 1) / ops::lanes;
