@@ -86,6 +86,7 @@ private:
 
     std::vector<value_type> entries_;
 };
+/// The class itself, which is a template so that programs compile the members that they call.
 using file_metadata = basic_file_metadata<void>;
 
 }  // namespace v0

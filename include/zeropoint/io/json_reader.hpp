@@ -206,6 +206,7 @@ private:
     std::string source_, context_;
     std::size_t first_offset_ = 0, position_ = 0;
 };
+/// The class itself, which is a template so that programs compile the members that they call.
 using json_reader = basic_json_reader<void>;
 
 }  // namespace v0

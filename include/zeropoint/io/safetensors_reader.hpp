@@ -379,6 +379,7 @@ private:
     std::vector<std::size_t> by_name_;  // positions in tensors_, sorted by name
     file_metadata metadata_;
 };
+/// The class itself, which is a template so that programs compile the members that they call.
 using safetensors_file = basic_safetensors_file<void>;
 
 /// Reads and checks the header, then reads the data. A template that is no inline function: with zeropoint::compiled it is

@@ -209,6 +209,7 @@ private:
     std::vector<std::byte> data_;
     file_metadata metadata_;
 };
+/// The class itself, which is a template so that programs compile the members that they call.
 using safetensors_writer = basic_safetensors_writer<void>;
 
 }  // namespace v0
