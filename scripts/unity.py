@@ -13,7 +13,7 @@ import re
 import sys
 
 OUTSIDE = re.compile(r"^namespace zp\b|^template <> struct zp::|\boperator new\b", re.MULTILINE)
-PLAIN = """#if defined(__clang__) && !defined(__EMSCRIPTEN__)  // whose invocations lose the 64-bit integers of such functions
+PLAIN = """#if defined(__clang__)
 #pragma clang optimize off
 #endif"""
 INCLUDE = re.compile(r'^#include (?:<(.+)>|"(.+)")', re.MULTILINE)

@@ -97,9 +97,7 @@ class Build:
     def compile(self, source: str) -> str:
         """What went wrong, or nothing."""
         target = self.folder / (pathlib.Path(source).stem + ".o")
-        # Where a call may throw, Emscripten passes its arguments through JavaScript, and fails with 64-bit integers: enough is
-        # inlined at -O1.
-        plain = pathlib.Path(source).stem in ("rest", "trained") and "em++" not in self.command[-1]
+        plain = pathlib.Path(source).stem in ("rest", "trained")
         flags = self.flags(("-O0", *self.compiler.optimization[1:]) if plain else self.compiler.optimization)
         done = self.stopwatch.run([*self.command, *flags, *self.includes, "-c", source, "-o", str(target)], cwd=ROOT)
         if done.status == 0:

@@ -69,9 +69,9 @@ COMPILERS = {
                                 machine="ppc64le"),
     "clang powerpc64le": clang("powerpc64le-linux-gnu", "ppc64le"),
     "gcc s390x": Compiler(("s390x-linux-gnu-g++-12", "s390x-linux-gnu-g++"), machine="s390x"),
-    "emscripten": Compiler(("em++",), ("-fexceptions",), ("-sNODERAWFS=1", "-sEXIT_RUNTIME=1", "-sALLOW_MEMORY_GROWTH=1",
+    "emscripten": Compiler(("em++",), ("-fwasm-exceptions",), ("-sNODERAWFS=1", "-sEXIT_RUNTIME=1", "-sALLOW_MEMORY_GROWTH=1",
                                                          "-sSTACK_SIZE=8MB"), suffix=".js",
-                           optimization=("-O1",)),  # run.py says why not less
+                           optimization=("-O1",)),
 }
 
 
