@@ -18,8 +18,8 @@ inline namespace v0 {
 /// takes compilers longer than all that reads files beside it.
 template <class Void> class basic_file_metadata {
 public:
-    using value_type = std::pair<std::string, std::string>;
-    using const_iterator = const value_type*;
+    using value_type = std::pair<std::string, std::string>;  ///< a key and its text
+    using const_iterator = const value_type*;                ///< valid until an entry is added
 
     basic_file_metadata() = default;
     basic_file_metadata(std::initializer_list<value_type> all) {
@@ -33,23 +33,25 @@ public:
                 entries_.emplace_back(std::move(all[i].first), std::move(all[i].second));
     }
 
-    const_iterator begin() const { return entries_.data(); }
-    const_iterator end() const { return entries_.data() + entries_.size(); }
-    std::size_t size() const { return entries_.size(); }
-    bool empty() const { return entries_.empty(); }
+    const_iterator begin() const { return entries_.data(); }                  ///< The entry of the smallest key.
+    const_iterator end() const { return entries_.data() + entries_.size(); }  ///< Behind the last entry.
+    std::size_t size() const { return entries_.size(); }                      ///< The number of entries.
+    bool empty() const { return entries_.empty(); }                           ///< Whether there are none.
 
     /// The entry of that key, or end().
     [[gnu::cold]] const_iterator find(std::string_view key) const {
         const const_iterator place = begin() + place_of(key);
         return place != end() && place->first == key ? place : end();
     }
+    /// Whether there is an entry of that key.
     bool contains(std::string_view key) const { return find(key) != end(); }
+    /// The number of entries of that key: 0 or 1.
     std::size_t count(std::string_view key) const { return contains(key) ? 1 : 0; }
 
     /// What emplace() says, as the pair of std::map.
     struct emplaced {
-        const_iterator first;
-        bool second;
+        const_iterator first;  ///< the entry of the key
+        bool second;           ///< whether it was added
     };
     /// The entry of that key, and whether it was added: one that is there remains as it is.
     [[gnu::cold]] emplaced emplace(std::string key, std::string value) {
@@ -78,7 +80,7 @@ private:
         std::size_t first = 0, last = entries_.size();
         while (first != last) {
             const std::size_t middle = first + (last - first) / 2;
-            if (entries_[middle].first < key) first = middle + 1;
+            if (entries_[middle].first.compare(key) < 0) first = middle + 1;
             else last = middle;
         }
         return first;

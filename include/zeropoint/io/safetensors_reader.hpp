@@ -67,8 +67,8 @@ public:
     }
 
     // Tensors view the bytes, which stay where they are when the file moves, but not when it is copied.
-    basic_safetensors_file(basic_safetensors_file&&) = default;
-    basic_safetensors_file& operator=(basic_safetensors_file&&) = default;
+    basic_safetensors_file(basic_safetensors_file&&) noexcept = default;
+    basic_safetensors_file& operator=(basic_safetensors_file&&) noexcept = default;
 
     /// The path, or what the caller called the bytes: messages begin with it.
     const std::string& source_name() const { return source_name_; }
