@@ -10,6 +10,7 @@
     bench/accuracy/compare_repairs.py --learned --cases W4A4 W3A3 W2A4    # learned step sizes
     bench/accuracy/compare_repairs.py --torch --cases W4A4 W3A3 W2A4      # the same methods in PyTorch (torch_repairs.py)
     bench/accuracy/compare_repairs.py --trainings 5 ...                   # networks trained from five seeds, each with a seed of its own for methods
+    bench/accuracy/compare_repairs.py --trainings 5 --seeds 5 ...         # and four more seeds each: what chance does to one network is averaged
 
 digits_cnn is the network of examples/01_digits with the weights committed there; of others with --trainings, the recipe of
 scripts/train_digits.py makes them. mobile, MobileNetV2's blocks on 8 x 8 pixels, is trained here. Trained networks (seeded, one thread, a minute or
@@ -134,12 +135,18 @@ def run_library(program: Path, case: str, weights: Path, methods: list[str], see
         sys.exit(f"{program} ended with {running.returncode}")
 
 
-def print_means(runs: dict[tuple[str, str, str], list[tuple[float, float]]]) -> None:
+def print_means(runs: dict[tuple[str, str, str], dict[int, list[tuple[float, float]]]]) -> None:
+    """Of several networks the standard error is that of their means, of one network that of its runs."""
     print("\n| network | case | method | runs | mean | standard error | least to most | least seconds |\n|---|---|---|--:|--:|--:|---|--:|")
-    for key, all_of_it in runs.items():
+    for key, networks in runs.items():
+        all_of_it = [run for of_network in networks.values() for run in of_network]
         percents = [percent for percent, _ in all_of_it]
-        error = statistics.stdev(percents) / len(percents) ** 0.5
-        print(f"| {' | '.join(key)} | {len(percents)} | {statistics.mean(percents):.2f} | {error:.2f} | {min(percents):.2f} to {max(percents):.2f} | "
+        if len(percents) == 1:
+            continue
+        means = [statistics.mean(percent for percent, _ in of_network) for of_network in networks.values()]
+        independent = means if len(means) > 1 else percents
+        error = statistics.stdev(independent) / len(independent) ** 0.5
+        print(f"| {' | '.join(key)} | {len(percents)} | {statistics.mean(means):.2f} | {error:.2f} | {min(percents):.2f} to {max(percents):.2f} | "
               f"{min(seconds for _, seconds in all_of_it):.2f} |")
 
 
@@ -151,20 +158,21 @@ def main() -> int:
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++") + " -O2 -march=native")
     parser.add_argument("--include", nargs="*", default=[], help="folders of xsimd, where the compiler does not find it")
     parser.add_argument("--epochs", type=int, default=60, help="of the training of mobile")
-    parser.add_argument("--trainings", type=int, default=1, help="networks of a kind, trained from seeds 1, 2, ...; each has one seed then")
+    parser.add_argument("--trainings", type=int, default=1, help="networks of a kind, trained from seeds 1, 2, ...")
     parser.add_argument("--methods", nargs="*", default=[], help="these alone")
     parser.add_argument("--learned", action="store_true", help="training with learned step sizes")
     parser.add_argument("--torch", action="store_true", help="PyTorch alone")
-    parser.add_argument("--seeds", type=int, default=5, help="of what draws numbers, on one network")
+    parser.add_argument("--seeds", type=int, help="of what draws numbers, on each network: default 5 of one, 1 of several")
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.folder.mkdir(parents=True, exist_ok=True)
     print("| network | case | method | accuracy | seconds |\n|---|---|---|--:|--:|", flush=True)
-    runs: dict[tuple[str, str, str], list[tuple[float, float]]] = {}
+    runs: dict[tuple[str, str, str], dict[int, list[tuple[float, float]]]] = {}
+    draws = given.seeds or (1 if given.trainings > 1 else 5)
     built: set[Path] = set()
     for network, number, case in itertools.product(given.networks, range(1, 1 + given.trainings), given.cases):
         weights, bits = trained_network(network, number, given.folder, given.epochs), CASES[case]
-        seeds = range(number, number + 1) if given.trainings > 1 else range(1, 1 + given.seeds)
+        seeds = range(number, number + draws)
         if given.torch:
             results = run_torch(network, bits, weights, given.methods or TORCH_METHODS, seeds)
         else:
@@ -177,10 +185,9 @@ def main() -> int:
                 built.add(program)
             results = run_library(program, case, weights, given.methods, seeds)
         for method, percent, seconds in results:
-            runs.setdefault((network, case, method), []).append((percent, seconds))
+            runs.setdefault((network, case, method), {}).setdefault(number, []).append((percent, seconds))
             print(f"| {network} {number} | {case} | {method} | {percent:.2f} | {seconds:.2f} |", flush=True)
-    if any(len(all_of_it) > 1 for all_of_it in runs.values()):
-        print_means({key: all_of_it for key, all_of_it in runs.items() if len(all_of_it) > 1})
+    print_means(runs)
     return 0
 
 
