@@ -121,6 +121,143 @@ inline double requantized_sum(std::int64_t sum, int difference, float residual_s
     return std::nearbyint(double{real});
 }
 
+// What a script does to values, of no network: tests have hundreds of these.
+
+template <class C> value like(zp::shape extents, const zp::qparams& range) {
+    using dtype = typename C::activation::dtype;
+    return {extents, range, dtype::quant_min, dtype::quant_max, {}, {}};
+}
+inline int clamped(double steps, const value& v) {
+    const double code = steps + v.range.zero_point;
+    return static_cast<int>(code < v.min ? v.min : code > v.max ? v.max : code);
+}
+inline int activated(int code, const value& v, activation act) {
+    if (act == activation::none) return code;
+    code = std::max(code, v.range.zero_point);
+    if (act == activation::relu6)
+        code = std::min(code, clamped(std::nearbyint(static_cast<double>(6.0f * (1.0f / v.range.scale))), v));
+    return code;
+}
+inline bool contains(const value& x, int iy, int ix) {
+    return iy >= 0 && iy < x.extents.height && ix >= 0 && ix < x.extents.width;
+}
+inline int code_at(const value& x, int iy, int ix, int c) {
+    return x.codes[static_cast<std::size_t>((iy * x.extents.width + ix) * x.extents.channels + c)];
+}
+template <class F> void for_each_tap(const window& w, int row, int column, F f) {
+    for (int ky = 0; ky != w.kernel_height; ++ky)
+        for (int kx = 0; kx != w.kernel_width; ++kx) {
+            if (!w.transposed) {
+                f(row * w.stride_height - w.padding_height + ky * w.dilation_height,
+                  column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
+                continue;
+            }
+            const int y = row + w.padding_height - ky * w.dilation_height,
+                      x = column + w.padding_width - kx * w.dilation_width;
+            if (y % w.stride_height == 0 && x % w.stride_width == 0) f(y / w.stride_height, x / w.stride_width, ky, kx);
+        }
+}
+template <class F> void for_each_output(const value& y, F f) {
+    for (int row = 0; row != y.extents.height; ++row)
+        for (int column = 0; column != y.extents.width; ++column)
+            for (int c = 0; c != y.extents.channels; ++c) f(row, column, c);
+}
+inline value shrunk(const value& x, const window& w, int channels) {
+    value y = x;
+    y.codes.clear();
+    y.extents.height =
+        (x.extents.height + 2 * w.padding_height - w.dilation_height * (w.kernel_height - 1) - 1) / w.stride_height + 1;
+    y.extents.width =
+        (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
+    y.extents.channels = channels;
+    if (w.transposed) {
+        y.extents.height = (x.extents.height - 1) * w.stride_height - 2 * w.padding_height +
+                           w.dilation_height * (w.kernel_height - 1) + w.output_padding_height + 1;
+        y.extents.width = (x.extents.width - 1) * w.stride_width - 2 * w.padding_width +
+                          w.dilation_width * (w.kernel_width - 1) + w.output_padding_width + 1;
+    }
+    return y;
+}
+template <class C>
+inline value mapped(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
+    value y = like<C>(x.extents, range);
+    for (const int code : x.codes) {
+        const double real = double{x.range.scale} * (code - x.range.zero_point);
+        y.codes.push_back(clamped(std::nearbyint(function(real) * (1 / double{range.scale})), y));
+    }
+    return y;
+}
+inline value bounded(value x, float low, float high) {
+    const auto code = [&](float bound) {
+        return clamped(std::nearbyint(static_cast<double>(bound * (1.0f / x.range.scale))), x);
+    };
+    for (int& c : x.codes) c = std::min(std::max(c, code(low)), code(high));
+    return x;
+}
+/// A layer over `floats`, with batch norms folded into them. Of no network, of which tests have hundreds.
+template <class C>
+value convolved(const made_up::layer_floats& floats, policy how, bool is_convolution, const value& x, const window& w,
+                const zp::qparams& range, activation act, const value* residual, int parts, int lowest) {
+    using quantizer = typename C::weight;
+    using dtype = typename quantizer::dtype;
+    const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
+    value y = shrunk(x, w, static_cast<int>(channels));
+    const value target = like<C>(y.extents, range);
+    y.range = target.range, y.min = target.min, y.max = target.max;
+    if (parts != 1) {
+        y.range = {range.scale / static_cast<float>(parts), (range.zero_point - lowest) * parts};
+        y.min = (target.min - lowest) * parts, y.max = (target.max - lowest + 1) * parts - 1;
+    }
+
+    std::vector<int> weights(floats.weights.size());
+    std::vector<zp::qparams> scales(channels);
+    std::vector<std::int64_t> bias(channels);
+    for (std::size_t c = 0; c != channels; ++c) {
+        const std::size_t first = quantizer::qscheme::is_per_tensor ? 0 : c * depth,
+                          count = quantizer::qscheme::is_per_tensor ? weights.size() : depth;
+        const auto begin = floats.weights.begin() + static_cast<std::ptrdiff_t>(first),
+                   end = begin + static_cast<std::ptrdiff_t>(count);
+        scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
+            *std::min_element(begin, end), *std::max_element(begin, end));
+        const bool words = x.max > 255;
+        if (words) {
+            bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
+        } else if (how != policy::float_bias) {
+            // A bias may take half of int32, else the channel's scale is raised.
+            const double step = double{x.range.scale} * double{scales[c].scale}, limit = 2147483647.0 / 2;
+            if (std::fabs(double{floats.bias[c]}) / step > limit) {
+                const double needed = std::fabs(double{floats.bias[c]}) / limit / double{x.range.scale};
+                scales[c].scale = static_cast<float>(needed + needed / 4194304);
+            }
+            bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
+        }
+        for (std::size_t k = 0; k != depth; ++k)
+            weights[c * depth + k] =
+                zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
+    }
+    const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
+    for_each_output(y, [&](int row, int column, int c) {
+        std::int64_t sum = bias[static_cast<std::size_t>(c)];
+        for_each_tap(w, row, column, [&](int iy, int ix, int ky, int kx) {
+            if (!contains(x, iy, ix)) return;
+            for (int i = 0; i != group_in; ++i)
+                sum += std::int64_t{code_at(x, iy, ix, c / group_out * group_in + i) - x.range.zero_point} *
+                       weights[static_cast<std::size_t>(((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in +
+                                                        i)];
+        });
+        const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
+        const bool words = x.max > 255;
+        const double steps =
+            words ? requantized_words(how, sum, x.range.scale, weight_scale, y.range.scale, is_convolution)
+            : residual == nullptr ? requantized(how, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale,
+                                                weight_scale, y.range.scale)
+                                  : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
+                                                    residual->range.scale, x.range.scale, weight_scale, y.range.scale);
+        y.codes.push_back(activated(clamped(steps, y), y, act));
+    });
+    return y;
+}
+
 /// A network that is simulated under one qconfig. `Config` gives dtypes, qschemes and rules; other entries of a qconfig
 /// are named by calls that take one.
 template <class Net, class Config> class script {
@@ -345,82 +482,9 @@ private:
     struct seen {
         float min = std::numeric_limits<float>::infinity(), max = -std::numeric_limits<float>::infinity();
     };
-    static value bounded(value x, float low, float high) {
-        const auto code = [&](float bound) {
-            return clamped(std::nearbyint(static_cast<double>(bound * (1.0f / x.range.scale))), x);
-        };
-        for (int& c : x.codes) c = std::min(std::max(c, code(low)), code(high));
-        return x;
-    }
     value push(value v) {
         rows.push_back(v);
         return v;
-    }
-    template <class C> static value like(zp::shape extents, const zp::qparams& range) {
-        using dtype = typename C::activation::dtype;
-        return {extents, range, dtype::quant_min, dtype::quant_max, {}, {}};
-    }
-    static int clamped(double steps, const value& v) {
-        const double code = steps + v.range.zero_point;
-        return static_cast<int>(code < v.min ? v.min : code > v.max ? v.max : code);
-    }
-    static int activated(int code, const value& v, activation act) {
-        if (act == activation::none) return code;
-        code = std::max(code, v.range.zero_point);
-        if (act == activation::relu6)
-            code = std::min(code, clamped(std::nearbyint(static_cast<double>(6.0f * (1.0f / v.range.scale))), v));
-        return code;
-    }
-    static bool contains(const value& x, int iy, int ix) {
-        return iy >= 0 && iy < x.extents.height && ix >= 0 && ix < x.extents.width;
-    }
-    static int code_at(const value& x, int iy, int ix, int c) {
-        return x.codes[static_cast<std::size_t>((iy * x.extents.width + ix) * x.extents.channels + c)];
-    }
-    template <class F> static void for_each_tap(const window& w, int row, int column, F f) {
-        for (int ky = 0; ky != w.kernel_height; ++ky)
-            for (int kx = 0; kx != w.kernel_width; ++kx) {
-                if (!w.transposed) {
-                    f(row * w.stride_height - w.padding_height + ky * w.dilation_height,
-                      column * w.stride_width - w.padding_width + kx * w.dilation_width, ky, kx);
-                    continue;
-                }
-                const int y = row + w.padding_height - ky * w.dilation_height,
-                          x = column + w.padding_width - kx * w.dilation_width;
-                if (y % w.stride_height == 0 && x % w.stride_width == 0)
-                    f(y / w.stride_height, x / w.stride_width, ky, kx);
-            }
-    }
-    template <class F> static void for_each_output(const value& y, F f) {
-        for (int row = 0; row != y.extents.height; ++row)
-            for (int column = 0; column != y.extents.width; ++column)
-                for (int c = 0; c != y.extents.channels; ++c) f(row, column, c);
-    }
-    static value shrunk(const value& x, const window& w, int channels) {
-        value y = x;
-        y.codes.clear();
-        y.extents.height = (x.extents.height + 2 * w.padding_height - w.dilation_height * (w.kernel_height - 1) - 1) /
-                               w.stride_height +
-                           1;
-        y.extents.width =
-            (x.extents.width + 2 * w.padding_width - w.dilation_width * (w.kernel_width - 1) - 1) / w.stride_width + 1;
-        y.extents.channels = channels;
-        if (w.transposed) {
-            y.extents.height = (x.extents.height - 1) * w.stride_height - 2 * w.padding_height +
-                               w.dilation_height * (w.kernel_height - 1) + w.output_padding_height + 1;
-            y.extents.width = (x.extents.width - 1) * w.stride_width - 2 * w.padding_width +
-                              w.dilation_width * (w.kernel_width - 1) + w.output_padding_width + 1;
-        }
-        return y;
-    }
-    template <class C>
-    static value mapped(const value& x, const zp::qparams& range, const std::function<double(double)>& function) {
-        value y = like<C>(x.extents, range);
-        for (const int code : x.codes) {
-            const double real = double{x.range.scale} * (code - x.range.zero_point);
-            y.codes.push_back(clamped(std::nearbyint(function(real) * (1 / double{range.scale})), y));
-        }
-        return y;
     }
     made_up::layer_floats folded(const char* name, const char* norm) const {
         made_up::layer_floats floats = made_up::parameters_of(trained_, name);
@@ -444,70 +508,12 @@ private:
     template <class C>
     value convolved(const char* name, const value& x, const window& w, const zp::qparams& range, activation act,
                     const char* norm, const value* residual = nullptr, int parts = 1, int lowest = 0) const {
-        using quantizer = typename C::weight;
-        using dtype = typename quantizer::dtype;
         const made_up::layer_floats floats = folded(name, norm);
         if (floats.weights.empty()) missing += std::string(name) + " ";
-        const std::size_t channels = floats.bias.size(), depth = floats.weights.size() / channels;
-        value y = shrunk(x, w, static_cast<int>(channels));
-        const value target = like<C>(y.extents, range);
-        y.range = target.range, y.min = target.min, y.max = target.max;
-        if (parts != 1) {
-            y.range = {range.scale / static_cast<float>(parts), (range.zero_point - lowest) * parts};
-            y.min = (target.min - lowest) * parts, y.max = (target.max - lowest + 1) * parts - 1;
-        }
-
-        std::vector<int> weights(floats.weights.size());
-        std::vector<zp::qparams> scales(channels);
-        std::vector<std::int64_t> bias(channels);
-        for (std::size_t c = 0; c != channels; ++c) {
-            const std::size_t first = quantizer::qscheme::is_per_tensor ? 0 : c * depth,
-                              count = quantizer::qscheme::is_per_tensor ? weights.size() : depth;
-            const auto begin = floats.weights.begin() + static_cast<std::ptrdiff_t>(first),
-                       end = begin + static_cast<std::ptrdiff_t>(count);
-            scales[c] = zp::choose_qparams<dtype, typename quantizer::qscheme, typename quantizer::rule>(
-                *std::min_element(begin, end), *std::max_element(begin, end));
-            const bool words = x.max > 255;
-            if (words) {
-                bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
-            } else if (how_ != policy::float_bias) {
-                // A bias may take half of int32, else the channel's scale is raised.
-                const double step = double{x.range.scale} * double{scales[c].scale}, limit = 2147483647.0 / 2;
-                if (std::fabs(double{floats.bias[c]}) / step > limit) {
-                    const double needed = std::fabs(double{floats.bias[c]}) / limit / double{x.range.scale};
-                    scales[c].scale = static_cast<float>(needed + needed / 4194304);
-                }
-                bias[c] = nearest(double{floats.bias[c]} / (double{x.range.scale} * double{scales[c].scale}));
-            }
-            for (std::size_t k = 0; k != depth; ++k)
-                weights[c * depth + k] =
-                    zp::quantize<dtype>(floats.weights[c * depth + k], scales[c]) - scales[c].zero_point;
-        }
         bool is_convolution = true;
         for (const zp::node& row : fused_.rows())
             is_convolution = is_convolution && (std::string_view(row.name) != name || row.op->kind != &zp::op::linear);
-        const int group_in = x.extents.channels / w.groups, group_out = static_cast<int>(channels) / w.groups;
-        for_each_output(y, [&](int row, int column, int c) {
-            std::int64_t sum = bias[static_cast<std::size_t>(c)];
-            for_each_tap(w, row, column, [&](int iy, int ix, int ky, int kx) {
-                if (!contains(x, iy, ix)) return;
-                for (int i = 0; i != group_in; ++i)
-                    sum += std::int64_t{code_at(x, iy, ix, c / group_out * group_in + i) - x.range.zero_point} *
-                           weights[static_cast<std::size_t>(
-                               ((c * w.kernel_height + ky) * w.kernel_width + kx) * group_in + i)];
-            });
-            const float weight_scale = scales[static_cast<std::size_t>(c)].scale;
-            const bool words = x.max > 255;
-            const double steps =
-                words ? requantized_words(how_, sum, x.range.scale, weight_scale, y.range.scale, is_convolution)
-                : residual == nullptr
-                    ? requantized(how_, sum, floats.bias[static_cast<std::size_t>(c)], x.range.scale, weight_scale,
-                                  y.range.scale)
-                    : requantized_sum(sum, residual->codes[y.codes.size()] - residual->range.zero_point,
-                                      residual->range.scale, x.range.scale, weight_scale, y.range.scale);
-            y.codes.push_back(activated(clamped(steps, y), y, act));
-        });
-        return y;
+        return simulation::convolved<C>(floats, how_, is_convolution, x, w, range, act, residual, parts, lowest);
     }
 
     const zp::float_model<Net>& trained_;
@@ -515,6 +521,29 @@ private:
     policy how_;
     std::vector<seen> ranges_;
 };
+
+/// How row i, which has computed `values`, differs from what a script gives: "" where it does not.
+template <class Rows> std::string difference(const Rows& rows, int i, const void* values, const value& wanted) {
+    const zp::node& row = rows[static_cast<std::size_t>(i)];
+    const std::string where = "row " + std::to_string(i) + ", " + zp::display_name(rows, i) + ": ";
+    if (row.out.extents != wanted.extents)
+        return where + "is " + zp::to_string(row.out.extents) + ", the script's " + zp::to_string(wanted.extents) +
+               "\n";
+    if ((row.out.storage == zp::scalar_type::float32) == wanted.floats.empty())
+        return where + "is " + zp::name_of(row.out.storage) + ", the script's is not\n";
+    for (int k = 0; k != row.out.extents.size(); ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        const double found = row.out.storage == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
+                             : row.out.storage == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
+                             : row.out.storage == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
+                                                                         : static_cast<const std::int8_t*>(values)[at];
+        const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
+        if (found != due)
+            return where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " +
+                   std::to_string(due) + "\n";
+    }
+    return "";
+}
 
 /// Runs the int8 network over x and compares every row with the script's: "" where all are equal.
 template <class Int8, class Script>
@@ -526,31 +555,7 @@ std::string differences(const Int8& model, const Script& expected, const std::ve
     typename Int8::workspace memory;
     std::vector<float> y(static_cast<std::size_t>(model.output_shape.size()));
     model.run(x.data(), y.data(), memory.bytes, [&](int i, const void* values) {
-        const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
-        const value& wanted = expected.rows[static_cast<std::size_t>(i)];
-        const std::string where = "row " + std::to_string(i) + ", " + zp::display_name(model.rows(), i) + ": ";
-        if (row.out.extents != wanted.extents) {
-            text += where + "is " + zp::to_string(row.out.extents) + ", the script's " + zp::to_string(wanted.extents) +
-                    "\n";
-            return;
-        }
-        if ((row.out.storage == zp::scalar_type::float32) == wanted.floats.empty()) {
-            text += where + "is " + zp::name_of(row.out.storage) + ", the script's is not\n";
-            return;
-        }
-        for (int k = 0; k != row.out.extents.size(); ++k) {
-            const auto at = static_cast<std::size_t>(k);
-            const double found =
-                row.out.storage == zp::scalar_type::float32 ? static_cast<const float*>(values)[at]
-                : row.out.storage == zp::scalar_type::uint8 ? static_cast<const std::uint8_t*>(values)[at]
-                : row.out.storage == zp::scalar_type::int16 ? static_cast<const std::int16_t*>(values)[at]
-                                                            : static_cast<const std::int8_t*>(values)[at];
-            const double due = wanted.floats.empty() ? wanted.codes[at] : static_cast<double>(wanted.floats[at]);
-            if (found == due) continue;
-            text += where + "value " + std::to_string(k) + " is " + std::to_string(found) + ", the script's " +
-                    std::to_string(due) + "\n";
-            return;
-        }
+        text += difference(model.rows(), i, values, expected.rows[static_cast<std::size_t>(i)]);
     });
     return text;
 }

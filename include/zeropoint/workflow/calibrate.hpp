@@ -6,6 +6,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -68,6 +69,24 @@ template <std::size_t Input, std::size_t Came> struct batch_of_inputs {
                   "values each (see batch_of_inputs<values of an input, values that came>)");
 };
 
+/// Raises shape_error: a batch of so many values, which are not whole inputs. `name` is that of the input, empty where a network has one.
+template <class = void>
+[[noreturn, gnu::cold]] void raise_batch_size(std::string_view name, const shape& extents, std::string_view values,
+                                              std::size_t came) {
+    const std::string named = name.empty() ? std::string() : "\"" + std::string(name) + "\", ";
+    raise<shape_error>("a calibration batch must hold one or more inputs of " + named + to_string(extents) +
+                       ", that is a multiple of " + std::to_string(extents.size()) + " " + std::string(values) +
+                       ", but " + std::to_string(came) + " came");
+}
+/// Raises shape_error: a batch of as many inputs of one port, and as many of another.
+template <class = void>
+[[noreturn, gnu::cold]] void raise_batch_counts(const port& first, std::size_t count, const port& other,
+                                                std::size_t other_count) {
+    raise<shape_error>("a calibration batch must hold as many inputs of every port, but \"" + std::string(first.name) +
+                       "\" has " + std::to_string(count) + " and \"" + std::string(other.name) + "\" has " +
+                       std::to_string(other_count));
+}
+
 /// The range of a batch that goes into input P of a prepared network. All its indices are checked before any input is observed.
 template <class Prepared, int P, class Range> class batch_of_input {
     using plain = typename plain_range<Range>::type;
@@ -88,10 +107,8 @@ public:
         if constexpr (constexpr std::size_t came = static_extent<const plain>; came != std::dynamic_extent)
             static_cast<void>(sizeof(batch_of_inputs<size, came>));
         if (values_.empty() || values_.size() % size != 0)
-            raise<shape_error>("a calibration batch must hold one or more inputs of " + which() +
-                               to_string(at.extents) + ", that is a multiple of " + std::to_string(size) + " " +
-                               (has_codes ? "codes" : values_text(at.storage)) + ", but " +
-                               std::to_string(values_.size()) + " came");
+            raise_batch_size(Prepared::inputs().size() == 1 ? std::string_view() : std::string_view(at.name),
+                             at.extents, has_codes ? "codes" : values_text(at.storage), values_.size());
         if constexpr (takes_indices)
             for (std::size_t i = 0; i != values_.size(); i += size)
                 check_indices(Prepared::rows(), at.node, values_.data() + i);
@@ -118,9 +135,6 @@ public:
     }
 
 private:
-    static std::string which() {
-        return Prepared::inputs().size() == 1 ? std::string() : "\"" + std::string(at.name) + "\", ";
-    }
     std::span<const given> values_;
     std::vector<given> ordered_;
     std::vector<value> changed_;
@@ -131,10 +145,7 @@ template <class Prepared, class... Batches> void observe_in_step(Prepared& netwo
     const std::size_t counts[] = {batches.count()...};
     for (std::size_t p = 1; p < sizeof...(Batches); ++p)
         if (counts[p] != counts[0])
-            raise<shape_error>("a calibration batch must hold as many inputs of every port, but \"" +
-                               std::string(Prepared::inputs()[0].name) + "\" has " + std::to_string(counts[0]) +
-                               " and \"" + std::string(Prepared::inputs()[p].name) + "\" has " +
-                               std::to_string(counts[p]));
+            raise_batch_counts(Prepared::inputs()[0], counts[0], Prepared::inputs()[p], counts[p]);
     for (std::size_t i = 0; i != counts[0]; ++i) {
         const void* const xs[] = {batches.input(i)...};
         network.observe(xs);

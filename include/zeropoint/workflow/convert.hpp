@@ -66,6 +66,42 @@ qparams choose_activation_qparams(const Observer& observer, const node& n, std::
 }
 
 namespace detail {
+/// The function of a node, or of one that is fused into it.
+struct table_function {
+    const operator_rules& rules;
+    float parameter;
+
+    double operator()(double x) const { return rules.value == nullptr ? x : rules.value(x, parameter); }
+};
+/// Its tables, from codes of `x` to those of `y`. No member of a converter, of which each network has its own.
+template <class Function>
+void add_tables(const node_view& v, const Function& function, const qparams& x, const qparams& y,
+                node_parameters& parameters) {
+    const node& n = v.n;
+    const bool is_fused = n.fused.lut != nullptr;
+    const scalar_type in = is_fused ? n.out.storage : v.x_type().storage;
+    if (lut_size(v) != 0) parameters.lut = make_lut(function, in, x, n.out, y, is_fused ? n.fused.lut_bits : 8);
+    if (lut_node_count(v) != 0) {
+        parameters.lut_nodes.resize(kernel::table_int16_nodes);
+        kernel::make_table_int16(function, x.scale, y.scale, parameters.lut_nodes.data());
+    }
+}
+/// What makes codes of tables, for networks that have none: a type of its own, so that they share what quantizes parameters.
+struct no_coded_tables {
+    quantized_weights operator()(const parameter_array&, std::span<const float>) const { return {}; }
+};
+/// Raises value_error: what a row refuses to be packed for.
+template <class = void>
+[[noreturn, gnu::cold]] void raise_refusal(const std::string& layer, const node& n, const refusal& wrong) {
+    std::string text = "convert: " + layer + " (" + n.op->name + "): ";
+    if (wrong.found == 0) text += wrong.rule;
+    else
+        text += "expected " + std::string(wrong.rule) + ", found scales 2^" +
+                std::to_string(std::ilogb(wrong.found / wrong.beside)) + " apart";
+    if (wrong.advice != nullptr) text += std::string(": ") + wrong.advice;
+    raise<value_error>(text);
+}
+
 template <class Calibrated, class Quantized> class converter {
     using source_stage = typename Calibrated::stage;
     using target_stage = typename Quantized::stage;
@@ -122,14 +158,7 @@ private:
         visit(i, std::as_const(parameters));
         add_luts(i, parameters);
         const refusal wrong = target_stage::packs[static_cast<std::size_t>(i)](p, parameters);
-        if (wrong.rule == nullptr) return;
-        std::string text = "convert: " + name_of(n) + " (" + n.op->name + "): ";
-        if (wrong.found == 0) text += wrong.rule;
-        else
-            text += "expected " + std::string(wrong.rule) + ", found scales 2^" +
-                    std::to_string(std::ilogb(wrong.found / wrong.beside)) + " apart";
-        if (wrong.advice != nullptr) text += std::string(": ") + wrong.advice;
-        raise<value_error>(text);
+        if (wrong.rule != nullptr) raise_refusal(name_of(n), n, wrong);
     }
     /// From the prepared network's floats.
     node_parameters quantized(int i) {
@@ -155,14 +184,16 @@ private:
                 means = source_.sums_of_inputs().means_of(n.from.self, source_.samples());
                 how.means = &means;
             }
-        const auto table = [&](const parameter_array& array, std::span<const float> values) {
-            if constexpr (has_tables)
-                return quantize_table(v, array, values, n.is_float() ? qparams{} : range(n.out.qparams_id), where);
-            else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
-        };
-        const auto quantize_by = [&]<class Quantizer>(std::type_identity<Quantizer>) {
+        const auto quantize_with = [&]<class Quantizer>(std::type_identity<Quantizer>, const auto& table) {
             return quantize_parameters<Quantizer, arch>(v, from, floats, how, where, notes_.raised_weight_scales,
                                                         table);
+        };
+        const auto quantize_by = [&](auto quantizer) {
+            if constexpr (has_tables)
+                return quantize_with(quantizer, [&](const parameter_array& array, std::span<const float> values) {
+                    return quantize_table(v, array, values, n.is_float() ? qparams{} : range(n.out.qparams_id), where);
+                });
+            else return quantize_with(quantizer, no_coded_tables{});
         };
         using policies = typename target_stage::policies;
         if constexpr (!std::is_void_v<typename policies::dynamic>)
@@ -199,16 +230,9 @@ private:
         // Rules are with the stages' loose nodes: of a function that was fused, with the node it was.
         const operator_rules& rules =
             is_fused ? *source_stage::loose.nodes[n.from.lut].rules : *target_stage::loose.nodes[i].rules;
-        const float parameter = is_fused ? n.fused.lut_parameter : n.parameter;
-        const auto function = [&](double x) { return rules.value == nullptr ? x : rules.value(x, parameter); };
-        const scalar_type in = is_fused ? n.out.storage : v.x_type().storage;
-        const qparams &x = range(is_fused ? n.fused.lut_qparams_id : v.x_type().qparams_id),
-                      &y = range(n.out.qparams_id);
-        if (lut_size(v) != 0) parameters.lut = make_lut(function, in, x, n.out, y, is_fused ? n.fused.lut_bits : 8);
-        if (lut_node_count(v) != 0) {
-            parameters.lut_nodes.resize(kernel::table_int16_nodes);
-            kernel::make_table_int16(function, x.scale, y.scale, parameters.lut_nodes.data());
-        }
+        add_tables(v, table_function{rules, is_fused ? n.fused.lut_parameter : n.parameter},
+                   range(is_fused ? n.fused.lut_qparams_id : v.x_type().qparams_id), range(n.out.qparams_id),
+                   parameters);
     }
 
     const Calibrated& source_;

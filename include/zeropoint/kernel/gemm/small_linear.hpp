@@ -194,7 +194,7 @@ private:
             std::uint64_t all = 0;
             repeat<Depth>([&](int i) __attribute__((always_inline)) {
                 all |= std::uint64_t{static_cast<std::make_unsigned_t<activation>>(x[i] + added)}
-                       << 8 * sizeof(activation) * i;
+                       << 8 * int{sizeof(activation)} * i;
             });
             std::memcpy(staged, &all, pitch * sizeof(activation));
             return staged;
@@ -332,9 +332,10 @@ private:
                 // Or g++ adds all products at the end, from memory.
                 constexpr int whole = row_vectors / ops::vectors;
                 repeat<whole>([&](int p) __attribute__((always_inline)) { ops::fence(sums_of_set[row][p]); });
-                repeat<row_vectors % ops::vectors>([&](int v) __attribute__((always_inline)) {
-                    ops::keep(sums_of_set[row][whole][v]);
-                });
+                if constexpr (row_vectors % ops::vectors != 0)
+                    repeat<row_vectors % ops::vectors>([&](int v) __attribute__((always_inline)) {
+                        ops::keep(sums_of_set[row][whole][v]);
+                    });
             });
         };
 #pragma GCC unroll 8
