@@ -6,7 +6,6 @@ struct operations_of_wide_steps : zp::kernel::portable_operations<4, 8, 2> {
 #ifdef ZEROPOINT_MUST_FAIL
     static constexpr int narrow_step_units = 4;  // of vectors, which it has not
 #else
-    static constexpr bool has_narrow_steps = false;
 #endif
 };
 

@@ -110,7 +110,11 @@ TEST_CASE("safetensors_writer: arguments that make no file") {
     const auto before = writer.bytes();
     CHECK_THROWS_WITH_AS(writer.add("w", {2}, two), "tensor \"w\": expected a new name, found it again",
                          zp::value_error);
-    CHECK_THROWS_WITH_AS(writer.add("__metadata__", {2}, two), Contains("which the format reserves"), zp::value_error);
+    CHECK_THROWS_WITH_AS(
+        writer.add("__metadata__", {2}, two),
+        Contains(
+            "safetensors_writer: expected the name of a tensor, found \"__metadata__\", which the format reserves"),
+        zp::value_error);
     CHECK_THROWS_WITH_AS(writer.add("a\xff", {2}, two), Contains("in UTF-8, found an invalid byte after \"a\""),
                          zp::value_error);
     CHECK_THROWS_WITH_AS(writer.add("x", {3}, two), "tensor \"x\": expected 12 bytes for F32 [3], found 8",

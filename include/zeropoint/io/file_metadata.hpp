@@ -77,13 +77,7 @@ public:
 private:
     /// Where the key stands, or would.
     [[gnu::cold]] std::size_t place_of(std::string_view key) const {
-        std::size_t first = 0, last = entries_.size();
-        while (first != last) {
-            const std::size_t middle = first + (last - first) / 2;
-            if (entries_[middle].first.compare(key) < 0) first = middle + 1;
-            else last = middle;
-        }
-        return first;
+        return first_not_before(entries_.size(), [&](std::size_t i) { return entries_[i].first.compare(key) < 0; });
     }
 
     std::vector<value_type> entries_;

@@ -103,7 +103,7 @@ public:
         std::string text = safetensors_header_text(header);
         text.resize((text.size() + 7) / 8 * 8, ' ');
         if (text.size() > safetensors_header::longest) {
-            raise<value_error>(joined({"basic_safetensors_writer: expected names and metadata for a header of at most ",
+            raise<value_error>(joined({"safetensors_writer: expected names and metadata for a header of at most ",
                                        decimal(safetensors_header::longest), " bytes, found ", decimal(text.size())}));
         }
 
@@ -150,16 +150,16 @@ private:
     [[gnu::cold]] static void require_utf8(const std::string& text, std::string_view what) {
         const std::size_t valid = valid_utf8_prefix(text);
         if (valid == text.size()) return;
-        raise<value_error>(joined({"basic_safetensors_writer: expected ", what,
-                                   " in UTF-8, found an invalid byte after ", in_quotes(text.substr(0, valid))}));
+        raise<value_error>(joined({"safetensors_writer: expected ", what, " in UTF-8, found an invalid byte after ",
+                                   in_quotes(text.substr(0, valid))}));
     }
 
     [[gnu::cold]] static void require_tensor(const std::string& name, file_dtype dtype, const file_shape& shape,
                                              std::size_t bytes) {
         require_utf8(name, "the name of a tensor");
         if (name == safetensors_header::metadata_key) {
-            raise<value_error>(joined({"basic_safetensors_writer: expected the name of a tensor, found ",
-                                       in_quotes(name), ", which the format reserves: use metadata()"}));
+            raise<value_error>(joined({"safetensors_writer: expected the name of a tensor, found ", in_quotes(name),
+                                       ", which the format reserves: use metadata()"}));
         }
         const auto expected = byte_count_of(dtype, shape);
         if (!expected) {
@@ -195,13 +195,7 @@ private:
 
     /// Where the name stands in by_name_, or would.
     [[gnu::cold]] std::size_t place_of(const std::string& name) const {
-        std::size_t first = 0, last = by_name_.size();
-        while (first != last) {
-            const std::size_t middle = first + (last - first) / 2;
-            if (tensors_[by_name_[middle]].name < name) first = middle + 1;
-            else last = middle;
-        }
-        return first;
+        return first_not_before(by_name_.size(), [&](std::size_t i) { return tensors_[by_name_[i]].name < name; });
     }
 
     std::vector<safetensors_entry> tensors_;  // as they came; their places are those in data_

@@ -32,5 +32,16 @@ template <class = void>
     return numbers;
 }
 
+/// Of 0 to count - 1, in order, the first that is_before(i) does not hold for; or count.
+template <class IsBefore> [[gnu::cold]] std::size_t first_not_before(std::size_t count, IsBefore is_before) {
+    std::size_t first = 0, last = count;
+    while (first != last) {
+        const std::size_t middle = first + (last - first) / 2;
+        if (is_before(middle)) first = middle + 1;
+        else last = middle;
+    }
+    return first;
+}
+
 }  // namespace v0
 }  // namespace zp

@@ -24,7 +24,8 @@ struct [[maybe_unused]] standard {
     static constexpr auto open = zp::standard_files::open, create = zp::standard_files::create;
     static constexpr auto position = zp::standard_files::position;
     static constexpr auto seek = zp::standard_files::seek;
-    static constexpr auto replace = zp::standard_files::replace, remove = zp::standard_files::remove;
+    static constexpr auto replace = zp::standard_files::replace;
+    static constexpr auto remove = zp::standard_files::remove;
     static constexpr auto map = zp::standard_files::map;
     static constexpr auto unmap = zp::standard_files::unmap;
 };
@@ -32,7 +33,8 @@ struct own {
     static constexpr auto open = zp::system_files::open, create = zp::system_files::create;
     static constexpr auto position = zp::system_files::position;
     static constexpr auto seek = zp::system_files::seek;
-    static constexpr auto replace = zp::system_files::replace, remove = zp::system_files::remove;
+    static constexpr auto replace = zp::system_files::replace;
+    static constexpr auto remove = zp::system_files::remove;
     static constexpr auto map = zp::system_files::map;
     static constexpr auto unmap = zp::system_files::unmap;
 };

@@ -47,12 +47,7 @@ struct window_runs {
     std::ptrdiff_t panel_pitch = 0;  ///< signed_quads: from the weights of a panel to those of the next
     const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
     std::ptrdiff_t ahead_bytes = 0;
-    const std::byte* fetched = nullptr;  ///< what a tile of many rows fetches while it multiplies
-    int fetched_step = 0;                ///< from what it fetches beside one quad to what it fetches beside the next
-
-    constexpr std::ptrdiff_t fetched_bytes() const {
-        return std::ptrdiff_t{fetched_step} * (kernel_rows * segments * (length / 4));
-    }
+    std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
 };
 
 /// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
@@ -81,8 +76,8 @@ template <class Operations, class Format, int Vectors> constexpr int rows_at_onc
     else return rows;
 }
 
-/// From the weights of a tile of few rows to those that it fetches while it multiplies, the next panel's at the end of one: as
-/// bytes, some hundred cycles.
+/// From the weights of a tile to those that it fetches while it multiplies, the next panel's at the end of one: as bytes,
+/// some hundred cycles.
 inline constexpr std::ptrdiff_t fetched_ahead = 4096;
 /// Whether tiles fetch, where they have so many products a step that it does not show. Between tiles, a burst of so many
 /// misses would be waited for. Tiles of two panels are bound by what the second-level cache gives them.
@@ -91,13 +86,6 @@ template <class Operations, class Format, int Rows, int Vectors> constexpr bool 
         return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8 &&
                Vectors <= Operations::vectors;
     else return false;
-}
-
-/// Whether they fetch of the next panel what they are told, and not what follows their own weights at a distance: tiles of many rows,
-/// of which there are several a panel. A step has an instruction more, which fewer rows do not hide, and lists leave no register for it.
-template <class Operations, class Format, int Rows, int Vectors, bool Listed> constexpr bool fetches_next_panel() {
-    return fetches_in_tiles<Operations, Format, Rows, Vectors>() && Vectors == Operations::vectors && !Listed &&
-           2 * Rows >= Operations::tile_rows;
 }
 
 /// The sums of one tile, bias[channel] + the products of `Rows` rows with one panel, modulo 2^32: finish(row, sums[Vectors]) for one
@@ -151,8 +139,6 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
         }
     });
     if constexpr (!own_sums) load_bias(tile[0]);
-    constexpr bool moves = fetches_next_panel<ops, Format, Rows, Vectors, Listed>();
-    [[maybe_unused]] const std::byte* fetched = runs.fetched;
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
         if constexpr (own_sums) {
             ops::multiply_step(tile[set], rows, k, panel);
@@ -160,11 +146,9 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
             weights w[Vectors];
             if constexpr (fetches_in_tiles<ops, Format, Rows, Vectors>()) {
                 constexpr int bytes = ops::vectors * step * int{sizeof(*panel)}, line = 64;
-                const std::byte* from = fetched;
-                if constexpr (!moves) from = reinterpret_cast<const std::byte*>(panel) + fetched_ahead;
 #pragma GCC unroll 64
-                for (int i = 0; i != (bytes + line - 1) / line; ++i) __builtin_prefetch(from + i * line, 0, 2);
-                if constexpr (moves) fetched += runs.fetched_step;
+                for (int i = 0; i != (bytes + line - 1) / line; ++i)
+                    __builtin_prefetch(reinterpret_cast<const std::byte*>(panel) + fetched_ahead + i * line, 0, 2);
             }
             // What is unrolled late beside blocks costs g++ a register of theirs.
             unroll<Vectors, from_end>([&](auto v) __attribute__((always_inline)) {
@@ -499,37 +483,26 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
         const int count = runs.kernel_rows * runs.segments,
                   most = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
         if (nearest != nullptr && count * runs.length <= most && !in_whole_tiles) {
-            window_runs listed = runs;
+            window_runs of_tiles = runs;
             std::int32_t steps[most_finished_depth<Arch, Format> / 4];
-            if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
+            if constexpr (lists_steps<Arch, Format>) of_tiles.steps = {steps, list_steps(runs, steps)};
             bool narrow = false;
             if constexpr (stores_parts_of_rows<Arch>) {
                 narrow = channels <= panel_width<Arch> / 2;
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
                 if (narrow) {
                     row = rows / twice * twice;
-                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, listed, panel, bias, *nearest,
+                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, of_tiles, panel, bias, *nearest,
                                                            first_channel, channels, y, y_pitch);
                 }
             }
             if (!narrow) {
                 const int full = full_tiles<Arch>(rows);
-                multiply_to_codes<Arch, Format>(band, offsets, full, listed, panel, bias, *nearest, first_channel, y,
+                multiply_to_codes<Arch, Format>(band, offsets, full, of_tiles, panel, bias, *nearest, first_channel, y,
                                                 y_pitch);
                 row = full * operations<Arch>::tile_rows;
             }
         }
-    }
-    if (row == rows) return;
-    window_runs of_tiles = runs;
-    if constexpr (in_tiles) {
-        // Each tile fetches as much of the next panel as another: a core has few misses under way at a time, and what comes slower
-        // than one tile would take it is waited for.
-        constexpr int bytes = panel_width<Arch> * 4 * int{sizeof(*panel)};
-        const int count = (rows - row + operations<Arch>::tile_rows - 1) / operations<Arch>::tile_rows;
-        const bool is_own = runs.ahead_bytes == 0;
-        of_tiles.fetched = is_own ? reinterpret_cast<const std::byte*>(panel) + fetched_ahead : runs.ahead;
-        of_tiles.fetched_step = !is_own ? (bytes + count - 1) / count : count == 1 ? bytes : 0;
     }
     while (row != rows) {
         const int first = row;
@@ -557,9 +530,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             }
             for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
-            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, of_tiles, panel, bias,
-                                                                            to);
-            of_tiles.fetched += of_tiles.fetched_bytes();
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
