@@ -25,10 +25,18 @@ struct encoder : zp::model<zp::named<"words", zp::indices<6>>, zp::embedding<"ta
     zp::encoder<"layers", 1, 2, 12, zp::gelu>,
     zp::residual<zp::rms_norm<"norm">, zp::mul_scalar<std::ratio<1, 3>>, zp::linear<"more", 8>>,
     zp::mean<zp::axes::width>, zp::linear<"fc", 4>> {};
+
+/// A table whose rows are read, and one whose rows are summed.
+struct tables : zp::model<zp::indices<6>,
+    zp::concat<zp::sequential<zp::embedding<"words", 9, 7>, zp::mean<zp::axes::width>>, zp::embedding_bag<"bags", 9, 5>>,
+    zp::linear<"fc", 60>> {};
 // clang-format on
 
 struct config : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
                             zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>> {};
+struct tables_of_4_bits : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp::min_max_observer>,
+                                      zp::quantizer<zp::qint8_narrow, zp::per_channel_symmetric, zp::min_max_observer>,
+                                      zp::embedding_bits<4>> {};
 
 }  // namespace
 
@@ -39,4 +47,9 @@ TEST_CASE("train: words, LSTM and GRU") {
 TEST_CASE("train: an encoder") {
     check_training::gradients(made_up::network<encoder>(2), 9);
     check_training::trained_is_converted<config>(made_up::network<encoder>(2), 9);
+}
+// Two codes of such a table share a byte; read as one each, they were other values, and there were too few of them.
+TEST_CASE("train: tables of 4 bits") {
+    check_training::gradients(made_up::network<tables>(3), 9);
+    check_training::trained_is_converted<tables_of_4_bits>(made_up::network<tables>(3), 9);
 }

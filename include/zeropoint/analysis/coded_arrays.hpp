@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <zeropoint/graph/form.hpp>
+#include <zeropoint/graph/pairs_of_codes.hpp>
 #include <zeropoint/scheme/quantize.hpp>
 
 namespace zp {
@@ -36,19 +37,15 @@ struct coded_values {
 
 namespace detail {
 
-/// Code i of an array of bytes, of so many codes a row, which have a byte each or of embeddings' tables half of one.
-inline int code_at(const quantized_weights& from, const coded_array& how, std::size_t i, std::size_t columns) {
-    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(from.codes[at]); };
-    if (how.has_offsets && !how.has_groups && how.bits() == 4) {
-        const std::size_t row = i / columns, column = i % columns, row_bytes = (columns + 1) / 2;
-        return byte(row * row_bytes + column / 2) >> (column % 2 * 4) & 15;
-    }
-    if (how.storage == scalar_type::int16) {
+/// Code i of those that have a byte each, or two.
+inline int code_at(const std::byte* codes, scalar_type storage, std::size_t i) {
+    if (storage == scalar_type::int16) {
         std::int16_t code;
-        std::memcpy(&code, from.codes.data() + i * sizeof code, sizeof code);
+        std::memcpy(&code, codes + i * sizeof code, sizeof code);
         return code;
     }
-    return how.storage == scalar_type::int8 ? static_cast<signed char>(byte(i)) : byte(i);
+    const auto byte = std::to_integer<unsigned char>(codes[i]);
+    return storage == scalar_type::int8 ? static_cast<signed char>(byte) : byte;
 }
 
 /// Bias c of filters in real numbers. The sums it is added to are in units of x_scale * scale.
@@ -73,10 +70,13 @@ inline void fill_coded(coded_values& made, const quantized_weights& from, const 
         made.scales.assign(1, range.scale);
         made.zero_points.assign(1, range.zero_point);
     }
+    const std::vector<std::byte> apart =
+        how.in_pairs() ? codes_of_pairs(from.codes, static_cast<int>(depth), false) : std::vector<std::byte>();
+    const std::byte* const codes = how.in_pairs() ? apart.data() : from.codes.data();
     made.codes.resize(count);
     made.rounded.resize(count);
     for (std::size_t i = 0; i != count; ++i) {
-        const int code = code_at(from, how, i, depth);
+        const int code = code_at(codes, how.storage, i);
         const std::size_t c = i / depth;
         made.codes[i] = code;
         const std::size_t at = made.scales.size() == 1 ? 0 : c * groups + (groups == 1 ? 0 : i % depth / group);

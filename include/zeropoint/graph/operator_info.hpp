@@ -258,6 +258,8 @@ struct coded_array {
     constexpr bool is_float() const { return storage == scalar_type::float32; }
     /// Of a code in files: two of 4 bits share a byte.
     constexpr int bits() const { return has_offsets || has_groups ? bits_of_codes(quant_min, quant_max) : 8; }
+    /// Whether they share one in memory as well: rows of an embedding's table.
+    constexpr bool in_pairs() const { return has_offsets && !has_groups && bits() == 4; }
     /// How many groups so many inputs are.
     constexpr int groups_of(int inputs) const { return group == 0 ? 1 : (inputs + group - 1) / group; }
 };

@@ -11,6 +11,7 @@
 
 #include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/lookup_tables.hpp>
+#include <zeropoint/graph/pairs_of_codes.hpp>
 #include <zeropoint/io/file_dtype.hpp>
 #include <zeropoint/io/signature_v1.hpp>
 #include <zeropoint/io/text.hpp>
@@ -53,30 +54,6 @@ file_shape shape_of_scales(const node& n, const parameter_array& array, const co
     const int rows = array.role == parameter_role::filters ? n.weights.channels : array.extents[0];
     if (coding.group == 0) return {rows};
     return {rows, coding.groups_of(array.size() / rows)};
-}
-
-/// Signed codes of 4 bits by rows of so many, two in a byte, the first in its low bits; an odd row ends with half a byte.
-template <class = void> std::vector<std::byte> pairs_of_codes(std::span<const std::byte> codes, int columns) {
-    const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
-    std::vector<std::byte> pairs(codes.size() / width * row_bytes);
-    for (std::size_t i = 0; i != codes.size(); ++i) {
-        const std::size_t column = i % width;
-        pairs[i / width * row_bytes + column / 2] |= (codes[i] & std::byte{15}) << (column % 2 * 4);
-    }
-    return pairs;
-}
-/// The inverse: one code a byte, signed or not.
-template <class = void>
-std::vector<std::byte> codes_of_pairs(std::span<const std::byte> pairs, int columns, bool is_signed = true) {
-    const auto width = static_cast<std::size_t>(columns), row_bytes = (width + 1) / 2;
-    std::vector<std::byte> codes(pairs.size() / row_bytes * width);
-    std::byte* to = codes.data();
-    for (std::size_t row = 0; row != pairs.size(); row += row_bytes)
-        for (std::size_t k = 0; k != width; ++k) {
-            const int bits = std::to_integer<int>(pairs[row + k / 2]) >> k % 2 * 4 & 15;
-            *to++ = static_cast<std::byte>(is_signed && bits > 7 ? bits - 16 : bits);
-        }
-    return codes;
 }
 
 /// How biases of coded filters are kept. Other biases are floats like any array.

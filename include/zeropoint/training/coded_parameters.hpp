@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <zeropoint/graph/operator_info.hpp>
+#include <zeropoint/graph/pairs_of_codes.hpp>
 #include <zeropoint/kernel/dynamic/quantize.hpp>
 
 namespace zp {
@@ -33,11 +34,10 @@ namespace detail {
 
 /// y = scale * (code - zero_point) of `count` codes from number `first` on.
 template <class Arch>
-void floats_of_run(const std::vector<std::byte>& codes, scalar_type storage, std::size_t first, std::size_t count,
+void floats_of_run(const std::byte* codes, scalar_type storage, std::size_t first, std::size_t count,
                    const qparams& range, float* y) {
     const auto run = [&]<class Code>(Code) {
-        kernel::dequantize<Arch>(reinterpret_cast<const Code*>(codes.data()) + first, count, range.scale,
-                                 range.zero_point, y);
+        kernel::dequantize<Arch>(reinterpret_cast<const Code*>(codes) + first, count, range.scale, range.zero_point, y);
     };
     if (storage == scalar_type::uint8) run(std::uint8_t{});
     else if (storage == scalar_type::int8) run(std::int8_t{});
@@ -53,6 +53,9 @@ void floats_of_codes(const parameter_array& array, const coded_array& coding, co
     const std::size_t rows = coding.has_groups ? static_cast<std::size_t>(array.extents[0]) : scales;
     const std::size_t columns = size / rows;
     const std::size_t group = coding.group == 0 ? columns : static_cast<std::size_t>(coding.group);
+    const std::vector<std::byte> apart =
+        coding.in_pairs() ? codes_of_pairs(from.codes, array.extents[1], false) : std::vector<std::byte>();
+    const std::byte* const codes = coding.in_pairs() ? apart.data() : from.codes.data();
     // Filters stand as blocks have them: out x taps x in.
     std::vector<float> ordered(array.role == parameter_role::filters ? 0 : size);
     float* const values = ordered.empty() ? inside : ordered.data();
@@ -63,7 +66,7 @@ void floats_of_codes(const parameter_array& array, const coded_array& coding, co
             const qparams range = from.scales.empty()
                                       ? own_grid
                                       : qparams{from.scales[at], from.zero_points.empty() ? 0 : from.zero_points[at]};
-            floats_of_run<Arch>(from.codes, coding.storage, first + k, count, range, values + first + k);
+            floats_of_run<Arch>(codes, coding.storage, first + k, count, range, values + first + k);
             if (from.offsets.empty()) continue;
             for (std::size_t i = 0; i != count; ++i) values[first + k + i] += from.offsets[at];
         }
