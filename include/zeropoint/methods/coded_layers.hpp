@@ -85,8 +85,9 @@ public:
 
     /// With the ranges that convert would choose: once for all layers.
     static calibrated<Net, QConfig, Arch> chosen(const calibrated<Net, QConfig, Arch>& source) {
-        if constexpr (qconfig_entries<QConfig>::kept_inputs != 0) return choose_by_outputs(source);
-        else return source;
+        if constexpr (qconfig_entries<QConfig>::kept_inputs == 0) return source;
+        else if constexpr (requires { choose_by_outputs(source); }) return choose_by_outputs(source);
+        else return detail::keeps_no_inputs<QConfig>(), source;
     }
     /// Rows of the quantized network, in order of execution.
     static std::vector<int> rows() {

@@ -250,15 +250,20 @@ quantized<Net, Config, Arch> convert_as_it_is(const calibrated<Net, Config, Arch
         .run();
     return result;
 }
+
+/// What converts or repairs a network goes by the observers' ranges. A class, so that its error comes once for all calls.
+template <class Config> struct keeps_no_inputs {
+    static_assert(qconfig_entries<Config>::kept_inputs == 0,
+                  "convert and methods: this qconfig has zp::compare_outputs, as zp::robust_qconfig does: include "
+                  "<zeropoint/methods/choose_by_outputs.hpp>");
+};
 }  // namespace detail
 
 /// The int8 network. Raises calibration_error, with the layer's name, where an observer has seen no data. `notes`, if
 /// given, tells what had to be changed on the way.
 template <class Net, class Config, class Arch>
 quantized<Net, Config, Arch> convert(const calibrated<Net, Config, Arch>& source, conversion_notes* notes = nullptr) {
-    static_assert(qconfig_entries<Config>::kept_inputs == 0,
-                  "convert(calibrated): this qconfig has zp::compare_outputs, as zp::robust_qconfig does: include "
-                  "<zeropoint/methods/choose_by_outputs.hpp>");
+    detail::keeps_no_inputs<Config>();
     return detail::convert_as_it_is(source, notes);
 }
 template <class Net, class Config, class Arch>
