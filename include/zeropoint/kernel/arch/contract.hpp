@@ -43,6 +43,8 @@
 //   most_flipped_rows             optional: of how many rows a tile of signed quads is at most
 //   fetches_in_tiles              optional: whether tiles fetch the weights of the next panel while they multiply, and not
 //                                 the loop around them
+//   fetching_steps                optional: steps between which tiles of many rows fetch a share each of the next panel, where they
+//                                 fetch in each step otherwise
 //   band_bytes                    optional: bytes that a band of activations should stay within (gemm/bands.hpp)
 //   whole_tile_rows               optional: see whole tiles, below
 //   finishes_in_registers         optional: whether whole tiles of quads, where those saturate of signed quads and pairs too, become

@@ -13,6 +13,7 @@
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
 #include <zeropoint/kernel/gemm/panel_formats.hpp>
+#include <zeropoint/kernel/gemm/tile_fetches.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
 
 //   for each tile of rows:                      multiply_panel
@@ -47,7 +48,7 @@ struct window_runs {
     std::ptrdiff_t panel_pitch = 0;  ///< signed_quads: from the weights of a panel to those of the next
     const std::byte* ahead = nullptr;  ///< weights that come next, for the second-level cache
     std::ptrdiff_t ahead_bytes = 0;
-    std::ptrdiff_t fetched = 0;  ///< from weights to those that a tile fetches while it multiplies
+    tile_fetches fetches{};  ///< of weights that come next, by one tile
 };
 
 /// The sums that an architecture adds blocks of a row to: int32 vectors unless it has a type of its own.
@@ -74,18 +75,6 @@ template <class Operations, class Format, int Vectors> constexpr int rows_at_onc
     else if constexpr (requires { Operations::template most_rows<typename Format::activation>(Vectors); })
         return std::min(rows, Operations::template most_rows<typename Format::activation>(Vectors));
     else return rows;
-}
-
-/// From the weights of a tile to those that it fetches while it multiplies, the next panel's at the end of one: as bytes,
-/// some hundred cycles.
-inline constexpr std::ptrdiff_t fetched_ahead = 4096;
-/// Whether tiles fetch, where they have so many products a step that it does not show. Between tiles, a burst of so many
-/// misses would be waited for. Tiles of two panels are bound by what the second-level cache gives them.
-template <class Operations, class Format, int Rows, int Vectors> constexpr bool fetches_in_tiles() {
-    if constexpr (requires { Operations::fetches_in_tiles; })
-        return Operations::fetches_in_tiles && Format::depth == 4 && Rows * Vectors >= 8 &&
-               Vectors <= Operations::vectors;
-    else return false;
 }
 
 /// The sums of one tile, bias[channel] + the products of `Rows` rows with one panel, modulo 2^32: finish(row, sums[Vectors]) for one
@@ -139,6 +128,8 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
         }
     });
     if constexpr (!own_sums) load_bias(tile[0]);
+    constexpr int block_steps = from_end ? fetching_steps<Arch, Format, Rows, Vectors>() : 0;
+    [[maybe_unused]] const std::byte* fetched = runs.fetches.from;
     const auto multiply = [&](std::ptrdiff_t k, auto set) __attribute__((always_inline)) {
         if constexpr (own_sums) {
             ops::multiply_step(tile[set], rows, k, panel);
@@ -222,7 +213,17 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
                     });
                 }
             }
-            if constexpr (!steps_are_blocks)
+            if constexpr (block_steps != 0) {
+                while (k != 0) {
+#pragma GCC unroll 1
+                    for (int line = runs.fetches.lines; line > 0; --line, fetched += 64)
+                        __builtin_prefetch(fetched, 0, 2);
+                    do {  // a block ends some whole blocks before the run does: that takes no register
+                        multiply(k, first);
+                        k += Format::depth;
+                    } while (k % (block_steps * Format::depth) != 0);
+                }
+            } else if constexpr (!steps_are_blocks)
                 for (; k < end; k += Format::depth) multiply(k, first);
             if constexpr (Format::depth == 2) panel += runs.skipped_pairs * (ops::vectors * step);
         }
@@ -473,6 +474,7 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
     constexpr bool in_tiles =
         !std::is_same_v<Format, windowed_quads> &&
         fetches_in_tiles<operations<Arch>, Format, operations<Arch>::tile_rows, operations<Arch>::vectors>();
+    constexpr bool fetches_shares = fetching_steps<Arch, Format, operations<Arch>::tile_rows>() != 0;
     const bool in_whole_tiles = whole_rows != 0 && runs.row_sums != 0;  // they fetch nothing themselves
     const std::ptrdiff_t ahead_bytes = in_tiles && !in_whole_tiles ? 0 : runs.ahead_bytes;
     const std::ptrdiff_t ahead_step = ahead_bytes / (rows / most_rows + 1) + 64;
@@ -483,25 +485,36 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
         const int count = runs.kernel_rows * runs.segments,
                   most = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
         if (nearest != nullptr && count * runs.length <= most && !in_whole_tiles) {
-            window_runs of_tiles = runs;
+            window_runs listed = runs;
             std::int32_t steps[most_finished_depth<Arch, Format> / 4];
-            if constexpr (lists_steps<Arch, Format>) of_tiles.steps = {steps, list_steps(runs, steps)};
+            if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
             bool narrow = false;
             if constexpr (stores_parts_of_rows<Arch>) {
                 narrow = channels <= panel_width<Arch> / 2;
                 constexpr int twice = 2 * operations<Arch>::tile_rows;
                 if (narrow) {
                     row = rows / twice * twice;
-                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, of_tiles, panel, bias, *nearest,
+                    multiply_narrow_to_codes<Arch, Format>(band, offsets, rows / twice, listed, panel, bias, *nearest,
                                                            first_channel, channels, y, y_pitch);
                 }
             }
             if (!narrow) {
                 const int full = full_tiles<Arch>(rows);
-                multiply_to_codes<Arch, Format>(band, offsets, full, of_tiles, panel, bias, *nearest, first_channel, y,
+                multiply_to_codes<Arch, Format>(band, offsets, full, listed, panel, bias, *nearest, first_channel, y,
                                                 y_pitch);
                 row = full * operations<Arch>::tile_rows;
             }
+        }
+    }
+    if (row == rows) return;
+    const window_runs* of_tiles = &runs;
+    [[maybe_unused]] std::conditional_t<fetches_shares, window_runs, tile_fetches> shared;
+    if constexpr (fetches_shares) {
+        if (runs.ahead_bytes != 0) {
+            shared = runs;
+            shared.fetches = share_fetches<Arch, Format>(runs.ahead, runs.ahead_bytes, rows - row,
+                                                         runs.kernel_rows * runs.segments, runs.length);
+            of_tiles = &shared;
         }
     }
     while (row != rows) {
@@ -530,7 +543,9 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
             }
             for (; ahead < ahead_end; ahead += 64) __builtin_prefetch(runs.ahead + ahead, 0, 2);
             const int count = next_tile_rows<Arch>(rows - row);
-            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, runs, panel, bias, to);
+            tile_kernels<Arch, Format>[static_cast<std::size_t>(count - 1)](band, offsets + row, *of_tiles, panel, bias,
+                                                                            to);
+            if constexpr (fetches_shares) shared.fetches.move_on();
             row += count;
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);

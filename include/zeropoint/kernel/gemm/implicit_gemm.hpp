@@ -139,6 +139,9 @@ template <class Arch, panel_activations Activations>
     }
 }
 
+/// Whether tiles also fetch what lies behind the last panel of a layer: in a network's parameters, those of the next one.
+template <class Arch> inline constexpr bool fetches_behind = requires { operations<Arch>::fetching_steps; };
+
 /// The arguments of one convolution.
 template <class Arch, class In, class Out, class Epilogue> struct implicit_gemm_call {
     const conv2d_geometry& geometry;
@@ -191,8 +194,10 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
     const auto multiply = [&](auto format, const auto* from, auto panel) {
         // In a network the weights are in no cache when a layer begins: those of the next panel come while several rows
-        // are multiplied with these.
-        const bool fetches = rows > operations<Arch>::tile_rows && panel.index != last_panel;
+        // are multiplied with these, and behind the last what lies there, which are those of the next layer.
+        const bool is_end =
+            panel.index == last_panel && (!fetches_behind<Arch> || last_panel + 1 != panels.layout.panels);
+        const bool fetches = rows > operations<Arch>::tile_rows && !is_end;
         runs.ahead = panels.template weights<std::byte>(panel.index + 1);
         runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
         using weight = typename decltype(format)::weight;
