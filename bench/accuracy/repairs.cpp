@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Accuracy and processor seconds of the methods that repair it, on one network under one qconfig: compare_repairs.py compiles and runs it.
-//     g++ -DNETWORK=digits_cnn ... ; repairs <folder of digits.safetensors> <weights> W4A4 <first seed> <last seed> [method]...
-// What draws numbers does so once a seed. With -DLEARNED the same bits are trained with learned step sizes, on labels and on the float network's
-// outputs; the first and the last layer learn theirs too.
+//     g++ -DNETWORK=digits_cnn ... ; repairs <folder of digits.safetensors> <augmented.safetensors> <weights> W4A4 <first seed> <last seed> [method]...
+// A line a network: method, accuracy, that on the augmented images, seconds. What draws numbers does so once a seed. With -DLEARNED the same bits are
+// trained with learned step sizes, on labels, on the float network's outputs, and on both; the first and the last layer learn theirs too.
 // With -DRESCALED channels are rescaled first, which changes nothing but ranges, and weights and activations have 8 bits a tensor. With
 // -DRANGES the second column is the SQNR of the outputs in dB, under default_qconfig, over ranges chosen in three ways.
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -84,10 +85,28 @@ struct min_max : zp::qconfig<zp::quantizer<zp::quint8, zp::per_tensor_affine, zp
 namespace {
 
 digits data;
+labelled_images augmented;  // the test images, turned and moved
 std::vector<std::vector<float>> calibration;
 
-template <class Model> double accuracy(const Model& model) {
-    return percent_equal(read_digits(model, data.test.images), data.test.labels);
+/// All test images in their order, once a copy.
+labelled_images load_augmented(const char* path) {
+    const auto file = zp::safetensors_file::read(path);
+    const std::size_t copies = 20, count = copies * data.test.labels.size();
+    const auto pixels = file.values<float>("images", {static_cast<std::int64_t>(count), 8, 8});
+    labelled_images all;
+    for (std::size_t i = 0; i != count; ++i) {
+        image& x = all.images.emplace_back();
+        std::copy_n(pixels.begin() + static_cast<std::ptrdiff_t>(i * x.size()), x.size(), x.begin());
+        all.labels.push_back(data.test.labels[i % data.test.labels.size()]);
+    }
+    return all;
+}
+template <class Model> double accuracy(const Model& model, const labelled_images& on) {
+    return percent_equal(read_digits(model, on.images), on.labels);
+}
+template <class Model> void print_line(const char* method, const Model& model, double seconds) {
+    std::printf("%s\t%.2f\t%.2f\t%.2f\n", method, accuracy(model, data.test), accuracy(model, augmented), seconds);
+    std::fflush(stdout);
 }
 std::string wanted_case;
 std::uint64_t first_seed = 1, last_seed = 1;
@@ -97,8 +116,7 @@ template <class Make> void tell(const char* method, Make make) {
     const std::clock_t begin = std::clock();
     const auto network = make();
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    std::printf("%s\t%.2f\t%.2f\n", method, accuracy(network), seconds);
-    std::fflush(stdout);
+    print_line(method, network, seconds);
 }
 /// Once a seed.
 template <class Make> void tell_each(const char* method, Make make) {
@@ -129,12 +147,12 @@ template <class Config> auto prepared(const zp::fused<NETWORK>& fused) {
 template <class Model> double decibels(const Model& model, const zp::fused<NETWORK>& fused) {
     double signal = 0, noise = 0;
     for (const image& x : data.test.images) {
-        scores y, wanted;
+        scores y, floats;
         model(x, y);
-        fused(x, wanted);
+        fused(x, floats);
         for (std::size_t i = 0; i != y.size(); ++i) {
-            signal += double{wanted[i]} * double{wanted[i]};
-            noise += (double{y[i]} - double{wanted[i]}) * (double{y[i]} - double{wanted[i]});
+            signal += double{floats[i]} * double{floats[i]};
+            noise += (double{y[i]} - double{floats[i]}) * (double{y[i]} - double{floats[i]});
         }
     }
     return 10 * std::log10(signal / noise);
@@ -145,9 +163,9 @@ void compare_ranges(const char* what, const zp::fused<NETWORK>& fused) {
     const std::clock_t begin = std::clock();
     const auto searched = zp::search_ranges(calibrated, calibration);
     const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    std::printf("%s: histogram\t%.2f\t0\n", what, decibels(zp::convert(calibrated), fused));
-    std::printf("%s: min_max\t%.2f\t0\n", what, decibels(zp::convert(wide), fused));
-    std::printf("%s: search_ranges\t%.2f\t%.2f\n", what, decibels(zp::convert(searched), fused), seconds);
+    std::printf("%s: histogram\t%.2f\t0\t0\n", what, decibels(zp::convert(calibrated), fused));
+    std::printf("%s: min_max\t%.2f\t0\t0\n", what, decibels(zp::convert(wide), fused));
+    std::printf("%s: search_ranges\t%.2f\t0\t%.2f\n", what, decibels(zp::convert(searched), fused), seconds);
     std::fflush(stdout);
 }
 void run(const zp::float_model<NETWORK>& trained) {
@@ -162,7 +180,8 @@ void run(const zp::float_model<NETWORK>& trained) {
 template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
     const auto calibrated = prepared<Few>(fused);
-    const auto train = [&](const char* what, double rate, const auto& loss, const auto& samples) {
+    const auto train = [&](const char* what, double rate, const auto& loss, const auto& samples,
+                           std::optional<zp::weight_average> average = {}) {
         const std::string method = std::string(what) + ", rate " + zp::number_text(static_cast<float>(rate));
         tell_each(method.c_str(), [&](std::uint64_t seed) {
             auto qat = zp::prepare_qat(calibrated);
@@ -173,45 +192,60 @@ template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
                        .schedule = zp::cosine{},
                        .loss = loss,
                        .clip_norm = 5,
+                       .average = average,
                        .seed = seed});
             return zp::convert(qat);
         });
     };
+    const auto labelled = zp::labelled(data.training.images, data.training.labels);
     for (const double rate : {1e-2, 1e-3}) {
-        train("labels", rate, zp::cross_entropy{}, zp::labelled(data.training.images, data.training.labels));
+        train("labels", rate, zp::cross_entropy{}, labelled);
+        train("labels, averaged", rate, zp::cross_entropy{}, labelled, zp::weight_average{.decay = 0.98});
+        train("labels and teacher", rate, zp::distill(fused, {.temperature = 4, .weight = 0.5}), labelled);
         train("distilled", rate, zp::distill(fused, {.temperature = 4}), zp::unlabelled(data.training.images));
     }
 }
 #elif defined(RESCALED)
 void run(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
-    std::printf("float\t%.2f\t0\n", accuracy(fused));
+    print_line("float", fused, 0);
     for (std::uint32_t seed = 1; seed != 6; ++seed) {
         const auto rescaled = rescaled_by(fused, seed);
         const std::string number = std::to_string(seed);
-        std::printf("%s: rescaled float\t%.2f\t0\n", number.c_str(), accuracy(rescaled));
+        print_line((number + ": rescaled float").c_str(), rescaled, 0);
         tell((number + ": rescaled nearest").c_str(), [&] { return zp::convert(prepared<per_tensor>(rescaled)); });
         tell((number + ": rescaled equalize").c_str(),
              [&] { return zp::convert(prepared<per_tensor>(zp::equalize(rescaled))); });
     }
 }
 #else
+/// A method once a seed, and with its biases corrected. Where both are wanted, the seconds of the second are the correction's alone.
+template <class Calibrated, class Make>
+void tell_corrected(const std::string& method, const Calibrated& floats, std::uint64_t from, std::uint64_t to,
+                    Make make) {
+    for (std::uint64_t seed = from; seed <= to; ++seed) {
+        std::optional<Calibrated> rounded;
+        tell(method.c_str(), [&] { return zp::convert(rounded.emplace(make(seed))); });
+        tell((method + ", correct_biases_by_data").c_str(), [&] {
+            if (!rounded) rounded.emplace(make(seed));
+            return zp::convert(zp::correct_biases_by_data(*rounded, floats, calibration));
+        });
+    }
+}
 template <class Few> void run_case(const zp::float_model<NETWORK>& trained) {
     const auto fused = zp::fuse(trained);
-    std::printf("float\t%.2f\t0\n", accuracy(fused));
+    print_line("float", fused, 0);
     const auto nearest = prepared<Few>(fused);
     tell("nearest", [&] { return zp::convert(nearest); });
     tell("correct_biases_by_data", [&] { return zp::convert(zp::correct_biases_by_data(nearest, calibration)); });
     tell("equalize", [&] { return zp::convert(prepared<Few>(zp::equalize(trained))); });
     tell("sequential_mse", [&] { return zp::convert(zp::sequential_mse(nearest, calibration)); });
-    tell("gptq", [&] { return zp::convert(zp::gptq(nearest, calibration)); });
-    tell("gptq, correct_biases_by_data",
-         [&] { return zp::convert(zp::correct_biases_by_data(zp::gptq(nearest, calibration), nearest, calibration)); });
-    tell_each("adaround",
-              [&](std::uint64_t seed) { return zp::convert(zp::adaround(nearest, calibration, {.seed = seed})); });
-    tell_each("reconstruct_blocks", [&](std::uint64_t seed) {
-        return zp::convert(zp::reconstruct_blocks(
-            nearest, calibration, {.iterations = 1'000, .batch = 32, .seed = seed, .layers = {.seed = seed}}));
+    tell_corrected("gptq", nearest, 1, 1, [&](std::uint64_t) { return zp::gptq(nearest, calibration); });
+    tell_corrected("adaround", nearest, first_seed, last_seed,
+                   [&](std::uint64_t seed) { return zp::adaround(nearest, calibration, {.seed = seed}); });
+    tell_corrected("reconstruct_blocks", nearest, first_seed, last_seed, [&](std::uint64_t seed) {
+        return zp::reconstruct_blocks(nearest, calibration,
+                                      {.iterations = 1'000, .batch = 32, .seed = seed, .layers = {.seed = seed}});
     });
 }
 #endif
@@ -229,19 +263,21 @@ void run(const zp::float_model<NETWORK>& trained) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    if (count < 6) {
+    if (count < 7) {
         std::fprintf(stderr,
-                     "usage: repairs <folder of digits.safetensors> <weights> <case> <first seed> <last seed> "
+                     "usage: repairs <folder of digits.safetensors> <augmented.safetensors> <weights> <case> <first "
+                     "seed> <last seed> "
                      "[method]...\n");
         return 1;
     }
-    wanted_case = arguments[3];
-    first_seed = std::strtoull(arguments[4], nullptr, 10);
-    last_seed = std::strtoull(arguments[5], nullptr, 10);
-    wanted.assign(arguments + 6, arguments + count);
+    wanted_case = arguments[4];
+    first_seed = std::strtoull(arguments[5], nullptr, 10);
+    last_seed = std::strtoull(arguments[6], nullptr, 10);
+    wanted.assign(arguments + 7, arguments + count);
     data = load_digits(arguments[1]);
+    augmented = load_augmented(arguments[2]);
     for (std::size_t i = 0; i != 512; ++i)
         calibration.emplace_back(data.training.images[i].begin(), data.training.images[i].end());
-    run(zp::load<zp::float_model<NETWORK>>(arguments[2]));
+    run(zp::load<zp::float_model<NETWORK>>(arguments[3]));
     return 0;
 }

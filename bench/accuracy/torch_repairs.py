@@ -133,10 +133,6 @@ class Few:
         return torch.clamp(torch.round(values / scale), -(2 ** (bits - 1)), 2 ** (bits - 1) - 1) * scale
 
     @torch.no_grad()
-    def accuracy(self, weights: dict[str, Tensor], images: Tensor, labels: Tensor) -> float:
-        return 100 * (Context(self, True, weights).run(images).argmax(1) == labels).double().mean().item()
-
-    @torch.no_grad()
     def inputs_of(self, name: str, weights: dict[str, Tensor]) -> Tensor:
         """What a layer gets in the network as it is quantized so far."""
         context = Context(self, True, weights)
@@ -209,6 +205,11 @@ def mobile(model: nn.Module, weight_bits: int, activation_bits: int, images: Ten
     layers |= {"head": folded(model, "head", "head_norm", weight_bits), "logits": linear(model, "classifier", 8, same)}
     units += [pooled("head", 4), single("logits", same, behind=lambda x: x[:, :, 0, 0])]
     return Few(layers, units, activation_bits, images)
+
+
+@torch.no_grad()
+def accuracy(model: Context, images: Tensor, labels: Tensor) -> float:
+    return 100 * (model.run(images).argmax(1) == labels).double().mean().item()
 
 
 def nearest(network: Few) -> dict[str, Tensor]:
@@ -382,15 +383,16 @@ def learned_steps(network: Few, images: Tensor, labels: Tensor, rate: float) -> 
     return model
 
 
-def compare(network: Few, training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], method: str, seed: int) -> tuple[float, float]:
-    """Accuracy in percent and processor seconds."""
+def compare(network: Few, training: tuple[Tensor, Tensor], test: tuple[Tensor, Tensor], augmented: Tensor, method: str,
+            seed: int) -> tuple[float, float, float]:
+    """Accuracy in percent on the test images and on copies of all of them one after another, and processor seconds."""
     torch.manual_seed(seed)
     begin = time.process_time()
     if method == "learned steps":
-        model = learned_steps(network, *training, rate=0.01)
-        seconds = time.process_time() - begin
-        with torch.no_grad():
-            return 100 * (model.run(test[0]).argmax(1) == test[1]).double().mean().item(), seconds
-    weights = {"nearest": nearest, "gptq": gptq, "adaround": adaround, "reconstruct_blocks": reconstruct_blocks}[method](network)
+        model: Context = learned_steps(network, *training, rate=0.01)
+    else:
+        weights = {"nearest": nearest, "gptq": gptq, "adaround": adaround, "reconstruct_blocks": reconstruct_blocks}[method](network)
+        model = Context(network, True, weights)
     seconds = time.process_time() - begin
-    return network.accuracy(weights, *test), seconds
+    copies = augmented.split(len(test[1]))
+    return accuracy(model, *test), sum(accuracy(model, images, test[1]) for images in copies) / len(copies), seconds
