@@ -113,10 +113,7 @@ public:
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
-    network() requires detail::owns_parameters<Stage>
-        : memory_(Stage::table.parameter_bytes, Stage::table.qparams_count) {
-        require_machine<typename Stage::architecture>();
-    }
+    network() requires detail::owns_parameters<Stage> { require_machine<typename Stage::architecture>(); }
     /// Over parameters and ranges that stay where they are. Nobody looks at them: in_place does.
     constexpr network(const std::byte* parameters, const qparams* ranges) noexcept
         requires(!detail::owns_parameters<Stage>)

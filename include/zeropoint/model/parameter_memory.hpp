@@ -2,8 +2,8 @@
 // Where a network's parameters lie: in memory of its own, or in somebody else's, flash for instance.
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <new>
 #include <type_traits>
 
 #include <zeropoint/core/aligned_buffer.hpp>
@@ -19,22 +19,18 @@ namespace detail {
 
 template <class Stage> concept owns_parameters = !requires { Stage::is_placed; };
 
-/// On the heap: ranges, and behind them, at a 64-byte boundary, the block. One class for all stages, whose copies are compiled once.
-class own_parameters {
+/// On the heap, at a 64-byte boundary; ranges within the network.
+template <class Stage> class own_parameters {
 public:
-    own_parameters(int block_bytes, int ranges)
-        : block_at_(align_up(static_cast<std::size_t>(ranges + 1) * sizeof(qparams))),
-          bytes_(block_at_ + static_cast<std::size_t>(block_bytes)) {
-        for (int i = 0; i <= ranges; ++i) new (bytes_.data() + static_cast<std::size_t>(i) * sizeof(qparams)) qparams;
-    }
-    std::byte* block() noexcept { return bytes_.data() + block_at_; }
-    const std::byte* block() const noexcept { return bytes_.data() + block_at_; }
-    qparams* ranges() noexcept { return reinterpret_cast<qparams*>(bytes_.data()); }
-    const qparams* ranges() const noexcept { return reinterpret_cast<const qparams*>(bytes_.data()); }
+    own_parameters() : block_(static_cast<std::size_t>(Stage::table.parameter_bytes)) {}
+    std::byte* block() noexcept { return block_.data(); }
+    const std::byte* block() const noexcept { return block_.data(); }
+    qparams* ranges() noexcept { return ranges_.data(); }
+    const qparams* ranges() const noexcept { return ranges_.data(); }
 
 private:
-    std::size_t block_at_;
-    aligned_buffer bytes_;
+    aligned_buffer block_;
+    std::array<qparams, static_cast<std::size_t>(Stage::table.qparams_count) + 1> ranges_{};
 };
 
 /// Two pointers to what outlives the network and does not change.
@@ -51,7 +47,7 @@ private:
 };
 
 template <class Stage>
-using parameter_memory = std::conditional_t<owns_parameters<Stage>, own_parameters, placed_parameters>;
+using parameter_memory = std::conditional_t<owns_parameters<Stage>, own_parameters<Stage>, placed_parameters>;
 
 }  // namespace detail
 }  // namespace v0
