@@ -150,6 +150,8 @@ def mean_and_error(networks: list[list[float]]) -> str:
 
 
 def print_means(runs: dict[tuple[str, str, str], dict[int, list[tuple[float, float, float]]]]) -> None:
+    if all(sum(map(len, networks.values())) == 1 for networks in runs.values()):
+        return
     print("\n| network | case | method | runs | mean | standard error | least to most | augmented | standard error | least seconds |\n"
           "|---|---|---|--:|--:|--:|---|--:|--:|--:|")
     for key, networks in runs.items():
