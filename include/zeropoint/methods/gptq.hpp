@@ -26,6 +26,16 @@ struct moment_options {
 
 namespace detail {
 
+/// How many steps each value has, values of a grid of at most 255 of them: the nearest whole number, which the quotient is off by less than 2^-14.
+template <class Arch> void count_steps(const float* values, float step, std::span<float> steps) {
+    constexpr float whole = 12582912;  // 1.5 * 2^23, beside which floats are whole numbers
+    kernel::for_each_number<Arch>(steps.size(), [&](std::size_t i, auto kind) {
+        using Number = decltype(kind);
+        const Number steps_of = kernel::divide_numbers(kernel::load_number<Number>(values + i), Number(step));
+        kernel::store_number(Number(Number(steps_of + Number(whole)) - Number(whole)), steps.data() + i);
+    });
+}
+
 /// The second moments of a layer's inputs in the network as it is quantized so far, a matrix for each group.
 template <class Arch, class Layers, class Batches>
 std::vector<std::vector<double>> moments_of(Layers& walk, const coded_layer& layer, const window_reader& windows,
@@ -47,26 +57,25 @@ std::vector<std::vector<double>> moments_of(Layers& walk, const coded_layer& lay
     if (layer.input_step == 0) {
         take(second_moments<Arch>(windows), 1, [](const float* x) { return x; });
     } else {  // the codes, less their zero point
-        const double step = double{layer.input_step};
         std::vector<float> steps(windows.values());
-        take(second_moments<Arch, float>(windows), step, [&](const float* x) {
-            for (std::size_t i = 0; i != steps.size(); ++i)
-                steps[i] = static_cast<float>(round_half_even(double{x[i]} / step));
+        take(second_moments<Arch, float>(windows), double{layer.input_step}, [&](const float* x) {
+            count_steps<Arch>(x, layer.input_step, steps);
             return steps.data();
         });
     }
     return all;
 }
 /// Half of the sum over channels of d H d', d being rounded - weights: the mean squared error of the layer's sums.
-inline double error_of(std::span<const std::vector<double>> h, const weight_grid& grid, std::span<const float> weights,
-                       std::span<const float> rounded) {
+template <class Arch>
+double error_of(std::span<const std::vector<double>> h, const weight_grid& grid, std::span<const float> weights,
+                std::span<const float> rounded) {
     const std::size_t group_out = grid.rows / h.size();
     std::vector<double> d(grid.depth);
     double sum = 0;
     for (std::size_t row = 0; row != grid.rows; ++row) {
         for (std::size_t k = 0; k != grid.depth; ++k)
             d[k] = double{rounded[row * grid.depth + k]} - double{weights[row * grid.depth + k]};
-        sum += quadratic_form(h[row / group_out], d) / 2;
+        sum += quadratic_form<Arch>(h[row / group_out], d) / 2;
     }
     return sum;
 }
@@ -98,8 +107,8 @@ calibrated<Net, QConfig, Arch> gptq(const calibrated<Net, QConfig, Arch>& source
         for (std::size_t g = 0; g != h.size(); ++g)
             gptq_round<Arch>(h[g], layer.grid, g * group_out, group_out, how,
                              std::span(values).subspan(g * group_out * layer.grid.depth, group_out * layer.grid.depth));
-        layer_repair done{layer.name, detail::error_of(h, layer.grid, layer.weights, layer.rounded),
-                          detail::error_of(h, layer.grid, layer.weights, values), values.size(),
+        layer_repair done{layer.name, detail::error_of<Arch>(h, layer.grid, layer.weights, layer.rounded),
+                          detail::error_of<Arch>(h, layer.grid, layer.weights, values), values.size(),
                           detail::count_changed(values, layer.rounded)};
         if (!(done.after < done.before)) {  // damping can make it so, where the nearest codes are as good as any
             values = layer.rounded;
@@ -152,7 +161,7 @@ calibrated<Net, QConfig, Arch> sequential_mse(const calibrated<Net, QConfig, Arc
                     const float weight = layer.weights[r * grid.depth + i];
                     d[i] = double{tried.nearest(weight, r, i)} - double{weight};
                 }
-                last[parts == 1 ? 0 : r] += quadratic_form(h[r / group_out], d) / 2;
+                last[parts == 1 ? 0 : r] += quadratic_form<Arch>(h[r / group_out], d) / 2;
             }
             for (std::size_t part = 0; part != parts; ++part) {
                 if (!(last[part] <= best[part])) continue;

@@ -58,9 +58,9 @@ public:
     std::size_t count() const { return count_; }
 
 private:
-    static constexpr std::size_t columns = kernel::product_panel<Value>;
-    static constexpr std::size_t together = 8 * columns;  // 64; of floats 128, of which squares come to 2^23
-    std::size_t size_of_panels() const { return kernel::product_panels<Value>(depth_) * columns * together; }
+    static constexpr std::size_t columns = kernel::product_panel<Arch, Value>;
+    static constexpr std::size_t together = 512 / sizeof(Value);  // 64; of floats 128, of which squares come to 2^23
+    std::size_t size_of_panels() const { return kernel::product_panels<Arch, Value>(depth_) * columns * together; }
     void flush() {
         for (std::size_t g = 0; g != groups_; ++g)
             kernel::add_symmetric_products<Arch>(panels_.data() + g * size_of_panels(), waiting_, together, depth_,
@@ -76,14 +76,13 @@ private:
 };
 
 /// d H d' of one row of errors.
-inline double quadratic_form(std::span<const double> h, std::span<const double> d) {
+template <class Arch = default_architecture>
+double quadratic_form(std::span<const double> h, std::span<const double> d) {
+    std::vector<double> product(d.size());  // H d: rows of H are its columns, so that loops go along them
+    for (std::size_t i = 0; i != d.size(); ++i)
+        if (d[i] != 0) kernel::add_scaled<Arch>(d[i], h.data() + i * d.size(), d.size(), product.data());
     double sum = 0;
-    for (std::size_t i = 0; i != d.size(); ++i) {
-        if (d[i] == 0) continue;
-        double row = 0;
-        for (std::size_t j = 0; j != d.size(); ++j) row += h[i * d.size() + j] * d[j];
-        sum += d[i] * row;
-    }
+    for (std::size_t i = 0; i != d.size(); ++i) sum += d[i] * product[i];
     return sum;
 }
 

@@ -29,8 +29,10 @@ public:
     }
     /// Mean squared error, in squared bin widths, of quantizing the values. A bin's values are taken as evenly spread: they err by the
     /// distance of their middle to its code and by their own spread; where a bin is wider than a quantization step, as uniform noise.
-    /// All products are of few enough bits to be exact in double.
-    double squared_error(const qparams& params, std::int32_t quant_min, std::int32_t quant_max) const {
+    /// All products are of few enough bits to be exact in double. Where it is more than `most`, it may be what the first bins come to: more too.
+    double squared_error(const qparams& params, std::int32_t quant_min, std::int32_t quant_max,
+                         double most = infinity) const {
+        const double enough = most * values_ * (1 + 1e-12);  // whose quotient by values_ is above `most`
         const double step = params.scale / width_, step_error = step * step / 12, bin_error = 1.0 / 12;
         const double lowest = step * (quant_min - params.zero_point), highest = step * (quant_max - params.zero_point);
         double error = 0;
@@ -43,6 +45,7 @@ public:
             const auto cost =
                 static_cast<float>(noise ? step_error : static_cast<double>(distance) * distance + bin_error);
             error += static_cast<double>(count) * cost;
+            if (error > enough) break;
         }
         return error / values_;
     }
@@ -88,7 +91,7 @@ public:
                 rounded_product(low, static_cast<float>(QScheme::is_symmetric ? ends.high : ends.low) / full);
             const float most_kept = rounded_product(high, static_cast<float>(ends.high) / full);
             const qparams params = choose_observed_qparams<DType, QScheme, Rule>(least_kept, most_kept, where);
-            const double error = bins.squared_error(params, DType::quant_min, DType::quant_max);
+            const double error = bins.squared_error(params, DType::quant_min, DType::quant_max, least);
             if (error < least) least = error, best = ends, chosen = params;
         };
         const auto scan = [&](int clipping::*end, int reach, int step) {
