@@ -194,3 +194,77 @@ def test_circular_paddings_wider_than_values_are_refused(tmp_path: Path) -> None
     onnx.save(model, path)
     with pytest.raises(zeropoint.ImportRefused, match="a circular padding of more than there is to repeat"):
         zeropoint.from_onnx(path, tmp_path / "out")
+
+
+SMALL = nn.Sequential(nn.Flatten(), nn.Linear(12, 3)).eval()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an imported network, its int8 file, and files of every kind that somebody takes for another."""
+    folder = tmp_path_factory.mktemp("small")
+    zeropoint.from_torch(SMALL, torch.randn(1, 3, 2, 2), folder, name="small", verify=False)
+    images = np.random.default_rng(0).normal(size=(40, 3, 2, 2)).astype(np.float32)
+    np.save(folder / "images.npy", images)
+    images[3, 1, 0, 1] = np.nan  # the fourth input is compared, not calibrated with
+    np.save(folder / "nan.npy", images)
+    np.savez(folder / "several.npz", a=images)
+    (folder / "empty.npy").write_bytes(b"")
+    (folder / "bytes.npy").write_bytes(bytes(range(256)))
+    (folder / "bytes.hpp").write_bytes(bytes(range(256)))
+    (folder / "folder.onnx").mkdir()
+    (folder / "a_file").write_text("x")
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, None, None])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * 4)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), folder / "open.onnx")
+    assert main(["quantize", str(folder / "small.hpp"), "--calibration", str(folder / "images.npy")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("command, sentence", [
+    ("import open.onnx --input 1x3x4x4 --no-verify -o a_file", "a_file/open.safetensors cannot be written: a_file: File exists"),
+    ("import open.onnx --input 1x3x4x4 --no-verify -o a_file/in", "a_file/in/open.safetensors cannot be written: a_file/in: Not a directory"),
+    ("import open.onnx --input 1x3x4x4 --no-verify --report none/r.json", "none/r.json: No such file or directory"),
+    ("import open.onnx --input other=1x3x4x4", "--input other=1x3x4x4: this model has no such input; it has x"),
+    ("import open.onnx --input 1x3x4", "--input 1x3x4: expected 4 extents, found 3"),
+    ("import open.onnx --input 1x3x0x4", "--input 1x3x0x4: expected extents of at least 1"),
+    ("import images.npy --input 1x3x4x4", "images.npy: --input is for ONNX; this file has extents of its own"),
+    ("import folder.onnx", "folder.onnx: Is a directory"),
+    ("verify none.hpp open.onnx", "none.hpp: there is no such file"),
+    ("verify bytes.hpp open.onnx", "bytes.hpp: expected a header of C++, found bytes that are no text"),
+    ("quantize small.hpp --calibration none.npy", "none.npy: No such file or directory"),
+    ("quantize small.hpp --calibration folder.onnx", "folder.onnx: Is a directory"),
+    ("quantize small.hpp --calibration empty.npy", "empty.npy: expected an array of numbers as numpy.save writes it"),
+    ("quantize small.hpp --calibration bytes.npy", "bytes.npy: expected an array of numbers as numpy.save writes it"),
+    ("quantize small.hpp --calibration several.npz", "several.npz: expected one array, as numpy.save writes it"),
+    ("quantize small.hpp --calibration nan.npy", "input 3: expected finite values, but value 5 is nan"),
+    ("quantize small.hpp --calibration images.npy -o folder.onnx", "folder.onnx: expected the name of a file to write, found a folder"),
+    ("quantize small.hpp --calibration images.npy --qconfig tflight_qconfig", "tensorrt_qconfig; did you mean tflite_qconfig?"),
+    ("quantize bytes.hpp --calibration images.npy", "bytes.hpp: expected a header of C++"),
+    ("report small.hpp --calibration none.npy", "none.npy: No such file or directory"),
+    ("export small.hpp small.int8.safetensors --onnx qdq -o x.onnx --net other", "small.hpp: it has no network other"),
+    ("export small.hpp small.int8.safetensors --onnx qdq -o x.onnx --qconfig other", "other: a qconfig is the name of one"),
+    ("export small.hpp small.int8.safetensors --onnx qdq -o a_file/x.onnx", "a_file/x.onnx cannot be written: a_file: File exists"),
+    ("pack folder.onnx", "folder.onnx: Is a directory"),
+    ("pack small.hpp --qconfig other", "other: a qconfig is the name of one"),
+    ("embed images.npy -o a_file/x.hpp", "a_file/x.hpp cannot be written: a_file: File exists"),
+])
+def test_one_sentence(small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str,
+                      sentence: str) -> None:
+    """No traceback, whatever a file is or is not, exit code 2, and nothing that is left behind."""
+    monkeypatch.chdir(small)
+    before = {path for path in small.rglob("*") if path.name not in ("open.hpp", "open.safetensors")}
+    assert main(command.split()) == 2
+    message = capsys.readouterr().err
+    assert sentence in message
+    assert message.count("\n") == 1
+    assert {path for path in small.rglob("*") if path.name not in ("open.hpp", "open.safetensors")} == before
+
+
+@pytest.mark.parametrize("title, name", [("class", "net_class"), ("And", "net_and"), ("zp", "net_zp"), ("3d", "net_3d")])
+def test_names_are_no_keywords(tmp_path: Path, title: str, name: str) -> None:
+    """Nor namespaces that the header speaks of."""
+    made = zeropoint.from_torch(SMALL, torch.randn(1, 3, 2, 2), tmp_path, name=title, verify=False)
+    assert made.header.name == f"{name}.hpp"
+    assert f"struct {name} " in made.header.read_text().replace("\n", " ")

@@ -12,6 +12,7 @@ from typing import Any
 
 from zeropoint import __version__
 from zeropoint.errors import CheckFailed, ExportRefused, ImportRefused, ZeropointError
+from zeropoint.files import sentence_of
 
 HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
 
@@ -240,8 +241,20 @@ COMMANDS = {"import": run_import, "verify": run_verify, "quantize": run_quantize
             "encodings": run_encodings, "pack": run_pack, "embed": run_embed}
 
 
+def write_report(path: Path | None, content: dict[str, Any], code: int) -> int:
+    """The JSON of --report, where there is one, and the exit code: the one given, or 2 where it cannot be written."""
+    if path is None:
+        return code
+    try:
+        path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        print(f"zeropoint: {sentence_of(error, path)}", file=sys.stderr)
+        return 2
+    return code
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """0 where all went well, 1 where a check failed, 2 where a model was refused, 130 after Ctrl-C."""
+    """0 where all went well, 1 where a check failed, 2 where a model or file was refused, 130 after Ctrl-C."""
     options = parser_of().parse_args(arguments)
     report: Path | None = getattr(options, "report", None)
     try:
@@ -252,15 +265,14 @@ def main(arguments: list[str] | None = None) -> int:
     except ZeropointError as error:
         print(f"zeropoint: {error}", file=sys.stderr)
         problems = error.to_json() if isinstance(error, (ExportRefused, ImportRefused)) else [{"text": str(error)}]
-        if report is not None:
-            report.write_text(json.dumps({"problems": problems}, indent=2) + "\n")
+        return write_report(report, {"problems": problems}, 2)
+    except OSError as error:  # a disk that is full, a folder that is read-only
+        print(f"zeropoint: {sentence_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nzeropoint: stopped; nothing was written", file=sys.stderr)
         return 130
-    if report is not None:
-        report.write_text(json.dumps(result, indent=2) + "\n")
-    return 0
+    return write_report(report, result, 0)
 
 
 if __name__ == "__main__":

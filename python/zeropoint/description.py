@@ -11,7 +11,9 @@ from typing import Any
 
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.ports import ports_of
+from zeropoint.presets import check_preset
 
 PROGRAM = r"""// Prints a stage of a network as JSON.
 #include <cstdio>
@@ -33,8 +35,11 @@ STAGES = {"float": "zp::float_model<@NET@>", "int8": "zp::quantized<@NET@, @QCON
 
 
 def qconfig_text(qconfig: str) -> str:
-    """A qconfig as C++ has it: the name of one of zeropoint's presets, or a type that is written out."""
-    return f"zp::{qconfig}" if re.fullmatch(r"\w+", qconfig) else qconfig
+    """A qconfig as C++ has it: the name of one of zeropoint's presets, or a type that is written out. Raises ZeropointError."""
+    if not re.fullmatch(r"\w+", qconfig):
+        return qconfig
+    check_preset(qconfig)
+    return f"zp::{qconfig}"
 
 
 def network_text(net: str, stage: str = "int8", qconfig: str = "default_qconfig") -> str:
@@ -52,8 +57,6 @@ def describe(header: str | Path, *, qconfig: str = "default_qconfig", stage: str
     "dynamic". The program that prints it is compiled once and kept. Raises ZeropointError.
     """
     header = Path(header)
-    if not header.exists():
-        raise ZeropointError(f"{header}: there is no such file")
     source = PROGRAM.replace("@HEADER@", header.name).replace("@NETWORK@", network_text(ports_of(header)[0], stage, qconfig))
-    program = compiled(source, {header.name: without_comments(header.read_text())}, flags=("-O0",))
+    program = compiled(source, {header.name: without_comments(text_of_header(header))}, flags=("-O0",))
     return json.loads(subprocess.run([program], capture_output=True, text=True, check=True).stdout)

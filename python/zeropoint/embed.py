@@ -9,7 +9,9 @@ from pathlib import Path
 
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.ports import ports_of
+from zeropoint.presets import check_preset
 from zeropoint.replacing import replacing
 
 PACKER = """#include "{header}"
@@ -35,12 +37,12 @@ def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Pa
     int8: by default NAME.int8.safetensors beside the header, which `zeropoint quantize` wrote. Raises ZeropointError.
     """
     header = Path(header)
-    if not header.exists():
-        raise ZeropointError(f"{header}: there is no such file")
-    if not re.fullmatch(r"\w+", qconfig) or not re.fullmatch(r"[\w:<>]+", architecture):
-        raise ZeropointError(f"expected the name of a preset and a tag such as zp::portable, got {qconfig} and {architecture}")
-    source = PACKER.format(header=header.name, name=ports_of(header)[0], qconfig=qconfig, architecture=architecture)
-    program = compiled(source, {header.name: without_comments(header.read_text())})
+    name = ports_of(header)[0]
+    check_preset(qconfig)
+    if not re.fullmatch(r"[\w:<>]+", architecture):
+        raise ZeropointError(f"{architecture}: expected the tag of an architecture, such as zp::portable")
+    source = PACKER.format(header=header.name, name=name, qconfig=qconfig, architecture=architecture)
+    program = compiled(source, {header.name: without_comments(text_of_header(header))})
     target = Path(out) if out is not None else header.with_suffix(".image")
     target.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run([str(program), str(int8 or header.with_suffix(".int8.safetensors")), str(target)],

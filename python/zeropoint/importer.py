@@ -60,6 +60,8 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
+    if input_shapes and path.suffix != ".onnx":
+        raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
     if path.suffix == ".tflite" or path.suffix == ".onnx" and is_coded(path):
         graph, source = read_coded(path, input_shapes)
         if graph.is_coded:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import json
-import re
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,10 @@ import numpy as np
 from zeropoint.abi import library_of
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.inspection.library import inspection_of
 from zeropoint.ports import from_memory, ports_of, to_memory
+from zeropoint.presets import check_preset
 
 
 def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str | Path | None = None,
@@ -28,11 +29,8 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     Raises ZeropointError.
     """
     header = Path(header)
-    if not header.exists():
-        raise ZeropointError(f"{header}: there is no such file")
-    if not re.fullmatch(r"\w+", qconfig):
-        raise ZeropointError(f"{qconfig}: a qconfig is the name of one of zeropoint's presets, such as default_qconfig")
     name, inputs, outputs = ports_of(header)
+    check_preset(qconfig)
     if any(port.codes for port in [*inputs, *outputs]):
         raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
                              "arrays of floats go through those whose ports are floats")
@@ -40,7 +38,7 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     source = library_of(header.name, name, qconfig, sizes, are_integers)
     if inspects:
         source += inspection_of(sizes, are_integers)
-    path = compiled(source, {header.name: without_comments(header.read_text())}, library=True)
+    path = compiled(source, {header.name: without_comments(text_of_header(header))}, library=True)
     return Network(path, header, weights or header.with_suffix(".safetensors"), int8)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.lower.context import Port
 
 LINE = re.compile(r'//   (input|output) "(.*)": (int|float|u?int8)(?: below (\d+))? ([\dx]+), here ([\dx]+) \(axes ([\d -]+)\)')
@@ -36,7 +37,7 @@ def from_memory(values: np.ndarray, port: Port) -> np.ndarray:
 
 def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:
     """The network in a header that was imported, its inputs and its outputs."""
-    text = Path(header).read_text()
+    text = text_of_header(header)
     found: dict[str, list[Port]] = {"input": [], "output": []}
     for kind, name, number, below, extents, shape, order in LINE.findall(text):
         axes = tuple(int(a) for a in order.split() if a != "-")

@@ -10,6 +10,7 @@ from typing import Callable
 import numpy as np
 
 from zeropoint.errors import ZeropointError
+from zeropoint.files import array_of, check_finite
 from zeropoint.native import build
 from zeropoint.replacing import replacing
 
@@ -49,13 +50,14 @@ def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfi
     """
     say = progress or (lambda text: None)
     header = Path(header)
-    images = np.load(calibration, allow_pickle=False) if not isinstance(calibration, np.ndarray) else calibration
+    images = array_of(calibration)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
     if len(net.inputs) != 1:
         raise ZeropointError("a network of several inputs: calibrate it with zeropoint.build(...).calibrate(a, b)")
     net.check(images)
     inputs = images.reshape(-1, *net.inputs[0].extents)
+    check_finite(inputs, net.inputs[0].name)  # those that are compared too, which no observer sees
     apart = np.arange(len(inputs)) % 4 == 3 if len(inputs) >= 16 else np.ones(len(inputs), bool)
     shown = inputs[~apart] if len(inputs) >= 16 else inputs
     bytes_before, before = net.parameter_bytes, net.microseconds(inputs[:1])

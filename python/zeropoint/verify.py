@@ -16,6 +16,7 @@ import numpy as np
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.emit.structure import Structure, rows_of
 from zeropoint.errors import ZeropointError, need
+from zeropoint.files import text_of_header
 from zeropoint.harness import program_of
 from zeropoint.ir import Graph, Value
 from zeropoint.layers import Row
@@ -240,7 +241,7 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
     say(f"compile {header.name}")
     source = program_of(header.name, name, [int(np.prod(p.shape)) for p in lowered.inputs],
                         [int(np.prod(p.shape)) for p in lowered.outputs])
-    program = compiled(source, {header.name: without_comments(header.read_text())})
+    program = compiled(source, {header.name: without_comments(text_of_header(header))})
     sets = inputs_for(graph, count, examples)
     say(f"run {count} inputs here")
     ports = [[to_memory(arrays[port.name], port) for port in lowered.inputs] for arrays in sets]

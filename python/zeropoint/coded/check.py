@@ -14,6 +14,7 @@ import numpy as np
 from zeropoint.coded.stage import Stage, coding_of
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.ir import Coding, Graph, Value
 from zeropoint.layers import Row
 from zeropoint.layout import Layout
@@ -224,7 +225,7 @@ def check_codes(header: Path, weights: Path, name: str, graph: Graph, lowered: L
     """Compiles, runs both sides, compares every code."""
     say(f"compile {header.name}")
     text = PROGRAM.replace("@HEADER@", header.name).replace("@NET@", name)
-    program = compiled(text, {header.name: without_comments(header.read_text())})
+    program = compiled(text, {header.name: without_comments(text_of_header(header))})
     sets = inputs_for(graph, count)
     say(f"run {count} inputs here")
     mine = run_rows(program, weights, graph, lowered, sets, source.takes_codes, len(stage.nodes))

@@ -15,6 +15,7 @@ from zeropoint.coded.stage import describe_stage
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
 from zeropoint.errors import CheckFailed
+from zeropoint.files import text_of_header
 from zeropoint.importer import Imported, lowered_of
 from zeropoint.ir import Graph
 from zeropoint.lower.context import Lowered
@@ -76,6 +77,6 @@ def verify_coded(graph: Graph, source: Any, header: Path, name: str,
     insert_changes(graph)
     lowered = lowered_of(graph)
     structure = Structure(lowered)
-    stage = describe_stage(header.name, header.read_text(), name, lowered, structure)
+    stage = describe_stage(header.name, text_of_header(header), name, lowered, structure)
     return check_codes(header, header.with_suffix(".int8.safetensors"), name, graph, lowered, stage, source,
                        progress or (lambda text: None))

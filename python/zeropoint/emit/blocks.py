@@ -24,8 +24,13 @@ ROLES = {"out_channels": "Channels", "kernel": "Kernel", "stride": "Stride", "pa
 WHOLE = {"ReLU": "Relu", "NeXt": "Next", "ResNet": "Resnet", "DenseNet": "Densenet", "UNet": "Unet",
          "MobileNet": "Mobilenet", "EfficientNet": "Efficientnet", "ShuffleNet": "Shufflenet", "ViT": "Vit", "BN": "Norm",
          "Wav2Vec2": "Wav2vec2", "Conv1D": "Conv1d"}
-RESERVED = {"class", "struct", "default", "block", "namespace", "template", "this", "switch", "union", "auto", "new",
-            "delete", "operator", "register", "export", "import", "module"}
+# What a struct cannot be called: C++'s keywords, and the namespaces that headers speak of.
+RESERVED = set("""alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class compl
+    concept const consteval constexpr constinit const_cast continue co_await co_return co_yield decltype default delete do double
+    dynamic_cast else enum explicit export extern false float for friend goto if import inline int long module mutable namespace new
+    noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef typeid typename union
+    unsigned using virtual void volatile wchar_t while xor xor_eq block std xsimd zp""".split())
 
 
 @dataclass(eq=False)

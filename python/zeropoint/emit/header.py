@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from zeropoint.emit.blocks import Blocks, snake_case
+from zeropoint.emit.blocks import RESERVED, Blocks, snake_case
 from zeropoint.emit.structure import DEFAULT_INPUT, Structure, name_rows
 from zeropoint.emit.text import definition, template_text
 from zeropoint.emit.types import grouped, headers_of, quoted, types_of
@@ -27,7 +27,7 @@ class Header:
 def identifier(title: str) -> str:
     """A C++ name in snake_case."""
     name = snake_case(title)
-    return "net_" + name if name[0].isdigit() else name
+    return "net_" + name if name[0].isdigit() or name in RESERVED else name
 
 
 def port_text(kind: str, port: Port) -> str:

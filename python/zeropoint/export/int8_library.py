@@ -15,6 +15,7 @@ import numpy as np
 from zeropoint.compiler import compiled, without_comments
 from zeropoint.description import network_text
 from zeropoint.errors import ZeropointError
+from zeropoint.files import text_of_header
 from zeropoint.lower.context import Port
 from zeropoint.ports import from_memory, ports_of, to_memory
 
@@ -68,12 +69,13 @@ class Int8Library:
 
     def __init__(self, header: str | Path, qconfig: str, net: str = "") -> None:
         header = Path(header)
-        if not header.exists():
-            raise ZeropointError(f"{header}: there is no such file")
-        text = header.read_text()
+        text = text_of_header(header)
         self.net = net or name_of(header, text)
+        includes_others = re.search(r'^\s*#\s*include\s*"', text, re.MULTILINE) is not None
+        if re.fullmatch(r"\w+", net) and not includes_others and not re.search(rf"\b{net}\b", without_comments(text)):
+            raise ZeropointError(f"{header}: it has no network {net}")
         source = LIBRARY.replace("@HEADER@", header.name).replace("@NETWORK@", network_text(self.net, "int8", qconfig))
-        beside = (f"-I{header.parent.resolve()}",) if re.search(r'^\s*#\s*include\s*"', text, re.MULTILINE) else ()
+        beside = (f"-I{header.parent.resolve()}",) if includes_others else ()
         path = compiled(source, {header.name: without_comments(text)}, library=True, flags=beside)
         self._library = ctypes.CDLL(str(path))
         self._library.zp_text.restype = ctypes.c_char_p

@@ -11,10 +11,25 @@ from typing import Any
 import numpy as np
 
 from zeropoint.errors import Problem, ImportRefused, ZeropointError, need
+from zeropoint.files import sentence_of
 from zeropoint.front.modules import inside
 from zeropoint.ir import Graph, Node, Origin, Value, constant
 
 MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
+
+
+def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
+    """Raises ZeropointError where extents are given that no input can have; those without a name are for every input of their rank."""
+    ranks = {given.name: len(given.type.tensor_type.shape.dim) for given in inputs}
+    for name, extents in shapes.items():
+        text = "x".join(map(str, extents))
+        if min(extents) < 1:
+            raise ZeropointError(f"--input {text}: expected extents of at least 1")
+        if name and name not in ranks:
+            raise ZeropointError(f"--input {name}={text}: this model has no such input; it has {', '.join(ranks)}")
+        if len(extents) not in ([ranks[name]] if name else ranks.values()):
+            raise ZeropointError(f"--input {text}: expected {' or '.join(sorted({str(ranks[n]) for n in ([name] if name else ranks)}))} "
+                                 f"extents, found {len(extents)}")
 
 
 class OnnxReader:
@@ -36,10 +51,10 @@ class OnnxReader:
         if model.functions:
             model = need("onnx.inliner", "onnx").inline_local_functions(model)
         known = {tensor.name for tensor in model.graph.initializer}
+        inputs = [given for given in model.graph.input if given.name not in known]
+        check_shapes(inputs, input_shapes)
         problems = []
-        for given in model.graph.input:
-            if given.name in known:
-                continue
+        for given in inputs:
             dims = given.type.tensor_type.shape.dim
             for i, dim in enumerate(dims):
                 wanted = input_shapes.get(given.name, input_shapes.get("", ()))
@@ -287,6 +302,8 @@ def read_onnx(path: str | Path, input_shapes: dict[str, tuple[int, ...]] | None 
     path = Path(path)
     try:
         model = onnx.load(str(path))
+    except OSError as error:
+        raise ZeropointError(sentence_of(error, path)) from None
     except Exception as error:
         raise ZeropointError(f"{path}: this is no ONNX file: {error}") from error
     reader = OnnxReader(model, path.stem, input_shapes or {})

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
@@ -12,9 +11,11 @@ from typing import Any, Callable
 import numpy as np
 
 from zeropoint.errors import ZeropointError
+from zeropoint.files import array_of
 from zeropoint.inspection.page import page_of
 from zeropoint.inspection.text import text_of
 from zeropoint.native import build
+from zeropoint.replacing import replacing
 
 
 @dataclass
@@ -38,14 +39,9 @@ class Report:
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """A file that is there as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    """A file that is there as a whole or not at all. Raises ZeropointError."""
+    with replacing(path) as folder:
+        (folder / path.name).write_text(text, encoding="utf-8")
     return path
 
 
@@ -73,7 +69,7 @@ def report(header: str | Path, calibration: str | Path | np.ndarray, *, images: 
     """
     say = progress or (lambda text: None)
     header = Path(header)
-    shown = loaded(calibration)
+    shown = array_of(calibration)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights, inspects=True)
     if len(net.inputs) != 1:
@@ -81,7 +77,7 @@ def report(header: str | Path, calibration: str | Path | np.ndarray, *, images: 
                              "inspect(a, b)")
     net.check(shown)
     shown = shown.reshape(-1, *net.inputs[0].extents)
-    apart = loaded(images) if images is not None else shown
+    apart = array_of(images) if images is not None else shown
     if images is None and len(shown) >= 16:
         is_apart = np.arange(len(shown)) % 4 == 3
         shown, apart = shown[~is_apart], shown[is_apart]
@@ -96,12 +92,3 @@ def report(header: str | Path, calibration: str | Path | np.ndarray, *, images: 
     data["qconfig"] = qconfig
     return Report(data)
 
-
-def loaded(array: str | Path | np.ndarray) -> np.ndarray:
-    """An array, from its file where it is one."""
-    if isinstance(array, np.ndarray):
-        return array
-    try:
-        return np.load(array, allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise ZeropointError(f"{array}: {error}") from None

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files that a user names: read with one sentence where they are not what they should be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from zeropoint.errors import ZeropointError
+
+
+def sentence_of(error: OSError, path: str | Path = "") -> str:
+    """What the system says of a file, with its name in front."""
+    return f"{error.filename or path}: {error.strerror or error}"
+
+
+def text_of_header(path: str | Path) -> str:
+    """The text of a header. Raises ZeropointError."""
+    path = Path(path)
+    if not path.exists():
+        raise ZeropointError(f"{path}: there is no such file")
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ZeropointError(sentence_of(error, path)) from None
+    except UnicodeDecodeError:
+        raise ZeropointError(f"{path}: expected a header of C++, found bytes that are no text") from None
+
+
+def array_of(array: str | Path | np.ndarray) -> np.ndarray:
+    """An array of numbers, from its .npy where it is one. Raises ZeropointError."""
+    if isinstance(array, np.ndarray):
+        return array
+    try:
+        loaded = np.load(array, allow_pickle=False)
+    except OSError as error:
+        raise ZeropointError(sentence_of(error, array)) from None
+    except (ValueError, EOFError):  # numpy speaks of pickled data, whatever the file is
+        raise ZeropointError(f"{array}: expected an array of numbers as numpy.save writes it") from None
+    if not isinstance(loaded, np.ndarray):
+        raise ZeropointError(f"{array}: expected one array, as numpy.save writes it, found the several of numpy.savez")
+    return loaded
+
+
+def check_finite(array: np.ndarray, name: str) -> None:
+    """Raises ZeropointError where a number of N inputs is NaN or infinite: no figure that is made of it would mean anything."""
+    if array.dtype.kind not in "fc":
+        return
+    bad = np.argwhere(~np.isfinite(array.reshape(len(array), -1)))
+    if len(bad):
+        raise ZeropointError(f"{name}, input {bad[0][0]}: expected finite values, but value {bad[0][1]} is "
+                             f"{array.reshape(len(array), -1)[tuple(bad[0])]}: clean the data")
