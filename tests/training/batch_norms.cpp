@@ -237,6 +237,58 @@ TEST_CASE("batch norms: a step of live ones goes down the gradient of its loss, 
         CHECK(std::fabs(found - expected) < 5e-3 * all + 2e-4);
     }
 }
+TEST_CASE("batch norms: live ones do not see how many samples go from one to the next together") {
+    constexpr int samples = 7;
+    const auto compare = [](auto network) {
+        const auto xs = check_training::inputs<mixed>(samples);
+        const zp::tape_parameters parameters = network.pack();
+        std::vector<std::vector<float>> values, gradients;
+        std::vector<int> together;
+        for (const std::size_t near : {std::size_t{1} << 20, std::size_t{1}, std::size_t{3 * 6 * 6 * 8}}) {
+            zp::tape tape = network.make_tape(samples);
+            tape.near = near;
+            tape.finish(samples, tape.gradient_floats * sizeof(float));
+            REQUIRE(tape.stretches.size() == 5);
+            together.push_back(tape.stretches[2].samples);
+            zp::block_runner<zp::default_architecture> runner(tape);
+            for (int i = 0; i != samples; ++i)
+                std::memcpy(runner.input(0, i), xs[static_cast<std::size_t>(i)].data(), sizeof(float) * xs[0].size());
+            runner.forward(samples, parameters, true);
+            std::vector<float> found;
+            for (std::size_t row = 0; row != tape.rows.size(); ++row) {
+                const auto all = runner.values(static_cast<int>(row));
+                found.insert(found.end(), all.begin(), all.end());
+            }
+            values.push_back(found);
+            zp_test::generator next(5);
+            for (int i = 0; i != samples; ++i)
+                for (std::size_t k = 0; k != runner.output_size(0); ++k)
+                    runner.output_gradient(0, i)[k] = next.real(-1, 1);
+            std::vector<float> gradient(tape.gradient_floats);
+            std::vector<zp::range_gradient> ranges(static_cast<std::size_t>(tape.qparams_count));
+            runner.backward(gradient.data(), ranges);
+            for (const zp::range_gradient& range : ranges) {
+                gradient.push_back(range.scale);
+                gradient.push_back(range.zero_point);
+            }
+            gradients.push_back(gradient);
+        }
+        CHECK(together == std::vector<int>{samples, 1, 3});
+        float largest = 0;
+        for (const float value : gradients[0]) largest = std::max(largest, std::fabs(value));
+        CHECK(largest > 0.1f);
+        for (std::size_t k = 1; k != values.size(); ++k) {
+            CHECK(values[k] == values[0]);
+            float distance = 0;
+            for (std::size_t i = 0; i != gradients[0].size(); ++i)
+                distance = std::max(distance, std::fabs(gradients[k][i] - gradients[0][i]));
+            INFO(distance, " of ", largest);
+            CHECK(distance < 1e-5f * largest);  // of weights the sums of parts are added
+        }
+    };
+    compare(qat_of<coded>(mixed_model()));
+    compare(qat_of<learned>(mixed_model()));
+}
 TEST_CASE("batch norms: frozen ones are trained by the chain rule of folding") {
     // Without rounding, a step of the network as written with frozen norms and one of what prepare_qat folds are one.
     const auto model = mixed_model();

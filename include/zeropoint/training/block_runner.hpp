@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <zeropoint/kernel/dynamic/quantize.hpp>
+#include <zeropoint/kernel/gradient/batch_norm_gradient.hpp>
 #include <zeropoint/kernel/gradient/clamp_gradient.hpp>
 #include <zeropoint/kernel/gradient/fake_quantize.hpp>
 #include <zeropoint/kernel/reduction/float_statistics.hpp>
@@ -77,13 +78,33 @@ public:
         quantizes_ = quantizes && with.ranges != nullptr;
         is_coded_ = quantizes_ && with.coded != nullptr;
         if (is_coded_) run_coded();
-        for (std::size_t i = 0; i != tape_->rows.size(); ++i) run_row(i);
+        std::fill(observed_.begin(), observed_.end(), observed_values{});
+        for (const tape_stretch& stretch : tape_->stretches) {
+            if (stretch.ends_in_norm) clear_sums(stretch.last);
+            for_each_part(stretch, [&] {
+                for (std::size_t i = stretch.first; i != stretch.last; ++i) run_row(i);
+                if (stretch.ends_in_norm) add_sums(stretch.last);
+                else run_row(stretch.last);
+            });
+            if (stretch.ends_in_norm) take_statistics(stretch.last);
+        }
     }
     /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`.
     void backward(float* gradient, std::span<range_gradient> ranges) noexcept {
-        for (std::size_t i = tape_->rows.size(); i-- != 0;) {
-            const tape_row& row = tape_->rows[i];
-            if (row.is_reached && row.asks) go_back(i, gradient, ranges);
+        for (std::size_t k = tape_->stretches.size(); k-- != 0;) {
+            const tape_stretch& stretch = tape_->stretches[k];
+            const bool begins_with_norm = k != 0;
+            if (begins_with_norm) clear_sums(stretch.first);
+            for_each_part(stretch, [&] {
+                for (std::size_t i = stretch.last + 1; i-- != stretch.first;) {
+                    const tape_row& row = tape_->rows[i];
+                    if (!row.is_reached || !row.asks) continue;
+                    const bool is_begun = stretch.ends_in_norm && i == stretch.last;
+                    if (!is_begun) stop_back(i, ranges);
+                    if (begins_with_norm && i == stretch.first) add_gradient_sums(i);
+                    else pass_back(i, gradient);
+                }
+            });
         }
     }
     /// Takes the ranges of what the block's values were in front of rounding, by qparams_id. False where one is not finite.
@@ -142,6 +163,54 @@ private:
     }
     std::size_t row_offset(std::size_t row, int sample) const { return sizeof(float) * offset(row, sample); }
     std::size_t count_of(std::size_t row) const { return tape_->rows[row].size * static_cast<std::size_t>(samples_); }
+
+    /// Some samples of the block that go through a stretch together.
+    struct part_of_block {
+        int first = 0, count = 0;
+    };
+    template <class Body> void for_each_part(const tape_stretch& stretch, const Body& body) noexcept {
+        for (int first = 0; first < samples_; first += stretch.samples) {
+            part_ = {first, std::min(stretch.samples, samples_ - first)};
+            body();
+        }
+    }
+    // Of the part that runs.
+    std::size_t part_count(std::size_t row) const {
+        return tape_->rows[row].size * static_cast<std::size_t>(part_.count);
+    }
+    float* before(std::size_t row) { return floats(tape_->rows[row].before) + offset(row, part_.first); }
+    float* value(std::size_t row) { return floats(tape_->rows[row].value) + offset(row, part_.first); }
+    float* gradient_of_part(std::size_t row) {
+        return floats(tape_->rows[row].gradient_at) +
+               (tape_->rows[row].keeps_gradient ? offset(row, part_.first) : std::size_t{0});
+    }
+
+    // ---- live norms ----
+
+    double* sums_of(std::size_t row) { return reinterpret_cast<double*>(place(tape_->rows[row].sums_at)); }
+    std::size_t channels_of(std::size_t row) const {
+        return static_cast<std::size_t>(nodes_[row].out.extents.channels);
+    }
+    double values_of_channel(std::size_t row) const { return static_cast<double>(count_of(row) / channels_of(row)); }
+    kernel::const_float_batch batch(std::size_t row, const float* values) const {
+        return {values, static_cast<std::ptrdiff_t>(tape_->rows[row].size)};
+    }
+    void clear_sums(std::size_t row) noexcept { std::fill_n(sums_of(row), 2 * channels_of(row), 0.0); }
+    void add_sums(std::size_t row) noexcept {
+        const auto x = static_cast<std::size_t>(nodes_[row].inputs[0]);
+        kernel::add_batch_sums<Arch>(part_.count, batch(row, value(x)), nodes_[row].out.extents.pixels(),
+                                     channels_of(row), sums_of(row));
+    }
+    void take_statistics(std::size_t row) noexcept {
+        float* const mean = floats(tape_->rows[row].statistics_at);
+        kernel::batch_statistics(channels_of(row), values_of_channel(row), sums_of(row), mean, mean + channels_of(row));
+    }
+    void add_gradient_sums(std::size_t row) noexcept {
+        const auto x = static_cast<std::size_t>(nodes_[row].inputs[0]);
+        kernel::add_batch_norm_gradient_sums<Arch>(part_.count, batch(row, value(x)), batch(row, gradient_of_part(row)),
+                                                   nodes_[row].out.extents.pixels(), channels_of(row),
+                                                   floats(tape_->rows[row].statistics_at), sums_of(row));
+    }
 
     // ---- the int8 network ----
 
@@ -214,23 +283,21 @@ private:
         const tape_row& row = tape_->rows[i];
         const bool rounds = quantizes_ && row.rounding.exists(), is_input = nodes_[i].op->is_input;
         if (is_coded_ && row.floats_of >= 0) {
-            std::memcpy(place(row.value), memory_.data() + tape_->coded[static_cast<std::size_t>(row.floats_of)].at,
-                        sizeof(float) * count_of(i));
+            const float* from = floats(tape_->coded[static_cast<std::size_t>(row.floats_of)].at);
+            std::memcpy(value(i), from + offset(i, part_.first), sizeof(float) * part_count(i));
         } else if (is_coded_ && row.sums_of >= 0) {
             // run_coded() has left them.
         } else if (row.has_node && !is_input && !(is_coded_ && rounds && row.rounding.is_exact)) {
             step(i);
         } else if (!row.has_node && !is_input) {
             const auto x = static_cast<std::size_t>(nodes_[i].inputs[0]);
-            std::memcpy(place(row.before), place(tape_->rows[x].value), sizeof(float) * count_of(i));
+            std::memcpy(before(i), value(x), sizeof(float) * part_count(i));
         }
-        observed_[i] = {};
-        for_each_piece(count_of(i), [&](std::size_t first, std::size_t count) {
-            if (rounds && is_coded_) take_codes(row, first, count);
+        for_each_piece(part_count(i), [&](std::size_t first, std::size_t count) {
+            if (rounds && is_coded_) take_codes(i, first, count);
             else if (rounds && !row.rounding.is_exact)
-                kernel::fake_quantize<Arch>(floats(row.before) + first, count, quantizer_of(row.rounding),
-                                            floats(row.value) + first);
-            else if (row.before != row.value) pass_unrounded(row, first, count);
+                kernel::fake_quantize<Arch>(before(i) + first, count, quantizer_of(row.rounding), value(i) + first);
+            else if (row.before != row.value) pass_unrounded(i, first, count);
             if (row.is_observed) observe_piece(i, first, count);
         });
     }
@@ -240,7 +307,7 @@ private:
         for (std::size_t first = 0; first < count; first += piece) body(first, std::min(piece, count - first));
     }
     void observe_piece(std::size_t i, std::size_t first, std::size_t count) noexcept {
-        const kernel::min_max_result found = kernel::min_max<Arch>(floats(tape_->rows[i].before) + first, count);
+        const kernel::min_max_result found = kernel::min_max<Arch>(before(i) + first, count);
         observed_values& all = observed_[i];
         all.is_finite = all.is_finite && found.first_not_finite == count;
         all.range = all.range.with({found.min, found.max});
@@ -249,11 +316,11 @@ private:
         const tape_row& row = tape_->rows[i];
         node& n = nodes_[i];
         if (row.gradient.forward != nullptr) {
-            row.gradient.forward(operands_of(i), floats(row.before));
+            row.gradient.forward(operands_of(i), before(i));
             return;
         }
         const context c{nodes_.data(), with_.floats, nullptr, memory_.data(), ports_.data(), nullptr, memory_.data()};
-        for (int sample = 0; sample != samples_; ++sample) {
+        for (int sample = part_.first; sample != part_.first + part_.count; ++sample) {
             for (int k = 0; k != n.input_count; ++k) {
                 const auto x = static_cast<std::size_t>(n.inputs[k]);
                 if (nodes_[x].op->is_input) {
@@ -268,20 +335,23 @@ private:
             row.step(n, c);
         }
     }
-    void take_codes(const tape_row& row, std::size_t first, std::size_t count) noexcept {
+    void take_codes(std::size_t i, std::size_t first, std::size_t count) noexcept {
+        const tape_row& row = tape_->rows[i];
         const qparams& range = with_.ranges[row.rounding.qparams_id];
         const std::byte* from = memory_.data() + tape_->coded[static_cast<std::size_t>(row.rounding.row)].at;
         const auto take = [&](const auto* codes) {
-            kernel::dequantize<Arch>(codes + first, count, range.scale, range.zero_point, floats(row.value) + first);
+            kernel::dequantize<Arch>(codes + offset(i, part_.first) + first, count, range.scale, range.zero_point,
+                                     value(i) + first);
         };
         if (row.rounding.storage == scalar_type::uint8) take(reinterpret_cast<const std::uint8_t*>(from));
         else if (row.rounding.storage == scalar_type::int8) take(reinterpret_cast<const std::int8_t*>(from));
         else take(reinterpret_cast<const std::int16_t*>(from));
     }
     /// What a function of a fused table reads lies within its range, as finely as it may.
-    void pass_unrounded(const tape_row& row, std::size_t first, std::size_t count) noexcept {
-        const float* from = floats(row.before) + first;
-        float* to = floats(row.value) + first;
+    void pass_unrounded(std::size_t i, std::size_t first, std::size_t count) noexcept {
+        const tape_row& row = tape_->rows[i];
+        const float* from = before(i) + first;
+        float* to = value(i) + first;
         if (quantizes_ && row.table.qparams_id >= 0) {
             const qparams& range = with_.ranges[row.table.qparams_id];
             const float low = dequantized(row.table.quant_min, range), high = dequantized(row.table.quant_max, range);
@@ -300,15 +370,16 @@ private:
 
     // ---- back ----
 
-    void go_back(std::size_t i, float* gradient, std::span<range_gradient> ranges) noexcept {
+    /// The gradient behind rounding and bounds becomes that in front of them.
+    void stop_back(std::size_t i, std::span<range_gradient> ranges) noexcept {
         const tape_row& row = tape_->rows[i];
         const node& n = nodes_[i];
         const bool rounds = quantizes_ && row.rounding.exists() && !row.rounding.is_exact;
         if (rounds && row.learns_range) {
             const qparams& range = with_.ranges[row.rounding.qparams_id];
-            float* const dy = floats(row.gradient_at);
-            const kernel::learned_sums sums = kernel::learned_step_backward<Arch>(floats(row.before), dy, count_of(i),
-                                                                                  quantizer_of(row.rounding), dy);
+            float* const dy = gradient_of_part(i);
+            const kernel::learned_sums sums =
+                kernel::learned_step_backward<Arch>(before(i), dy, part_count(i), quantizer_of(row.rounding), dy);
             range_gradient& of = ranges[static_cast<std::size_t>(row.rounding.qparams_id)];
             of.scale += static_cast<float>(sums.steps);
             of.zero_point -= static_cast<float>(static_cast<double>(range.scale) * sums.clipped);
@@ -316,28 +387,31 @@ private:
         const bool masks = rounds && !row.learns_range, has_table = quantizes_ && row.table.qparams_id >= 0,
                    is_bounded = row.has_node && n.fused.clamp != nullptr;
         if (masks || has_table || is_bounded)
-            for_each_piece(count_of(i), [&](std::size_t first, std::size_t count) {
-                const float* const x = floats(row.before) + first;
-                float* const dy = floats(row.gradient_at) + first;
+            for_each_piece(part_count(i), [&](std::size_t first, std::size_t count) {
+                const float* const x = before(i) + first;
+                float* const dy = gradient_of_part(i) + first;
                 if (masks) kernel::pass_inside<Arch>(x, dy, count, quantizer_of(row.rounding), dy);
                 if (has_table) kernel::pass_inside<Arch>(x, dy, count, quantizer_of(row.table), dy);
                 if (is_bounded) kernel::clamp_gradient<Arch>(x, dy, count, n.fused.lowest, n.fused.highest, dy);
             });
-        pass_back(i, gradient);
     }
     /// What both ways see of a row.
     gradient_operands operands_of(std::size_t i) noexcept {
         const node& n = nodes_[i];
         gradient_operands o{{nodes_.data(), n}};
         o.rules = tape_->rows[i].rules;
-        o.samples = samples_;
+        o.samples = part_.count;
         o.scratch = floats(tape_->gradient_scratch_at);
-        if (tape_->rows[i].is_live) o.statistics = floats(tape_->rows[i].statistics_at);
+        if (tape_->rows[i].is_live) {
+            o.statistics = floats(tape_->rows[i].statistics_at);
+            o.gradient_sums = sums_of(i);
+            o.values_of_channel = values_of_channel(i);
+        }
         if (tape_->rows[i].has_node) o.block = reinterpret_cast<const float*>(with_.floats + n.at.parameter_offset);
         for (int k = 0; k != n.input_count; ++k) {
             const auto x = static_cast<std::size_t>(n.inputs[k]);
-            if (nodes_[x].is_indices()) o.indices = reinterpret_cast<const std::int32_t*>(place(tape_->rows[x].value));
-            else o.xs[k] = floats(tape_->rows[x].value);
+            if (nodes_[x].is_indices()) o.indices = reinterpret_cast<const std::int32_t*>(value(x));
+            else o.xs[k] = value(x);
         }
         return o;
     }
@@ -348,8 +422,8 @@ private:
             const auto size = static_cast<std::int32_t>(o.x_size(k));
             const std::int32_t begin = std::exchange(first, first + size);
             if (o.dxs[k] == nullptr) continue;
-            std::fill_n(o.dxs[k], o.x_size(k) * static_cast<std::size_t>(samples_), 0.0f);
-            for (int sample = 0; sample != samples_; ++sample) {
+            std::fill_n(o.dxs[k], o.x_size(k) * static_cast<std::size_t>(part_.count), 0.0f);
+            for (int sample = 0; sample != part_.count; ++sample) {
                 float* dx = o.dxs[k] + static_cast<std::size_t>(sample) * o.x_size(k) - begin;
                 const float* dy = o.dy + static_cast<std::size_t>(sample) * row.size;
                 for (std::size_t j = 0; j != row.size; ++j)
@@ -361,8 +435,8 @@ private:
         const tape_row& row = tape_->rows[i];
         const node& n = nodes_[i];
         gradient_operands o = operands_of(i);
-        o.y = floats(row.before);
-        o.dy = floats(row.gradient_at);
+        o.y = before(i);
+        o.dy = gradient_of_part(i);
         std::size_t temporary = tape_->temporary_at;
         for (int k = 0; k != n.input_count; ++k) {
             const auto x = static_cast<std::size_t>(n.inputs[k]);
@@ -371,20 +445,22 @@ private:
                 o.dxs[k] = floats(temporary);
                 temporary += align_up(sizeof(float) * static_cast<std::size_t>(tape_->block) * tape_->rows[x].size);
             } else {
-                o.dxs[k] = floats(tape_->rows[x].gradient_at);
+                o.dxs[k] = gradient_of_part(x);
             }
         }
         if (row.has_node) {
-            if (row.trains) o.d_block = gradient + static_cast<std::size_t>(n.at.parameter_offset) / sizeof(float);
+            const bool is_summed = row.is_live && part_.first != 0;  // the sums are those of all parts
+            if (row.trains && !is_summed)
+                o.d_block = gradient + static_cast<std::size_t>(n.at.parameter_offset) / sizeof(float);
             if (row.gradient.moves) move_back(row, o);
             else row.gradient.backward(o);
         } else if (o.dxs[0] != nullptr) {
-            std::memcpy(o.dxs[0], o.dy, sizeof(float) * count_of(i));
+            std::memcpy(o.dxs[0], o.dy, sizeof(float) * part_count(i));
         }
         for (int k = 0; k != n.input_count; ++k) {
             if (o.dxs[k] == nullptr || !row.adds[static_cast<std::size_t>(k)]) continue;
             const auto x = static_cast<std::size_t>(n.inputs[k]);
-            kernel::add_gradient<Arch>(o.dxs[k], count_of(x), floats(tape_->rows[x].gradient_at));
+            kernel::add_gradient<Arch>(o.dxs[k], part_count(x), gradient_of_part(x));
         }
     }
 
@@ -401,6 +477,7 @@ private:
     std::vector<observed_values> observed_;
     tape_parameters with_;
     int samples_ = 0;
+    part_of_block part_;
     bool quantizes_ = false, is_coded_ = false;
 };
 

@@ -25,9 +25,12 @@ struct gradient_operands {
     const float* block = nullptr;           // the node's arrays of parameters, as parameter_list places them
     float* d_block = nullptr;               // the same places, to add to; null where nobody asks
     float* scratch = nullptr;               // as many bytes as scratch_bytes says, aligned to buffer_alignment
-    // Of a normalization over samples: mean, then variance, of each channel of this block, which forward writes and backward reads; null
-    // where its parameters' statistics are taken.
-    float* statistics = nullptr;
+    // Of a normalization over samples: mean, then variance, of each channel of a block, of which these samples may be a part; null where
+    // its parameters' statistics are taken. And for backward the sums of dy, and of dy * (x - mean), of each channel of the block, and how
+    // many values of a channel it has.
+    const float* statistics = nullptr;
+    const double* gradient_sums = nullptr;
+    double values_of_channel = 0;
 
     /// Array `array` of the node's parameters, as floats.
     const float* parameter(int array) const { return block + parameters_of(at).offset_of(array); }
@@ -48,8 +51,8 @@ struct gradient_operands {
 ///   - `template <class Arch> static std::size_t scratch_bytes(const node_view&, int samples)`;
 ///   - `trains(const operator_info&, int array)`, false for arrays that no gradient changes, such as running means: backward leaves those
 ///     alone;
-///   - `running_mean(const node_view&)`, of a normalization over samples that has a forward: which array is its running mean. The
-///     running variance is the next;
+///   - `running_mean(const node_view&)`, of a normalization over samples, with a mean and a variance for each channel, that has a forward:
+///     which array is its running mean. The running variance is the next;
 ///   - `moves(const operator_info&)`, true where each output is one of the inputs, always of the same place, or a constant: then nothing
 ///     else is needed. Which places these are, the node's form tells, run over their numbers.
 /// What depends on the operator behind the kind, as a function does, is in a template of it: `template <const operator_info& Op> struct of`,

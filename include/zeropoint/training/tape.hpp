@@ -55,12 +55,14 @@ struct tape_row {
     // What finish() finds.
     std::size_t size = 0;  // values of a sample
     std::size_t before = 0, value = 0,
-                gradient_at = 0;    // offsets in a block's memory: in front of rounding, behind it, d loss / d value
-    std::size_t statistics_at = 0;  // of a live row: mean, then variance, of each channel
-    bool asks = false;              // its gradient is needed: something is trained at it or before it
-    bool is_reached = false;        // the loss depends on it
-    bool trains = false;            // has parameters that are trained
-    moved_places moved;             // of a gradient that moves
+                gradient_at = 0;  // offsets in a block's memory: in front of rounding, behind it, d loss / d value
+    std::size_t statistics_at = 0,
+                sums_at = 0;              // of a live row: mean, then variance, of each channel; two doubles a channel
+    bool keeps_gradient = true;           // that of all samples of a block, not only of those that run together
+    bool asks = false;                    // its gradient is needed: something is trained at it or before it
+    bool is_reached = false;              // the loss depends on it
+    bool trains = false;                  // has parameters that are trained
+    moved_places moved;                   // of a gradient that moves
     std::array<bool, max_inputs> adds{};  // to the gradient of input k, which somebody behind it has written
 };
 
@@ -69,6 +71,14 @@ struct coded_row {
     std::size_t at = 0, bytes = 0;  // of sample 0; of one sample
     bool is_input = false;
     int seen_by = -1;  // the row of the tape that takes its sums
+};
+
+/// Rows from one live batch norm to the next, which some samples of a block go through together: as many as stay in a cache. A norm
+/// needs the sums of all samples; so the one at the end is only summed up here, and is the first row of the next stretch.
+struct tape_stretch {
+    std::size_t first = 0, last = 0;  // the last one included
+    bool ends_in_norm = false;
+    int samples = 1;
 };
 
 /// Rows and their places. The same for all who run it: see block_runner.
@@ -85,7 +95,10 @@ public:
     const sums_rule* coded_sums = nullptr;
     int qparams_count = 0;
 
-    int block = 8;                    // samples that run together
+    std::size_t near =
+        std::size_t{1} << 17;  // floats of an array of so many samples of a stretch as run together: half a MiB
+    std::vector<tape_stretch> stretches;
+    int block = 8;                    // samples whose live norms have one mean
     std::size_t bytes = 0;            // of a block's memory
     std::size_t gradient_floats = 0;  // of the parameters, in their places
     std::size_t scratch_at = 0, coded_scratch_at = 0, temporary_at = 0, gradient_scratch_at = 0;
@@ -102,6 +115,7 @@ public:
         block = samples_of_block;
         gradient_floats = parameter_bytes / sizeof(float);
         find_gradients();
+        find_stretches();
         place();
         find_moves();
     }
@@ -194,6 +208,46 @@ private:
         const auto* y = reinterpret_cast<const float*>(memory.data() + y_at);
         return {y, y + rows[i].size};
     }
+    /// One stretch, of the whole block, where no norm is live.
+    void find_stretches() {
+        stretches.clear();
+        std::size_t first = 0;
+        for (std::size_t i = 0; i != rows.size(); ++i) {
+            if (!rows[i].is_live) continue;
+            stretches.push_back({first, i, true, 1});
+            first = i;
+        }
+        const bool has_norms = !stretches.empty();
+        stretches.push_back({first, rows.size() - 1, false, 1});
+        for (tape_stretch& stretch : stretches) {
+            stretch.samples = has_norms ? samples_together(stretch) : block;
+            if (has_norms) find_kept_gradients(stretch);
+        }
+    }
+    /// As many as stay near; but weights are brought into panels and tiles once for all of them, which has to be little
+    /// beside what is done to values.
+    int samples_together(const tape_stretch& stretch) const {
+        constexpr std::size_t values_a_weight = 8;
+        std::size_t largest = 1, values = 1, weights = 0;
+        for (std::size_t i = stretch.first; i <= stretch.last; ++i) {
+            largest = std::max(largest, rows[i].size);
+            values += rows[i].size;
+            weights += trained_floats(i);
+        }
+        const std::size_t samples = std::max({near / largest, values_a_weight * weights / values, std::size_t{1}});
+        return static_cast<int>(std::min(samples, static_cast<std::size_t>(block)));
+    }
+    /// A gradient is kept where it is written or read in another stretch, or from outside.
+    void find_kept_gradients(const tape_stretch& stretch) {
+        for (std::size_t i = stretch.first; i <= stretch.last; ++i) {
+            tape_row& row = rows[i];
+            row.keeps_gradient =
+                row.is_live || std::find(outputs.begin(), outputs.end(), static_cast<int>(i)) != outputs.end();
+            for (std::size_t reader = stretch.last + 1; reader < rows.size(); ++reader)
+                for (int k = 0; k != nodes[reader].input_count; ++k)
+                    row.keeps_gradient |= nodes[reader].inputs[k] == static_cast<int>(i);
+        }
+    }
     void place() {
         std::size_t end = 0;
         const auto put = [&](std::size_t size) {
@@ -229,10 +283,25 @@ private:
             row.value = put(sizeof(float) * samples * row.size);
             const bool is_apart = (row.rounding.exists() && !row.rounding.is_exact) || row.table.qparams_id >= 0;
             row.before = is_apart ? put(sizeof(float) * samples * row.size) : row.value;
-            if (row.is_live)
-                row.statistics_at = put(2 * sizeof(float) * static_cast<std::size_t>(nodes[i].out.extents.channels));
-            if (row.is_reached) row.gradient_at = put(sizeof(float) * samples * row.size);
+            if (row.is_live) {
+                const auto channels = static_cast<std::size_t>(nodes[i].out.extents.channels);
+                row.statistics_at = put(2 * sizeof(float) * channels);
+                row.sums_at = put(2 * sizeof(double) * channels);
+            }
+            if (row.is_reached && row.keeps_gradient) row.gradient_at = put(sizeof(float) * samples * row.size);
         }
+        std::size_t passing = 0;  // gradients of one stretch after another
+        for (const tape_stretch& stretch : stretches) {
+            std::size_t own = 0;
+            for (std::size_t i = stretch.first; i <= stretch.last; ++i) {
+                tape_row& row = rows[i];
+                if (!row.is_reached || row.keeps_gradient) continue;
+                row.gradient_at = end + own;
+                own += align_up(sizeof(float) * static_cast<std::size_t>(stretch.samples) * row.size);
+            }
+            passing = std::max(passing, own);
+        }
+        put(passing);
         std::size_t coded_scratch = 0, coded_state = 0;
         for (std::size_t r = 0; r != coded_nodes.size(); ++r) {
             const node& n = coded_nodes[r];

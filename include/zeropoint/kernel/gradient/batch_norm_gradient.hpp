@@ -56,42 +56,52 @@ template <class Arch, std::size_t Count, class Term>
     }
 }
 
-/// sums[c] += x[c] over samples and pixels.
+/// sums[c] += x[c], and sums[channels + c] += x[c]^2, over samples and pixels. Squares are those of distances from the mean of
+/// pixels_together, which lie in the first-level cache, moved to 0 in double: no digits are lost where a mean is large.
 template <class Arch>
 void add_batch_sums(int samples, const_float_batch x, std::ptrdiff_t pixels, std::size_t channels,
                     double* sums) noexcept {
-    add_pixel_sums<Arch, 1>(
-        samples, pixels, channels,
-        sums, [&](int sample, std::ptrdiff_t at, std::size_t c, auto kind) __attribute__((always_inline)) {
-            using Number = decltype(kind);
-            return std::array<Number, 1>{load_number<Number>(x[sample] + at + c)};
-        });
+    const auto step = static_cast<std::ptrdiff_t>(channels);
+    for (int sample = 0; sample != samples; ++sample) {
+        for (std::ptrdiff_t first = 0; first < pixels; first += pixels_together) {
+            const std::ptrdiff_t count = std::min(pixels_together, pixels - first);
+            const float* const begin = x[sample] + first * step;
+            for_each_vector<Arch>(
+                channels, [&](std::size_t c, auto kind) __attribute__((always_inline)) {
+                    using Number = decltype(kind);
+                    constexpr std::size_t size = sizeof(Number) / sizeof(float);
+                    const float* const values = begin + c;
+                    Number sum(0.0f), squares(0.0f);
+                    for (std::ptrdiff_t pixel = 0; pixel != count; ++pixel)
+                        sum = sum + load_number<Number>(values + pixel * step);
+                    const Number mean = sum * Number(1.0f / static_cast<float>(count));
+                    for (std::ptrdiff_t pixel = 0; pixel != count; ++pixel) {
+                        const Number distance = load_number<Number>(values + pixel * step) - mean;
+                        squares = multiply_add(distance, distance, squares);
+                    }
+                    float lanes[3][size];
+                    store_number(sum, lanes[0]);
+                    store_number(squares, lanes[1]);
+                    store_number(mean, lanes[2]);
+                    for (std::size_t i = 0; i != size; ++i) {
+                        const double all = lanes[0][i], middle = lanes[2][i];
+                        sums[c + i] += all;
+                        sums[channels + c + i] +=
+                            lanes[1][i] + middle * (2 * all - static_cast<double>(count) * middle);
+                    }
+                });
+        }
+    }
 }
 
-/// squares[c] += (x[c] - mean[c])^2 over samples and pixels.
-template <class Arch>
-void add_batch_squares(int samples, const_float_batch x, std::ptrdiff_t pixels, std::size_t channels, const float* mean,
-                       double* squares) noexcept {
-    add_pixel_sums<Arch, 1>(
-        samples, pixels, channels,
-        squares, [&](int sample, std::ptrdiff_t at, std::size_t c, auto kind) __attribute__((always_inline)) {
-            using Number = decltype(kind);
-            const Number distance = load_number<Number>(x[sample] + at + c) - load_number<Number>(mean + c);
-            return std::array<Number, 1>{Number(distance * distance)};
-        });
-}
-
-/// mean and variance (divided by the count) of every channel over samples and pixels; `sums` is room for `channels` numbers.
-template <class Arch>
-void batch_statistics(int samples, const_float_batch x, std::ptrdiff_t pixels, std::size_t channels, float* mean,
-                      float* variance, double* sums) noexcept {
-    const double count = static_cast<double>(samples) * static_cast<double>(pixels);
-    std::fill_n(sums, channels, 0.0);
-    add_batch_sums<Arch>(samples, x, pixels, channels, sums);
-    for (std::size_t c = 0; c != channels; ++c) mean[c] = static_cast<float>(sums[c] / count);
-    std::fill_n(sums, channels, 0.0);
-    add_batch_squares<Arch>(samples, x, pixels, channels, mean, sums);
-    for (std::size_t c = 0; c != channels; ++c) variance[c] = static_cast<float>(sums[c] / count);
+/// The mean and variance (divided by the count) of every channel from those sums of `count` values.
+inline void batch_statistics(std::size_t channels, double count, const double* sums, float* mean,
+                             float* variance) noexcept {
+    for (std::size_t c = 0; c != channels; ++c) {
+        const double middle = sums[c] / count;
+        mean[c] = static_cast<float>(middle);
+        variance[c] = static_cast<float>(std::max(sums[channels + c] / count - middle * middle, 0.0));
+    }
 }
 
 /// PyTorch's running statistics: running = (1 - momentum) * running + momentum * that of a mini-batch of `count` values a

@@ -191,20 +191,32 @@ template <class Arch> struct float_winograd {
     }
     constexpr std::ptrdiff_t tiles_of_product() const { return together(in.channels + out.channels, 1 << 15); }
     constexpr std::ptrdiff_t tiles_of_gradient() const { return together(in.channels + out.channels, 1 << 17); }
-    constexpr std::ptrdiff_t filters() const { return std::ptrdiff_t{in.channels} * out.channels; }
-    /// Output channels of whole panels.
-    constexpr std::ptrdiff_t width() const {
-        constexpr std::ptrdiff_t wide = product_tile<Arch>::channels;
-        return (out.channels + wide - 1) / wide * wide;
+    /// From a place to the next, of so many floats: an odd number of cache lines, since transforms write to all places in turn, and those
+    /// of an even distance fall into a few sets of the cache.
+    static constexpr std::ptrdiff_t apart(std::ptrdiff_t floats) {
+        constexpr std::ptrdiff_t line = 16;
+        return ((floats + line - 1) / line | 1) * line;
     }
-    constexpr std::ptrdiff_t panels() const { return width() * in.channels; }
+    constexpr std::ptrdiff_t filters() const { return apart(std::ptrdiff_t{in.channels} * out.channels); }
+    /// Output channels of whole vectors.
+    constexpr std::ptrdiff_t width() const {
+        constexpr std::ptrdiff_t size = product_tile<Arch>::narrow * product_tile<Arch>::size;
+        return (out.channels + size - 1) / size * size;
+    }
+    constexpr std::ptrdiff_t panels() const {
+        constexpr std::ptrdiff_t wide = product_tile<Arch>::channels;
+        return (out.channels + wide - 1) / wide * wide * in.channels;
+    }
+    constexpr std::ptrdiff_t values(std::ptrdiff_t tiles) const { return apart(tiles * in.channels); }
+    constexpr std::ptrdiff_t sums() const { return apart(tiles_of_product() * width()); }
+    constexpr std::ptrdiff_t gradients() const { return apart(tiles_of_gradient() * out.channels); }
     /// In floats.
     constexpr std::size_t product_scratch() const {
-        return static_cast<std::size_t>(places * (filters() + panels() + tiles_of_product() * (in.channels + width())) +
+        return static_cast<std::size_t>(places * (filters() + panels() + values(tiles_of_product()) + sums()) +
                                         std::max(in.channels, out.channels));
     }
     constexpr std::size_t gradient_scratch() const {
-        return static_cast<std::size_t>(places * (filters() + tiles_of_gradient() * (in.channels + out.channels)) +
+        return static_cast<std::size_t>(places * (filters() + values(tiles_of_gradient()) + gradients()) +
                                         std::max(in.channels, out.channels));
     }
 
@@ -246,7 +258,7 @@ void square_to_places(const shape& image, const float* x, int row, int column, c
         [&](int i, int j) __attribute__((always_inline)) { return from[i][j]; }, pixel, to, step);
 }
 
-/// filters[place][o][i] of weights [o][tap][i], whose taps are taken in the opposite order where `turned`.
+/// filters[place][o][i], places float_winograd::apart(), of weights [o][tap][i], whose taps are taken in the opposite order where `turned`.
 template <class Arch>
 void transform_taps(const float* weights, std::ptrdiff_t outputs, std::ptrdiff_t inputs, bool turned,
                     float* filters) noexcept {
@@ -255,34 +267,35 @@ void transform_taps(const float* weights, std::ptrdiff_t outputs, std::ptrdiff_t
         const std::ptrdiff_t step = turned ? -inputs : inputs;
         to_places<Arch, winograd_points::taps>(
             [=](int i, int j) __attribute__((always_inline)) { return first + (3 * i + j) * step; }, inputs,
-            filters + o * inputs, outputs * inputs);
+            filters + o * inputs, float_winograd<Arch>::apart(outputs * inputs));
     }
 }
 
-/// One register tile: product_tile::pixels rows of `depth` values, one behind another, times a panel; rows of sums are `pitch` apart.
-template <class Arch>
+/// One register tile: product_tile::pixels rows of `depth` values, one behind another, times the first vectors of a panel; rows of sums
+/// are `pitch` apart.
+template <class Arch, int Vectors>
 [[gnu::always_inline]] inline void multiply_places(const float* rows, std::ptrdiff_t depth, const float* panel,
                                                    float* sums, std::ptrdiff_t pitch) noexcept {
     using tile = product_tile<Arch>;
     using Number = number<Arch>;
-    Number totals[tile::pixels][tile::vectors];
+    Number totals[tile::pixels][Vectors];
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
-        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) { totals[p][v] = Number(0.0f); });
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) { totals[p][v] = Number(0.0f); });
     });
     for (std::ptrdiff_t i = 0; i != depth; ++i, panel += tile::channels) {
-        Number weights[tile::vectors];
-        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+        Number weights[Vectors];
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             weights[v] = load_number<Number>(panel + v * tile::size);
         });
         unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
             const Number value(rows[p * depth + i]);
-            unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+            unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                 totals[p][v] = multiply_add(value, weights[v], totals[p][v]);
             });
         });
     }
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
-        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             store_number(totals[p][v], sums + p * pitch + v * tile::size);
         });
     });
@@ -298,14 +311,15 @@ void multiply_tiles(const conv2d_geometry& g, int samples, const const_float_bat
     constexpr int places = plan_type::places;
     const plan_type plan(g);
     const std::ptrdiff_t in = g.in.channels, out = g.out.channels, width = plan.width(), most = plan.tiles_of_product(),
-                         all = plan.tiles(samples);
+                         all = plan.tiles(samples), next_values = plan.values(most), next_sums = plan.sums();
     float* const filters = scratch;
     float* const panels = filters + places * plan.filters();
     float* const values = panels + places * plan.panels();
-    float* const sums = values + places * most * in;
-    float* const zeros = sums + places * most * width;
+    float* const sums = values + places * next_values;
+    float* const zeros = sums + places * next_sums;
     std::fill_n(zeros, std::max(in, out), 0.0f);
-    if (all < most) std::fill_n(values, places * most * in, 0.0f);  // rows of a register tile that no tile has written
+    if (all < most)
+        std::fill_n(values, places * next_values, 0.0f);  // rows of a register tile that no tile has written
     const float* const bias = epilogue.bias == nullptr ? zeros : epilogue.bias;
     const float low = epilogue.low, high = epilogue.high;
     const std::ptrdiff_t pitch = out * g.out.width;
@@ -320,15 +334,21 @@ void multiply_tiles(const conv2d_geometry& g, int samples, const const_float_bat
         for (std::ptrdiff_t t = 0; t != count; ++t) {
             const auto at = plan.of(first + t);
             square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top,
-                                                            at.column - plan.left, zeros, values + t * in, most * in);
+                                                            at.column - plan.left, zeros, values + t * in, next_values);
         }
         for (int k = 0; k != places; ++k) {
-            const float *const rows = values + k * most * in, *panel = panels + k * plan.panels();
-            float* const to = sums + k * most * width;
+            const float *const rows = values + k * next_values, *panel = panels + k * plan.panels();
+            float* const to = sums + k * next_sums;
             for (std::ptrdiff_t channel = 0; channel < out;
-                 channel += product::channels, panel += product::channels * in)
-                for (std::ptrdiff_t t = 0; t < count; t += product::pixels)
-                    multiply_places<Arch>(rows + t * in, in, panel, to + t * width + channel, width);
+                 channel += product::channels, panel += product::channels * in) {
+                const auto multiply = [&](auto vectors) {
+                    for (std::ptrdiff_t t = 0; t < count; t += product::pixels)
+                        multiply_places<Arch, decltype(vectors)::value>(rows + t * in, in, panel,
+                                                                        to + t * width + channel, width);
+                };
+                if (width - channel >= product::channels) multiply(std::integral_constant<int, product::vectors>());
+                else multiply(std::integral_constant<int, product::narrow>());
+            }
         }
         for (std::ptrdiff_t t = 0; t != count; ++t) {
             const auto at = plan.of(first + t);
@@ -336,7 +356,7 @@ void multiply_tiles(const conv2d_geometry& g, int samples, const const_float_bat
             float* const to = y[at.sample] + (std::ptrdiff_t{at.row} * g.out.width + at.column) * out;
             const auto write = [&](auto is_whole) {
                 from_places<Arch, winograd_points::outputs>(
-                    sums + t * width, most * width,
+                    sums + t * width, next_sums,
                     out, [&](int i, int j, std::size_t c, const auto& value) __attribute__((always_inline)) {
                         using Number = std::remove_cvref_t<decltype(value)>;
                         if (!is_whole && (i >= rows || j >= columns)) return;
@@ -359,11 +379,11 @@ void add_weight_gradient_of_tiles(const conv2d_geometry& g, int samples, const c
     constexpr int places = plan_type::places;
     const plan_type plan(g);
     const std::ptrdiff_t in = g.in.channels, out = g.out.channels, most = plan.tiles_of_gradient(),
-                         all = plan.tiles(samples);
+                         all = plan.tiles(samples), next_values = plan.values(most), next_given = plan.gradients();
     float* const sums = scratch;
     float* const values = sums + places * plan.filters();
-    float* const given = values + places * most * in;
-    float* const zeros = given + places * most * out;
+    float* const given = values + places * next_values;
+    float* const zeros = given + places * next_given;
     std::fill_n(zeros, std::max(in, out), 0.0f);
     std::fill_n(sums, places * plan.filters(), 0.0f);
     for (std::ptrdiff_t first = 0; first < all; first += most) {
@@ -371,13 +391,13 @@ void add_weight_gradient_of_tiles(const conv2d_geometry& g, int samples, const c
         for (std::ptrdiff_t t = 0; t != count; ++t) {
             const auto at = plan.of(first + t);
             square_to_places<Arch, winograd_points::inputs>(g.in, x[at.sample], at.row - plan.top,
-                                                            at.column - plan.left, zeros, values + t * in, most * in);
+                                                            at.column - plan.left, zeros, values + t * in, next_values);
             square_to_places<Arch, winograd_points::output_gradients>(g.out, dy[at.sample], at.row, at.column, zeros,
-                                                                      given + t * out, most * out);
+                                                                      given + t * out, next_given);
         }
         for (int k = 0; k != places; ++k)
-            add_outer_products<Arch>({1, 1, static_cast<int>(count)}, {given + k * most * out, out},
-                                     {values + k * most * in, in}, g.out.channels, g.in.channels, false,
+            add_outer_products<Arch>({1, 1, static_cast<int>(count)}, {given + k * next_given, out},
+                                     {values + k * next_values, in}, g.out.channels, g.in.channels, false,
                                      sums + k * plan.filters(), in);
     }
     for (std::ptrdiff_t o = 0; o != out; ++o)

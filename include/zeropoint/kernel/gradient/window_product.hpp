@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/gradient/batch.hpp>
@@ -27,6 +28,8 @@ template <class Arch> struct product_tile {
     static constexpr int size = static_cast<int>(vector_size<float, Arch>);
     static constexpr int pixels = size >= 16 ? 8 : 6;
     static constexpr int vectors = has_vectors<Arch> ? 2 : 8;
+    static constexpr int narrow =
+        has_vectors<Arch> ? 1 : vectors;  ///< of a panel's vectors, where one holds its channels
     static constexpr int channels = vectors * size;
 };
 
@@ -117,9 +120,9 @@ struct product_epilogue {
     float low = 0, high = 0;
 };
 
-/// One tile: the windows that begin at from[p], times a panel, to to[p]. `runs` runs of `length` values lie `step` apart in a
+/// One tile: the windows that begin at from[p], times the first vectors of a panel, to to[p]. `runs` runs of `length` values lie `step` apart in a
 /// row of a window, whose rows are `row` apart.
-template <class Arch, class Pointers, class Places>
+template <class Arch, int Vectors, class Pointers, class Places>
 [[gnu::always_inline]] inline void multiply_window_tile(const Pointers& from, int rows, std::ptrdiff_t row, int runs,
                                                         std::ptrdiff_t step, int length, const float* panel,
                                                         const float* bias, float low, float high, const Places& to,
@@ -127,11 +130,10 @@ template <class Arch, class Pointers, class Places>
     using tile = product_tile<Arch>;
     using Number = number<Arch>;
     constexpr int size = tile::size;
-    Number sums[tile::pixels][tile::vectors];
+    Number sums[tile::pixels][Vectors];
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
-        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
-            sums[p][v] = load_number<Number>(bias + v * size);
-        });
+        unroll<Vectors>([&](auto v)
+                            __attribute__((always_inline)) { sums[p][v] = load_number<Number>(bias + v * size); });
     });
     for (int r = 0; r != rows; ++r) {
         for (int k = 0; k != runs; ++k) {
@@ -139,13 +141,13 @@ template <class Arch, class Pointers, class Places>
             std::array<const float*, tile::pixels> at;
             unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) { at[p] = from[p] + offset; });
             for (int i = 0; i != length; ++i, panel += tile::channels) {
-                Number weights[tile::vectors];
-                unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+                Number weights[Vectors];
+                unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                     weights[v] = load_number<Number>(panel + v * size);
                 });
                 unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
                     const Number value(at[p][i]);
-                    unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+                    unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
                         sums[p][v] = multiply_add(value, weights[v], sums[p][v]);
                     });
                 });
@@ -154,9 +156,9 @@ template <class Arch, class Pointers, class Places>
     }
     unroll<tile::pixels>([&](auto p) __attribute__((always_inline)) {
         if (p >= count) return;
-        std::array<float, tile::channels> results;
-        float* const y = channels == tile::channels ? to[p] : results.data();
-        unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+        std::array<float, static_cast<std::size_t>(Vectors) * size> results;
+        float* const y = channels == Vectors * size ? to[p] : results.data();
+        unroll<Vectors>([&](auto v) __attribute__((always_inline)) {
             store_number(Number(clamp_number(sums[p][v], low, high)), y + v * size);
         });
         if (y != to[p]) std::copy_n(y, channels, to[p]);
@@ -203,8 +205,13 @@ void multiply_window_panel(const product_window& p, int samples, output_rows row
             row = rows.first;
             ++sample;
         }
-        multiply_window_tile<Arch>(from, g.kernel_height, g.dilation_height * x.row, runs, g.dilation_width * pixel,
-                                   length, panel, bias.data(), epilogue.low, epilogue.high, to, count, channels);
+        const auto multiply = [&](auto vectors) {
+            multiply_window_tile<Arch, decltype(vectors)::value>(from, g.kernel_height, g.dilation_height * x.row, runs,
+                                                                 g.dilation_width * pixel, length, panel, bias.data(),
+                                                                 epilogue.low, epilogue.high, to, count, channels);
+        };
+        if (channels > tile::narrow * tile::size) multiply(std::integral_constant<int, tile::vectors>());
+        else multiply(std::integral_constant<int, tile::narrow>());
     }
 }
 

@@ -36,16 +36,13 @@ inline float epsilon_of(int millionths, int trillionths) {
     return static_cast<float>(millionths / 1e6 + trillionths / 1e12);
 }
 
-/// A batch norm by the statistics among its parameters, or by those of the block. The first two arrays are weight and bias, where it is
+/// A batch norm by the statistics among its parameters, or by those that it is given. The first two arrays are weight and bias, where it is
 /// affine.
 struct batch_norm_gradient {
     template <class Arch>
     static void forward(const gradient_operands& o, float epsilon, bool is_affine, float* y) noexcept {
         const auto channels = static_cast<std::size_t>(o.at.x_shape().channels);
         const std::ptrdiff_t pixels = o.at.x_shape().pixels();
-        if (o.statistics != nullptr)
-            kernel::batch_statistics<Arch>(o.samples, x_of(o), pixels, channels, o.statistics, o.statistics + channels,
-                                           reinterpret_cast<double*>(o.scratch));
         const float *mean = mean_of(o, is_affine), *variance = variance_of(o, is_affine);
         float *multiplier = o.scratch, *offset = o.scratch + channels;
         kernel::make_batch_norm<Arch>(channels, is_affine ? o.parameter(0) : nullptr,
@@ -65,15 +62,17 @@ struct batch_norm_gradient {
         const kernel::const_float_batch x = x_of(o), dy{o.dy, x.stride};
         const float *mean = mean_of(o, is_affine), *variance = variance_of(o, is_affine);
         const bool is_live = o.statistics != nullptr, trains = o.d_block != nullptr && is_affine;
-        auto* sums = reinterpret_cast<double*>(o.scratch);
+        auto* own_sums = reinterpret_cast<double*>(o.scratch);
         float* room = o.scratch + 4 * channels;
-        std::fill_n(sums, 2 * channels, 0.0);
-        if (is_live || trains)
-            kernel::add_batch_norm_gradient_sums<Arch>(o.samples, x, dy, pixels, channels, mean, sums);
+        if (!is_live && trains) {
+            std::fill_n(own_sums, 2 * channels, 0.0);
+            kernel::add_batch_norm_gradient_sums<Arch>(o.samples, x, dy, pixels, channels, mean, own_sums);
+        }
+        const double* sums = is_live ? o.gradient_sums : own_sums;
         if (trains)
             kernel::batch_norm_parameter_gradients<Arch>(channels, variance, epsilon, sums, o.d_parameter(0),
                                                          o.d_parameter(1));
-        const double count = is_live ? static_cast<double>(pixels) * o.samples : 0;
+        const double count = is_live ? o.values_of_channel : 0;
         if (o.dxs[0] != nullptr)
             kernel::batch_norm_input_gradient<Arch>(o.samples, x, dy, pixels, channels,
                                                     is_affine ? o.parameter(0) : nullptr, mean, variance, epsilon,
