@@ -26,11 +26,11 @@ struct gradient_operands {
     float* d_block = nullptr;               // the same places, to add to; null where nobody asks
     float* scratch = nullptr;               // as many bytes as scratch_bytes says, aligned to buffer_alignment
     // Of a normalization over samples: mean, then variance, of each channel of a block, of which these samples may be a part; null where
-    // its parameters' statistics are taken. And for backward the sums of dy, and of dy * (x - mean), of each channel of the block, and how
-    // many values of a channel it has.
+    // its parameters' statistics are taken.
     const float* statistics = nullptr;
-    const double* gradient_sums = nullptr;
-    double values_of_channel = 0;
+    const double* gradient_sums =
+        nullptr;                   // for its backward, of the block: of dy, then of dy * (x - mean), of each channel
+    double values_of_channel = 0;  // and how many values of a channel the block has
 
     /// Array `array` of the node's parameters, as floats.
     const float* parameter(int array) const { return block + parameters_of(at).offset_of(array); }
