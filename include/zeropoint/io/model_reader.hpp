@@ -109,11 +109,14 @@ public:
         const parameter_list list = parameters_of(v);
         node_parameters all;
         if (list.unread != nullptr) known_.push_back(tensor_name(v.n, list.unread));
+        std::size_t count = 0, coded = 0;  // made at once: a vector that grows is a kilobyte of every program
+        for (int k = 0; k != list.count; ++k) count += !coding_of(v, list.arrays[k]).is_float();
+        all.matrices = std::vector<quantized_weights>(count);
         bool is_coded = false;  // the array before, to which a bias belongs
         for (int k = 0; k != list.count; ++k) {
             const parameter_array& array = list.arrays[k];
             if (array.role == parameter_role::bias && is_coded) {
-                read_bias(v, array, all.matrices.back());
+                read_bias(v, array, all.matrices[coded - 1]);
                 continue;
             }
             const coded_array coding = coding_of(v, array);
@@ -121,7 +124,7 @@ public:
             if constexpr (Contents.floats)
                 if (!is_coded) all.vectors.push_back(read_floats(v.n, array));
             if constexpr (Contents.codes)
-                if (is_coded) all.matrices.push_back(read_coded(v.n, array, coding));
+                if (is_coded) all.matrices[coded++] = read_coded(v.n, array, coding);
         }
         const int number = earlier_ != nullptr ? earlier_->node_of[i] : i;
         if constexpr (Contents.luts)

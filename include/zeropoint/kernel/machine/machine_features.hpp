@@ -61,6 +61,11 @@ template <class Arch> inline constexpr bool is_compiled_for = std::is_same_v<Arc
 template <> struct machine_feature<portable> {
     static bool is_there() noexcept { return true; }
 };
+#if defined(__x86_64__) || defined(_M_X64)
+template <> struct machine_feature<xsimd::sse2> {  // which every x86-64 has: no question is linked
+    static bool is_there() noexcept { return true; }
+};
+#endif
 #if defined(XSIMD_WITH_EMULATED) && XSIMD_WITH_EMULATED
 template <std::size_t Bits> struct machine_feature<xsimd::emulated<Bits>> {
     static bool is_there() noexcept { return true; }
