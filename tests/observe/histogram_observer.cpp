@@ -74,3 +74,22 @@ TEST_CASE("histogram_observer: fewer bins, other dtypes") {
     static_assert(zp::search_levels<zp::quint8_reduced> == 256 && zp::search_levels<zp::qint4> == 16 &&
                   zp::search_levels<zp::qint16> == 65536);
 }
+
+TEST_CASE_TEMPLATE(
+    "histogram observers: values a power of two times as large have that range, where cubes overflow or vanish too", O,
+    zp::histogram_observer<>, zp::exact_histogram_observer<>) {
+    const auto values = with_outliers();
+    const auto scale_of = [&](float unit) {
+        std::vector<float> scaled;
+        for (const float x : values) scaled.push_back(x * unit);
+        O observer;
+        observer.observe({.values = scaled, .where = "layer"});
+        return observer.template calculate_qparams<zp::quint8, zp::per_tensor_affine>("layer")[0];
+    };
+    const zp::qparams one = scale_of(1);
+    for (const float unit : {0x1p-12f, 0x1p40f, 0x1p60f, 0x1p100f}) {
+        const zp::qparams found = scale_of(unit);
+        CHECK(found.scale == one.scale * unit);
+        CHECK(found.zero_point == one.zero_point);
+    }
+}

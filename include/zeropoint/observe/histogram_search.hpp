@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -58,9 +59,22 @@ template <class = void> float cascade_sum(std::span<const float> values) {
 class histogram_search {
 public:
     histogram_search(std::span<const float> counts, float min, float max, double levels)
-        : counts_(counts), min_(min), max_(max), levels_(levels), errors_(counts.size()) {}
+        : counts_(counts),
+          exponent_(max > min && is_finite(max - min) ? std::ilogb(max - min) : 0),
+          min_(std::ldexp(min, -exponent_)),
+          max_(std::ldexp(max, -exponent_)),
+          levels_(levels),
+          errors_(counts.size()) {}
 
     observed_range operator()() {
+        const observed_range best = search();
+        return {std::ldexp(best.min, exponent_), std::ldexp(best.max, exponent_)};
+    }
+
+private:
+    /// In units of 2^exponent_, of which the range is 1 to 2: no bit is another, but cubes of wide and of narrow bins stay
+    /// floats. PyTorch's overflow from ranges of about 1e15 on, or vanish, after which no part is worse than another.
+    observed_range search() {
         const auto bins = static_cast<double>(counts_.size());
         const float bin_width = (max_ - min_) / static_cast<float>(bins);
         if (bin_width == 0) return {min_, max_};
@@ -93,7 +107,6 @@ public:
                 min_ + rounded_product(bin_width, static_cast<float>(end + 1))};
     }
 
-private:
     /// `_compute_quantization_error`: the values of each bin are taken as evenly spread over it.
     double error(std::size_t start, std::size_t end) {
         const double target_width = bin_width_ * static_cast<double>(end - start + 1) / levels_;
@@ -132,6 +145,7 @@ private:
     }
 
     std::span<const float> counts_;
+    int exponent_;
     float min_, max_;
     double levels_, bin_width_ = 0;
     std::vector<float> errors_;
