@@ -17,7 +17,7 @@ struct avx512_vnni_operations : avx512_base<avx512_vnni_operations> {
     static constexpr quad_products quads = quad_products::exact;
     static constexpr bool finishes_in_registers = true;
     static constexpr int fetching_steps = 4;
-    static constexpr int nibble_rows = 7, rows_of_two_panels = 4;
+    static constexpr int nibble_rows = 8, nibble_rows_in_registers = 6, rows_of_two_panels = 4;
     static constexpr bool transforms_filters_ahead = true;
     /// Of 3x3 at 56x56x64, 28x28x128 and 14x14x256 on an Emerald Rapids, which has two vector units of 512 bits; products are 0.8
     /// times as fast there as is said here, so that only ratios are.

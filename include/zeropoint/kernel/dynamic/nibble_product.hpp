@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -46,7 +47,7 @@ struct nibble_scratch {
 };
 
 /// Quantizes rows of `layout.depth` floats, each with a symmetric scale of its own: see symmetric_scale(). A row with NaN or
-/// infinity has a scale of NaN. Sums are `begin` higher.
+/// infinity has a scale of NaN. Sums of weights without minimums are `begin` higher.
 template <class Arch>
 nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, int rows, std::byte* scratch,
                                  std::int32_t begin = 0) noexcept {
@@ -55,7 +56,6 @@ nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, in
     auto* sums = reinterpret_cast<std::int32_t*>(scratch + parts.sums);
     auto* scales = reinterpret_cast<float*>(scratch + parts.scales);
     const auto depth = static_cast<std::size_t>(layout.depth), padded = static_cast<std::size_t>(layout.padded_depth());
-    const std::int32_t factor = layout.has_minimum ? 1 : -8;
     for (int row = 0; row != rows; ++row, x += depth) {
         std::int8_t* to = codes + static_cast<std::size_t>(row) * padded;
         scales[row] = symmetric_scale(largest_magnitude<Arch>(x, depth));
@@ -65,7 +65,7 @@ nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, in
             std::int32_t sum = 0;
             for (const std::int8_t* end = to + layout.group; to != end; to += 32)
                 for (int i = 0; i != 32; ++i) sum += to[i];
-            *sums = factor * sum + begin;
+            *sums = layout.has_minimum ? std::bit_cast<std::int32_t>(static_cast<float>(sum)) : begin - 8 * sum;
         }
     }
     return {codes, reinterpret_cast<const std::int32_t*>(scratch + parts.sums), scales};
@@ -191,8 +191,8 @@ template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
             if constexpr (HasMinimum) {
                 const real minimum = ops::load_halves(scales + nibble_channels + v * ops::lanes);
                 repeat<Rows>([&](int r) __attribute__((always_inline)) {
-                    const real sum(static_cast<float>(x.sums[r * layout.groups + g]));
-                    totals[r][v] = totals[r][v] - rounded(real(sum * minimum));
+                    totals[r][v] = take_off_minimum<blocks <= most_exact_minimum_blocks>(
+                        totals[r][v], minimum, real(code_sum(x.sums + r * layout.groups + g)));
                 });
             }
         });
@@ -226,8 +226,7 @@ void nibble_tile_of_scalars(const nibble_layout& layout, const std::byte* from, 
         for (int c = 0; c != nibble_channels; ++c) {
             totals[c] = totals[c] + rounded(static_cast<float>(sums[c]) * float_from_float16(scales[c]));
             if constexpr (HasMinimum)
-                totals[c] = totals[c] -
-                            rounded(static_cast<float>(x.sums[g]) * float_from_float16(scales[nibble_channels + c]));
+                totals[c] = totals[c] - rounded(code_sum(x.sums + g) * float_from_float16(scales[nibble_channels + c]));
         }
     }
     for (int c = 0; c != nibble_channels; ++c) {
@@ -258,8 +257,8 @@ template <class Arch, int Group, bool HasMinimum>
                                       float* y, std::byte* scratch, const float* added = nullptr) noexcept {
     static_assert(Group % 32 == 0 && Group <= largest_nibble_group);
     constexpr int most = has_nibble_vectors<Arch>() ? most_nibble_rows<Arch> : 1;
-    const nibble_rows all = quantize_nibble_rows<Arch>(
-        layout, x, rows, scratch, counts_from_floats<Arch, Group> && !HasMinimum ? float_of_sums : 0);
+    const nibble_rows all =
+        quantize_nibble_rows<Arch>(layout, x, rows, scratch, counts_from_floats<Arch, Group> ? float_of_sums : 0);
     const auto* bias = reinterpret_cast<const float*>(packed + layout.bias);
     // As few tiles as rows allow, of nearly equal heights.
     const int tiles = (rows + most - 1) / most;

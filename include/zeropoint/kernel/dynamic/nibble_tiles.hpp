@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -51,6 +52,10 @@ inline constexpr int largest_tile_group = 512;
 /// Fewer rows are multiplied from nibbles.
 inline constexpr int fewest_nibble_tile_rows = 12;
 
+/// Up to so many blocks of 32 inputs the product of a minimum and a sum of codes needs no rounding: a float16 has 11 bits, and
+/// 64 * 127 has 13.
+inline constexpr int most_exact_minimum_blocks = 2;
+
 /// Whether sums of a group count from the bits of a float.
 template <class Arch, int Group>
 inline constexpr bool counts_from_floats = nibble_tile_rows<Arch> != 0 && Group <= largest_tile_group;
@@ -60,7 +65,7 @@ inline constexpr std::int32_t float_of_sums = 0x4b400000;
 /// Rows as the product reads them.
 struct nibble_rows {
     const std::int8_t* codes;
-    const std::int32_t* sums;  ///< of the codes of a group; without minimums times -8
+    const std::int32_t* sums;  ///< of the codes of a group, times -8; with minimums the bits of floats, not multiplied
     const float* scales;
 };
 
@@ -111,6 +116,20 @@ template <class Arch, bool HasMinimum>
     }
 }
 
+/// The sum of the codes of a group, of which `sums` has the bits.
+inline float code_sum(const std::int32_t* sums) noexcept {
+    float sum;
+    std::memcpy(&sum, sums, sizeof sum);
+    return sum;
+}
+
+/// total - rounded(minimum * sum of codes). `IsExact` says that the product needs no rounding, so that it is one fused operation.
+template <bool IsExact, class Real>
+[[gnu::always_inline]] inline Real take_off_minimum(const Real& total, const Real& minimum, const Real& sum) noexcept {
+    if constexpr (IsExact) return xsimd::fnma(sum, minimum, total);
+    else return total - rounded(Real(sum * minimum));
+}
+
 /// What a tile multiplies of a part.
 struct nibble_tile_part {
     const nibble_part* weights;
@@ -118,34 +137,39 @@ struct nibble_tile_part {
     const std::int8_t* codes;  ///< of the first row
     const std::int32_t* sums;  ///< the same
     std::ptrdiff_t pitch, sums_pitch;
-    const std::byte* fetched;  ///< what comes next, of which `fetched_bytes` a group are fetched
-    std::ptrdiff_t fetched_bytes;
+    const std::byte* fetched;  ///< the tile's share of what comes next
+    int fetched_lines;         ///< of it, before each group
 };
 
-/// totals[row][channel] + what the groups of a part add to them, for `Rows` rows.
+/// totals[row][channel] + what the groups of a part add to them, for `Rows` rows. The last rows' totals are in registers, the
+/// first ones', whose sums come first, in memory.
 template <class Arch, bool HasMinimum, int Rows>
 [[gnu::noinline]] void multiply_nibble_tile(const nibble_tile_part& part, float* totals) noexcept {
     using ops = operations<Arch>;
     using uint8 = typename ops::uint8;
     using int32 = typename ops::int32;
     using real = typename ops::real;
-    constexpr int vectors = nibble_channels / ops::lanes;
+    constexpr int vectors = nibble_channels / ops::lanes, kept = std::min(Rows, ops::nibble_rows_in_registers),
+                  in_memory = Rows - kept;
     const std::uint8_t* weights = part.weights->codes;
     const std::int8_t* codes = part.codes;
     const std::byte* fetched = part.fetched;
-    real values[Rows][vectors];
-    repeat<Rows>([&](int r) __attribute__((always_inline)) {
+    const auto place = [&](int r, int v) __attribute__((always_inline)) {
+        return totals + r * nibble_channels + v * ops::lanes;
+    };
+    real values[kept][vectors];
+    repeat<kept>([&](int r) __attribute__((always_inline)) {
         repeat<vectors>([&](int v) __attribute__((always_inline)) {
-            values[r][v] = ops::template load<real>(totals + r * nibble_channels + v * ops::lanes);
+            values[r][v] = ops::template load<real>(place(in_memory + r, v));
         });
     });
     for (int g = 0; g != part.groups; ++g) {
-        for (std::ptrdiff_t i = 0; i < part.fetched_bytes; i += 64) __builtin_prefetch(fetched + i);
-        fetched += part.fetched_bytes;
+        for (int line = 0; line != part.fetched_lines; ++line, fetched += 64) __builtin_prefetch(fetched, 0, 2);
         int32 sums[Rows][vectors];
         repeat<Rows>([&](int r) __attribute__((always_inline)) {
             const int32 begin(HasMinimum ? float_of_sums : part.sums[r * part.sums_pitch + g]);
             repeat<vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = begin; });
+            ops::fence(sums[r]);  // or g++ copies them in each step
         });
 #pragma GCC unroll 2
         for (int step = 0; step != 8 * part.blocks; ++step, codes += 4, weights += 4 * nibble_channels) {
@@ -160,25 +184,30 @@ template <class Arch, bool HasMinimum, int Rows>
                 ops::fence(sums[r]);
             });
         }
-        repeat<vectors>([&](int v) __attribute__((always_inline)) {
-            const auto number = [&](int which) __attribute__((always_inline)) {
-                return ops::template load<real>(part.weights->scales[g][which] + v * ops::lanes);
-            };
-            const real scale = number(0), offset = number(1);
-            repeat<Rows>([&](int r) __attribute__((always_inline)) {
-                real& total = values[r][v];
-                total = total + xsimd::fma(xsimd::bitwise_cast<float>(sums[r][v]), scale, offset);
+        const float* numbers = part.weights->scales[g][0];
+        // Asked for each vector: with a loop for either g++ spills.
+        const bool is_exact = part.blocks <= most_exact_minimum_blocks;
+        repeat<Rows>([&](int r) __attribute__((always_inline)) {
+            repeat<vectors>([&](int v) __attribute__((always_inline)) {
+                const auto number = [&](int which) __attribute__((always_inline)) {
+                    return ops::template load<real>(numbers + which * nibble_channels + v * ops::lanes);
+                };
+                real& own = values[std::max(r - in_memory, 0)][v];
+                real total = r < in_memory ? ops::template load<real>(place(r, v)) : own;
+                total = total + xsimd::fma(xsimd::bitwise_cast<float>(sums[r][v]), number(0), number(1));
                 if constexpr (HasMinimum) {
-                    const real sum(static_cast<float>(part.sums[r * part.sums_pitch + g]));
-                    total = total - rounded(real(sum * number(2)));
+                    const real sum(code_sum(part.sums + r * part.sums_pitch + g));
+                    total = is_exact ? take_off_minimum<true>(total, number(2), sum)
+                                     : take_off_minimum<false>(total, number(2), sum);
                 }
+                if (r < in_memory) ops::store(place(r, v), total);
+                else own = total;
             });
         });
     }
-    repeat<Rows>([&](int r) __attribute__((always_inline)) {
-        repeat<vectors>([&](int v) __attribute__((always_inline)) {
-            ops::store(totals + r * nibble_channels + v * ops::lanes, values[r][v]);
-        });
+    repeat<kept>([&](int r) __attribute__((always_inline)) {
+        repeat<vectors>([&](int v)
+                            __attribute__((always_inline)) { ops::store(place(in_memory + r, v), values[r][v]); });
     });
 }
 
@@ -222,6 +251,11 @@ template <class Arch, bool HasMinimum>
         for (int g = 0; g < layout.groups; g += most_groups) {
             const int groups = std::min(most_groups, layout.groups - g);
             unpack_nibble_part<Arch, HasMinimum>(from + g * group_bytes, groups, blocks, part);
+            // All tiles fetch as much as another: a core has few misses under way, and a burst of them is waited for.
+            const std::byte* fetched = from + (g + groups) * group_bytes;
+            const std::byte* fetched_end = fetched + groups * group_bytes;
+            const int lines =
+                static_cast<int>((groups * group_bytes / 64 + tiles * groups - 1) / (std::ptrdiff_t{tiles} * groups));
             for (int tile = 0, row = 0; tile != tiles; ++tile) {
                 const int height = (count - row + tiles - tile - 1) / (tiles - tile);
                 const std::ptrdiff_t at = first + row;
@@ -232,8 +266,9 @@ template <class Arch, bool HasMinimum>
                                            x.sums + at * layout.groups + g,
                                            depth,
                                            layout.groups,
-                                           from + (g + groups) * group_bytes,
-                                           tile == 0 ? group_bytes : 0};
+                                           fetched,
+                                           fetched < fetched_end ? lines : 0};
+                fetched += std::ptrdiff_t{64} * lines * groups;
                 unroll<most>([&](auto less) __attribute__((always_inline)) {
                     if constexpr (2 * (less + 1) >= most)
                         if (height == less + 1)
