@@ -109,9 +109,9 @@ public:
         const parameter_list list = parameters_of(v);
         node_parameters all;
         if (list.unread != nullptr) known_.push_back(tensor_name(v.n, list.unread));
-        std::size_t count = 0, coded = 0;  // made at once: a vector that grows is a kilobyte of every program
-        for (int k = 0; k != list.count; ++k) count += !coding_of(v, list.arrays[k]).is_float();
-        all.matrices = std::vector<quantized_weights>(count);
+        std::size_t matrices = 0, coded = 0;  // made at once: a vector that grows is a kilobyte of every program
+        for (int k = 0; k != list.count; ++k) matrices += !coding_of(v, list.arrays[k]).is_float();
+        all.matrices = std::vector<quantized_weights>(matrices);
         bool is_coded = false;  // the array before, to which a bias belongs
         for (int k = 0; k != list.count; ++k) {
             const parameter_array& array = list.arrays[k];
