@@ -265,8 +265,6 @@ private:
         gradient_.resize(network_.values().size());
         std::fill(gradient_.begin() + static_cast<std::ptrdiff_t>(tape_.gradient_floats), gradient_.end(), 0.0f);
         network_.finish_gradient(gradient_, of_ranges);
-        for (const trained_part& part : network_.parts())
-            require_finite({gradient_.data() + part.offset, part.count}, part, "gradient");
     }
     double clip() {
         if (options_.clip_norm == 0) return 0;
@@ -280,24 +278,39 @@ private:
                                  batch_, batches_};
         const double factor = rate_factor(options_.schedule, options_.start, now);
         const std::span<float> values = network_.values();
-        before_.assign(values.begin(), values.end());
-        for (const trained_part& part : network_.parts()) {
-            trained_array array{values.subspan(part.offset, part.count), {gradient_.data() + part.offset, part.count}};
-            if (!first_.empty()) array.first = {first_.data() + part.offset, part.count};
-            if (!second_.empty()) array.second = {second_.data() + part.offset, part.count};
-            array.group = part.group;
-            array.floor = part.floor;
-            report_.raised_scales += zp::update<arch>(options_.optimizer, factor, step_, array);
-        }
+        before_.resize(values.size());
+        // A piece is copied, updated and looked at while it is near: each of the three would take all of it from memory.
+        constexpr std::size_t piece = 2048;
         for (const trained_part& part : network_.parts())
-            if (kernel::first_not_finite<arch>(values.data() + part.offset, part.count) != part.count) {
-                std::copy(before_.begin(), before_.end(), values.begin());
-                require_finite({}, part, "weight");
+            for (std::size_t first = 0; first < part.count; first += piece) {
+                const std::size_t at = part.offset + first, count = std::min(piece, part.count - first);
+                const std::span<float> some = values.subspan(at, count);
+                const std::span<const float> gradient{gradient_.data() + at, count};
+                std::copy_n(some.data(), count, before_.data() + at);
+                trained_array array{some, gradient};
+                if (!first_.empty()) array.first = {first_.data() + at, count};
+                if (!second_.empty()) array.second = {second_.data() + at, count};
+                array.group = part.group;
+                array.floor = part.floor;
+                report_.raised_scales += zp::update<arch>(options_.optimizer, factor, step_, array);
+                if (all_finite(gradient) && all_finite(some)) continue;
+                take_back(part, first + count);
+                for (const trained_part& any : network_.parts())
+                    if (!all_finite({gradient_.data() + any.offset, any.count})) raise_not_finite(any, "gradient");
+                raise_not_finite(part, "weight");
             }
         done.rate = factor * std::visit([](const auto& optimizer) { return optimizer.lr; }, options_.optimizer);
         if (!options_.average) return;
         if (step_ == 0 || average_.size() != values.size()) average_.assign(values.size(), 0.0f);
         zp::update<arch>(*options_.average, step_, values, average_);
+    }
+    /// The values before this step, up to the first `count` of the part that it has come to.
+    void take_back(const trained_part& last, std::size_t count) {
+        for (const trained_part& part : network_.parts()) {
+            std::copy_n(before_.data() + part.offset, &part == &last ? count : part.count,
+                        network_.values().data() + part.offset);
+            if (&part == &last) return;
+        }
     }
     void follow() {
         std::vector<observed_range> seen = workers_.front().seen;
@@ -330,8 +343,10 @@ private:
         if (!is_finite(loss))
             raise<training_error>(moment() + "expected a finite loss, found " + number_text(loss) + advice);
     }
-    void require_finite(std::span<const float> values, const trained_part& part, const char* what) const {
-        if (!values.empty() && kernel::first_not_finite<arch>(values.data(), values.size()) == values.size()) return;
+    static bool all_finite(std::span<const float> values) {
+        return kernel::first_not_finite<arch>(values.data(), values.size()) == values.size();
+    }
+    [[noreturn]] void raise_not_finite(const trained_part& part, const char* what) const {
         raise<training_error>(moment() + "expected finite numbers, but the " + what + " of " + part.name +
                               " has NaN or infinity" + advice);
     }
