@@ -49,7 +49,7 @@ class Places(nn.Module):
                 x.index_select(1, torch.tensor([4, 0, 2])),
                 f.pixel_shuffle(x[:, :4], 2), f.pixel_unshuffle(x[..., :4], 2), f.interpolate(x, size=(7, 9)),
                 f.interpolate(x, size=(8, 10), mode="bilinear", align_corners=True), x - x.mean((2, 3), keepdim=True),
-                torch.maximum(x, x.flip(1)), x / (x.abs() + 1), 1 - x, 2 / (x * x + 1)]
+                x.repeat(1, 2, 1, 1), x.repeat_interleave(2, 3), x[:, :, :1].tile(3, 2), torch.maximum(x, x.flip(1)), x / (x.abs() + 1), 1 - x, 2 / (x * x + 1)]
 
 
 class Windows(nn.Module):

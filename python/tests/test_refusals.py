@@ -228,6 +228,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("import open.onnx --input 1x3x4x4 --no-verify --report none/r.json", "none/r.json: No such file or directory"),
     ("import open.onnx --input other=1x3x4x4", "--input other=1x3x4x4: this model has no such input; it has x"),
     ("import open.onnx --input 1x3x4", "--input 1x3x4: expected 4 extents, found 3"),
+    ("import open.onnx --input 1x4x4x4", "--input 1x4x4x4: x has extents of its own, 1x3x?x?; make the model with those that you want"),
+    ("import open.onnx --input x=2x3x4x4", "--input 2x3x4x4: x has extents of its own, 1x3x?x?"),
     ("import open.onnx --input 1x3x0x4", "--input 1x3x0x4: expected extents of at least 1"),
     ("import images.npy --input 1x3x4x4", "images.npy: --input is for ONNX; this file has extents of its own"),
     ("import folder.onnx", "folder.onnx: Is a directory"),
@@ -248,6 +250,11 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("export small.hpp small.int8.safetensors --onnx qdq -o a_file/x.onnx", "a_file/x.onnx cannot be written: a_file: File exists"),
     ("pack folder.onnx", "folder.onnx: Is a directory"),
     ("pack small.hpp --qconfig other", "other: a qconfig is the name of one"),
+    ("pack small.hpp --architecture zp::portble", "zp::portble: expected the tag of an architecture that the compiler is asked for"),
+    ("pack small.hpp --architecture xsimd::vsx", "xsimd::vsx: expected the tag of an architecture"),
+    ("pack small.hpp --architecture x;", "x;: expected the tag of an architecture"),
+    ("pack small.hpp -o a_file/x.image", "a_file/x.image cannot be written: a_file: File exists"),
+    ("pack small.hpp --int8 images.npy", "images.npy"),
     ("embed images.npy -o a_file/x.hpp", "a_file/x.hpp cannot be written: a_file: File exists"),
 ])
 def test_one_sentence(small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str,
@@ -260,6 +267,20 @@ def test_one_sentence(small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert sentence in message
     assert message.count("\n") == 1
     assert {path for path in small.rglob("*") if path.name not in ("open.hpp", "open.safetensors")} == before
+
+
+@pytest.mark.parametrize("command", [
+    "quantize small.hpp --calibration images.npy -o a_file/x", "report small.hpp --calibration images.npy -o a_file/x.html",
+    "report small.hpp --calibration images.npy --text --json a_file/x.json", "pack small.hpp -o a_file/x",
+    "export small.hpp small.int8.safetensors --onnx integer -o a_file/x", "encodings small.hpp small.int8.safetensors -o a_file/x"])
+def test_targets_are_looked_at_first(small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+                                     command: str) -> None:
+    """What cannot be written is refused before anything is compiled for it."""
+    monkeypatch.chdir(small)
+    monkeypatch.setattr("zeropoint.compiler.run", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setenv("ZEROPOINT_CACHE", str(small / "none"))
+    assert main(command.split()) == 2
+    assert "cannot be written: a_file: File exists" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("title, name", [("class", "net_class"), ("And", "net_and"), ("zp", "net_zp"), ("3d", "net_3d")])

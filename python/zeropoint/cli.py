@@ -176,7 +176,10 @@ def run_quantize(options: argparse.Namespace) -> dict[str, Any]:
 def run_report(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint report"""
     from zeropoint.inspection.report import read, report, write_whole
+    from zeropoint.replacing import check_writable
 
+    target = options.out if options.out is not None else options.header.with_suffix(".report.html")
+    check_writable(*([] if options.text else [target]), *([] if options.json is None else [options.json]))
     if options.header.suffix == ".json":
         made = read(options.header)
     elif options.calibration is None:
@@ -188,7 +191,6 @@ def run_report(options: argparse.Namespace) -> dict[str, Any]:
     if options.json is not None:
         write_whole(options.json, json.dumps(made.data) + "\n")
         say(f"wrote {options.json}")
-    target = options.out if options.out is not None else options.header.with_suffix(".report.html")
     if not options.text:
         made.write(target)
         say(f"wrote {target}")

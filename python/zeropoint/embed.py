@@ -12,7 +12,7 @@ from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.ports import ports_of
 from zeropoint.presets import check_preset
-from zeropoint.replacing import replacing
+from zeropoint.replacing import check_writable, replacing
 
 PACKER = """#include "{header}"
 
@@ -28,6 +28,28 @@ int main(int, char** argv) try {{
     return 2;
 }}
 """
+# Whether a name is that of an architecture, and one that the compiler's flags allow.
+ARCHITECTURE = """#include <zeropoint/kernel/machine/architecture.hpp>
+
+template <class Arch> constexpr bool is_allowed() {{
+    if constexpr (zp::has_vectors<Arch>) return Arch::supported();
+    return zp::name_of<Arch>() != nullptr;
+}}
+static_assert(is_allowed<{architecture}>());
+int main() {{}}
+"""
+
+
+def check_architecture(name: str) -> None:
+    """Raises ZeropointError where a name is no architecture's, which a compiler tells in lines of its own."""
+    wrong = ZeropointError(f"{name}: expected the tag of an architecture that the compiler is asked for, such as zp::portable, "
+                           "zp::default_architecture or xsimd::sse2")
+    if not re.fullmatch(r"[\w:<>]+", name):
+        raise wrong
+    try:
+        compiled(ARCHITECTURE.format(architecture=name), {})
+    except ZeropointError:
+        raise wrong from None
 
 
 def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Path | None = None,
@@ -39,16 +61,17 @@ def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Pa
     header = Path(header)
     name = ports_of(header)[0]
     check_preset(qconfig)
-    if not re.fullmatch(r"[\w:<>]+", architecture):
-        raise ZeropointError(f"{architecture}: expected the tag of an architecture, such as zp::portable")
+    target = Path(out) if out is not None else header.with_suffix(".image")
+    check_writable(target)
+    if architecture != "zp::portable":
+        check_architecture(architecture)
     source = PACKER.format(header=header.name, name=name, qconfig=qconfig, architecture=architecture)
     program = compiled(source, {header.name: without_comments(text_of_header(header))})
-    target = Path(out) if out is not None else header.with_suffix(".image")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    done = subprocess.run([str(program), str(int8 or header.with_suffix(".int8.safetensors")), str(target)],
-                          capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ZeropointError(done.stderr.strip() or f"packing ended with status {done.returncode}")
+    with replacing(target) as folder:
+        done = subprocess.run([str(program), str(int8 or header.with_suffix(".int8.safetensors")), str(folder / target.name)],
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ZeropointError(done.stderr.strip() or f"packing ended with status {done.returncode}")
     return target
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Mapping
+from typing import Any, Callable
 
 import numpy as np
 
@@ -39,18 +39,17 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
                  force: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
     """A module of PyTorch, by torch.export.
 
-    example: its arguments, a tensor, a tuple, or by their names a dict, with a batch of 1. Raises ImportRefused with every node that has no
+    example: its arguments, a tensor, a tuple, or by their names a dict, with a batch of 1. A module of other floats than float32 is
+    imported as its copy in float32. Raises ImportRefused with every node that has no
     layer, CheckFailed where the program differs from the module.
     """
-    from zeropoint.front.torch_reader import as_numpy, read_module
+    from zeropoint.front.torch_reader import in_float32, read_module
     from zeropoint.verify import torch_runner
 
+    module, example = in_float32(module, example)
     graph, _ = read_module(module, example)
-    by_name = isinstance(example, Mapping)
-    examples = [example[value.name] for value in graph.given] if by_name else \
-        example if isinstance(example, (tuple, list)) else (example,)
-    arrays = [as_numpy(e) for e in examples if hasattr(e, "detach")]
-    return finish(graph, torch_runner(module, by_name=by_name), out, name, verify, force, progress, arrays)
+    examples = [graph.examples[value.name] for value in graph.given]
+    return finish(graph, torch_runner(module), out, name, verify, force, progress, examples)
 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,

@@ -12,7 +12,7 @@ import numpy as np
 from zeropoint.errors import ZeropointError
 from zeropoint.files import array_of, check_finite
 from zeropoint.native import build
-from zeropoint.replacing import replacing
+from zeropoint.replacing import check_writable, replacing
 
 
 @dataclass
@@ -51,6 +51,8 @@ def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfi
     say = progress or (lambda text: None)
     header = Path(header)
     images = array_of(calibration)
+    target = Path(out) if out is not None else header.with_suffix(".int8.safetensors")
+    check_writable(target)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
     if len(net.inputs) != 1:
@@ -65,7 +67,6 @@ def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfi
     for one in shown:
         net.calibrate(one)
     net.convert()
-    target = Path(out) if out is not None else header.with_suffix(".int8.safetensors")
     say(f"compare {int(apart.sum())} inputs")
     reals, codes = [], []
     for one in inputs[apart]:

@@ -34,3 +34,10 @@ def replacing(*targets: Path) -> Iterator[Path]:
                     os.replace(made, target)
     except OSError as error:
         raise ZeropointError(f"{targets[0]} cannot be written: {sentence_of(error, home)}") from None
+
+
+def check_writable(*targets: Path) -> None:
+    """Raises ZeropointError where one cannot be written, before anybody works for it."""
+    for target in targets:
+        with replacing(target):
+            pass

@@ -17,6 +17,7 @@ from zeropoint.compiler import compiled, without_comments
 from zeropoint.emit.structure import Structure, rows_of
 from zeropoint.errors import ZeropointError, need
 from zeropoint.files import text_of_header
+from zeropoint.front.torch_reader import as_numpy
 from zeropoint.harness import program_of
 from zeropoint.ir import Graph, Value
 from zeropoint.layers import Row
@@ -70,25 +71,36 @@ def dtype_of(value: Value) -> np.dtype | None:
 class torch_runner:
     """A module of PyTorch."""
 
-    def __init__(self, module: Any, is_exported: bool = False, by_name: bool = False) -> None:
-        self.module, self.is_exported, self.by_name = module, is_exported, by_name
+    def __init__(self, module: Any, is_exported: bool = False) -> None:
+        self.module, self.is_exported = module, is_exported
+
+    def arguments(self, graph: Graph, arrays: Arrays) -> tuple[Any, dict[str, Any]]:
+        """Those of a call, nested as they were for the export. Numbers and None among them are part of the program."""
+        torch = need("torch", "torch")
+        tensors = [torch.from_numpy(np.array(arrays[value.name], dtype_of(value))) for value in graph.given]
+        if graph.program.example_inputs is None:
+            return (), {value.name: tensor for value, tensor in zip(graph.given, tensors)}
+        leaves, tree = torch.utils._pytree.tree_flatten(graph.program.example_inputs)
+        rest = iter(tensors)
+        return torch.utils._pytree.tree_unflatten(  # type: ignore[no-any-return]
+            [next(rest).to(leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], tree)
 
     def __call__(self, graph: Graph, arrays: Arrays) -> list[np.ndarray]:
         """Its outputs, in order."""
         torch = need("torch", "torch")
-        args = {value.name: torch.from_numpy(np.array(arrays[value.name], dtype_of(value))) for value in graph.given}
+        args, named = self.arguments(graph, arrays)
         training = self.module.training and not self.is_exported  # what is exported has no other mode
         try:
             if training:
                 self.module.eval()
             with torch.no_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = self.module(**args) if self.by_name else self.module(*args.values())
+                result = self.module(*args, **named)
         finally:
             if training:
                 self.module.train()
         leaves = torch.utils._pytree.tree_leaves(result)
-        return [leaf.detach().numpy() for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        return [as_numpy(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
     def trace(self, graph: Graph, arrays: Arrays) -> Arrays:
         """All values in between, by the names of the exported program's nodes."""
@@ -99,18 +111,17 @@ class torch_runner:
         signature = program.graph_signature
         names = {**signature.inputs_to_parameters, **signature.inputs_to_buffers,
                  **getattr(signature, "inputs_to_lifted_tensor_constants", {})}
-        kinds = {value.name: dtype_of(value) for value in graph.given}
-        args = [state[names[node.name]] if node.name in names else
-                torch.from_numpy(np.array(arrays[node.name], kinds.get(node.name)))
+        given = iter(torch.utils._pytree.tree_leaves(self.arguments(graph, arrays)))
+        args = [state[names[node.name]] if node.name in names else next(given)
                 for node in program.graph.nodes if node.op == "placeholder"]
 
         class Recorder(torch.fx.Interpreter):  # type: ignore[name-defined, misc]
             def run_node(self, n: Any) -> Any:
                 result = super().run_node(n)
                 if isinstance(result, torch.Tensor):
-                    found[n.name] = result.detach().numpy()
+                    found[n.name] = as_numpy(result)
                 elif isinstance(result, (tuple, list)) and n.op == "call_function" and isinstance(result[0], torch.Tensor):
-                    found[n.name] = result[0].detach().numpy()
+                    found[n.name] = as_numpy(result[0])
                 return result
 
         with torch.no_grad():

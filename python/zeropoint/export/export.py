@@ -17,7 +17,7 @@ from zeropoint.export.int8_library import Int8Library
 from zeropoint.export.int8_model import Int8Model, read_model
 from zeropoint.export.integer import emit_integer
 from zeropoint.export.qdq import emit_qdq
-from zeropoint.replacing import replacing
+from zeropoint.replacing import check_writable, replacing
 
 MODES = ("integer", "qdq")
 
@@ -103,6 +103,7 @@ def export_onnx(header: str | Path, int8: str | Path, out: str | Path, *, mode: 
     say = progress or (lambda text: None)
     if mode not in MODES:
         raise ZeropointError(f"{mode}: an ONNX graph is one of {', '.join(MODES)}")
+    check_writable(Path(out))
     library, model = opened(header, int8, qconfig, net, say)
     emitter: Emitter
     emitter = emit_integer(model, library.ports) if mode == "integer" else emit_qdq(model, library.ports, signed=signed)
@@ -140,6 +141,7 @@ def export_encodings(header: str | Path, int8: str | Path, out: str | Path, *, v
     for version in versions:
         if version not in VERSIONS:
             raise ZeropointError(f"{version}: encodings have one of the versions {', '.join(VERSIONS)}")
+    check_writable(Path(out))
     library, model = opened(header, int8, qconfig, net, say)
     emitter = emit_real(model, library.ports)
     made = emitter.finish(library.net).SerializeToString()

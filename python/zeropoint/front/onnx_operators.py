@@ -8,6 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from zeropoint.errors import NotSupported
+from zeropoint.front.places import repeat
 from zeropoint.ir import Origin, Value, constant
 from zeropoint.lower.sequences import STATE, torch_gates
 from zeropoint.registry import registers
@@ -321,6 +322,12 @@ def convert_gather(call: Call) -> None:
 def convert_expand(call: Call) -> None:
     """Axes of extent 1 repeated."""
     call.give("expand", [call.inputs[0]])
+
+
+@converts("Tile")
+def convert_tile(call: Call) -> None:
+    """Copies side by side."""
+    repeat(call, call.inputs[0], tuple(int(n) for n in np.asarray(call.known(1)).reshape(-1)))
 
 
 @converts("LSTM", "GRU", "RNN")

@@ -19,7 +19,8 @@ MOST_FOLDED = 64 << 20  # values: no constant larger than this is made
 
 
 def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
-    """Raises ZeropointError where extents are given that no input can have; those without a name are for every input of their rank."""
+    """Raises ZeropointError where extents are given that no input can have; those without a name are for every input of their rank
+    that they fit."""
     ranks = {given.name: len(given.type.tensor_type.shape.dim) for given in inputs}
     for name, extents in shapes.items():
         text = "x".join(map(str, extents))
@@ -30,6 +31,16 @@ def check_shapes(inputs: list[Any], shapes: dict[str, tuple[int, ...]]) -> None:
         if len(extents) not in ([ranks[name]] if name else ranks.values()):
             raise ZeropointError(f"--input {text}: expected {' or '.join(sorted({str(ranks[n]) for n in ([name] if name else ranks)}))} "
                                  f"extents, found {len(extents)}")
+        fixed = [given for given in inputs if given.name == name or not name and ranks[given.name] == len(extents)]
+        if not any(fits(given, extents) for given in fixed):
+            own = "x".join(str(dim.dim_value or "?") for dim in fixed[0].type.tensor_type.shape.dim)
+            raise ZeropointError(f"--input {text}: {fixed[0].name} has extents of its own, {own}; make the model with those that you want")
+
+
+def fits(given: Any, extents: tuple[int, ...]) -> bool:
+    """Whether an input can have these extents."""
+    dims = given.type.tensor_type.shape.dim
+    return len(dims) == len(extents) and all(dim.dim_value in (0, wanted) for dim, wanted in zip(dims, extents))
 
 
 class OnnxReader:
@@ -56,9 +67,10 @@ class OnnxReader:
         problems = []
         for given in inputs:
             dims = given.type.tensor_type.shape.dim
+            wanted = input_shapes.get(given.name, input_shapes.get("", ()))
+            is_given = bool(wanted) and fits(given, wanted)
             for i, dim in enumerate(dims):
-                wanted = input_shapes.get(given.name, input_shapes.get("", ()))
-                if wanted and len(wanted) == len(dims):
+                if is_given:
                     dim.ClearField("dim_param")
                     dim.dim_value = wanted[i]
                 elif not dim.HasField("dim_value") or dim.dim_value <= 0:

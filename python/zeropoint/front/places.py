@@ -33,3 +33,19 @@ def take(call: Any, x: Value, places: np.ndarray, shape: tuple[int, ...]) -> Non
     picked = call.make("gather", [call.make("reshape", [x], (size,))], (flat.size,), axis=0, indices=[int(i) for i in flat])
     call.give("reshape", [picked])
     assert tuple(shape) == tuple(places.shape)
+
+
+def repeat(call: Any, x: Value, times: tuple[int, ...]) -> None:
+    """The output of a call: x so many times side by side along each axis; where there are more numbers than axes, new axes come first."""
+    shape = (1,) * (len(times) - len(x.shape)) + x.shape
+    if shape != x.shape:
+        x = call.make("reshape", [x], shape)
+    for axis, count in enumerate(times):
+        if count == 1 or not x.shape[axis]:
+            continue
+        places = list(range(x.shape[axis])) * count
+        if len(places) > MOST_PICKED:
+            raise call.refused(f"{len(places)} places of an axis by repetition, more than {MOST_PICKED}")
+        shape = x.shape[:axis] + (len(places),) + x.shape[axis + 1:]
+        x = call.make("expand", [x], shape) if x.shape[axis] == 1 else call.make("gather", [x], shape, axis=axis, indices=places)
+    call.give("identity", [x])

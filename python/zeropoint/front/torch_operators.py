@@ -8,6 +8,7 @@ from typing import Any, Callable
 import numpy as np
 
 from zeropoint.errors import NotSupported
+from zeropoint.front.places import repeat, take
 from zeropoint.ir import Node, Origin, Value, constant
 from zeropoint.registry import registers
 
@@ -260,6 +261,26 @@ def convert_permute(call: Call) -> None:
 def convert_expand(call: Call) -> None:
     """Axes of extent 1 repeated."""
     call.give("expand", [call.x])
+
+
+@converts("repeat", "tile")
+def convert_repeat(call: Call) -> None:
+    """Copies side by side."""
+    times = tuple(call["repeats"] or call["dims"] or ())
+    repeat(call, call.x, (1,) * (len(call.x.shape) - len(times)) + times)
+
+
+@converts("repeat_interleave.self_int")
+def convert_repeat_interleave(call: Call) -> None:
+    """Each place of an axis several times, as keys are that several heads share."""
+    if call["dim"] is None:
+        raise NotSupported("a repetition of a flattened value")
+    shape, axis, times = call.x.shape, call["dim"] % len(call.x.shape), call["repeats"]
+    if len(shape) != 4 or axis != 1:  # else heads, which attention knows as they are written elsewhere
+        take(call, call.x, np.repeat(np.arange(int(np.prod(shape))).reshape(shape), times, axis), call.shape)
+        return
+    apart = call.make("reshape", [call.x], shape[:axis + 1] + (1,) + shape[axis + 1:])
+    call.give("reshape", [call.make("expand", [apart], shape[:axis + 1] + (times,) + shape[axis + 1:])])
 
 
 @converts("cat", "concat", "concatenate")

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import keyword
 import warnings
 import zipfile
 from pathlib import Path
@@ -181,11 +183,15 @@ def origin_of(node: Any) -> Origin:
     return Origin(path + node.name, modules, source)
 
 
+def unusual_names(module: Any) -> str:
+    """Those of modules that PyTorch writes into code of Python, which takes no such names; nothing where there are none."""
+    parts = {part for name, _ in module.named_modules() for part in name.split(".")}
+    found = sorted(part for part in parts if keyword.iskeyword(part) or set(part) & set("\"\\\n"))
+    return f"; rename the modules called {', '.join(found)}" if found else ""
+
+
 def read_program(program: Any, title: str) -> Graph:
-    """A graph of an exported program."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        program = program.run_decompositions({})
+    """A graph of an exported program whose operators are decomposed."""
     reader = TorchReader(program, title)
     reader.examples = [e for e in leaves_of(getattr(program, "example_inputs", None))]
     graph = reader.read()
@@ -197,6 +203,22 @@ def leaves_of(examples: Any) -> list[Any]:
     """The arguments that a program was exported with, in the order of its inputs."""
     torch = need("torch", "torch")
     return list(torch.utils._pytree.tree_leaves(examples)) if examples is not None else []
+
+
+def in_float32(module: Any, example: Any) -> tuple[Any, Any]:
+    """A module and its arguments in the floats that networks here compute in; a copy where they are others."""
+    torch = need("torch", "torch")
+
+    def is_other(value: Any) -> bool:
+        return isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != torch.float32
+
+    if any(map(is_other, [*module.parameters(), *module.buffers()])):
+        try:
+            module = copy.deepcopy(module).float()
+        except Exception as error:
+            raise ZeropointError(f"this module does not compute in float32, and has no copy that would: {error}; "
+                                 "call its .float() first") from error
+    return module, torch.utils._pytree.tree_map(lambda e: e.float() if is_other(e) else e, example)
 
 
 def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
@@ -213,8 +235,10 @@ def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
             warnings.simplefilter("ignore")
             try:
                 program = torch.export.export(module, args, named, strict=False)
+                program = program.run_decompositions({})
             except Exception as error:
-                raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}") from error
+                raise ZeropointError(f"torch.export does not export {type(module).__name__}: {error}"
+                                     + unusual_names(module)) from error
         graph = read_program(program, type(module).__name__)
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
@@ -232,6 +256,9 @@ def read_pt2(path: str | Path) -> tuple[Graph, Any]:
         program = torch.export.load(str(path))
     except Exception as error:
         raise ZeropointError(f"{path}: torch {torch.__version__} does not load this program: {error}") from error
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = program.run_decompositions({})
     graph = read_program(program, path.stem)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     graph.source = f"{path.name}, sha256 {digest[:16]}, torch {torch.__version__}"
@@ -255,5 +282,6 @@ def refuse_pickles(path: Path) -> None:
 
 
 def as_numpy(value: Any) -> np.ndarray:
-    """Of a tensor."""
-    return value.detach().cpu().numpy()
+    """Of a tensor, of 16 bits too that numpy has no type for."""
+    value = value.detach().cpu()
+    return (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()

@@ -424,7 +424,8 @@ def lower(graph: Graph, batches: bool = False) -> Lowered:
             graph.notes.append(f"{best.shared:,} numbers are copies: layers of the source share them.")
         return best
     raise refused or ImportRefused([
-        Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes")
+        Problem("input", value.name, "axis", f"an input of {value.shape}: the batch must be 1, beside at most three axes"
+                if value.shape else "an input of no axes: a number comes in as an array of one, of extents 1")
         for value in graph.inputs if not input_layouts(value, batches)])
 
 
