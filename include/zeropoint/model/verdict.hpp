@@ -85,7 +85,8 @@ template <rule Broken, fixed_string Layer, shape A, shape B> struct error_in_lay
         Broken != rule::operand_types_differ,
         "what this layer reads and writes has activations of different dtypes, which no one kernel of it takes "
         "(see Layer in error_in_layer<rule, Layer, ...>): give it, and the layers in front of it, qconfigs "
-        "with the same activation dtype");
+        "with the same activation dtype, or put zp::requantize<\"name\"> where the dtype changes, with "
+        "zp::for_layer<\"name\", ...> of the new one");
     static_assert(
         Broken != rule::no_int16_form,
         "this layer has no form over activations of 16 bits, which the layer in front of it gives (see Layer "
