@@ -7,8 +7,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include <immintrin.h>
-
 #include <zeropoint/kernel/arch/vector_operations.hpp>
 
 namespace zp {

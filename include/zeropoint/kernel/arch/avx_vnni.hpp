@@ -2,8 +2,6 @@
 // The primitives of the integer kernels on AVX-VNNI: AVX2 with exact dot products.
 #pragma once
 
-#include <immintrin.h>
-
 #include <zeropoint/kernel/arch/avx2.hpp>
 
 namespace zp {

@@ -8,7 +8,35 @@
 #include <xsimd/config/xsimd_config.hpp>
 
 #if !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+// GCC's <immintrin.h> declares thousands of functions of AVX-512 to programs without it too: a third of what xsimd costs to compile, and
+// of what it keeps in memory. So here are its parts below AVX-512. By this macro they know that they are included as they should be, and
+// xsimd's files that they have <immintrin.h>; taken back, it lets those who include that header themselves have the rest of it. Up to the
+// newest GCC that was tried: docs/decisions/0062-intrinsics-below-avx-512.md.
+#if defined(__GNUC__) && __GNUC__ <= 16 && !defined(__clang__) && defined(__SSE2__) && !defined(__AVX512F__) && \
+    !defined(__FMA4__) && !defined(_WIN32) && !defined(_IMMINTRIN_H_INCLUDED)
+#define ZEROPOINT_PART_OF_INTRINSICS
+#define _IMMINTRIN_H_INCLUDED
+// clang-format off: each needs those before it
+#include <x86gprintrin.h>
+#include <mmintrin.h>
+#include <xmmintrin.h>
+#include <emmintrin.h>
+#include <pmmintrin.h>
+#include <tmmintrin.h>
+#include <smmintrin.h>
+#include <wmmintrin.h>
+#include <avxintrin.h>
+#include <avxvnniintrin.h>
+#include <avx2intrin.h>
+#include <f16cintrin.h>
+#include <fmaintrin.h>
+// clang-format on
+#endif
 #include <xsimd/xsimd.hpp>
+#if defined(ZEROPOINT_PART_OF_INTRINSICS)
+#undef ZEROPOINT_PART_OF_INTRINSICS
+#undef _IMMINTRIN_H_INCLUDED
+#endif
 #else
 #include <xsimd/arch/xsimd_scalar.hpp>
 #include <xsimd/config/xsimd_arch.hpp>
