@@ -2,6 +2,7 @@
 // Networks whose activations have 16 bits: every row equals the simulation, files come back, and so does the accuracy.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <ratio>
 #include <string>
@@ -118,6 +119,9 @@ struct exact_net : zp::model<zp::input<8, 8, 3>, zp::conv2d<"a", conv{.out_chann
                              zp::hardswish, zp::softmax, zp::adaptive_avg_pool2d<1>, zp::flatten, zp::linear<"c", 10>> {
 };
 
+/// A function that jumps from 0 to 0.1.
+struct jumping : zp::model<zp::input<4, 4, 3>, zp::conv2d<"a", conv{.out_channels = 20}>, zp::threshold<100, 0>> {};
+
 /// Signal-to-noise ratio of the outputs, in decibels, over what the ranges were observed on: nothing is clipped.
 template <class Config> double signal_to_noise() {
     const auto trained = exact_weights<exact_net>(1);
@@ -156,6 +160,17 @@ TEST_CASE("int16: nearly the accuracy of floats; the table says what has 16 bits
     for (const zp::node& row : quantized::rows())
         islands += row.op->kind == &zp::op::softmax && row.out.storage == zp::scalar_type::float32;
     CHECK(islands == 1);
+}
+
+TEST_CASE("int16: no function has values in its step, which lines between nodes would give") {
+    const auto trained = made_up::network<jumping>(3);
+    const auto inputs = made_up::inputs<jumping>(64, 3);
+    const auto model = zp::convert(zp::calibrate(zp::prepare<zp::int16_qconfig>(trained), inputs));
+    for (const auto& x : inputs) {
+        std::vector<float> y(4 * 4 * 20);
+        model(x, y);
+        CHECK(std::all_of(y.begin(), y.end(), [](float value) { return value == 0 || value > 0.099f; }));
+    }
 }
 
 TEST_CASE("int16: operators of two activations, and what moves values") {

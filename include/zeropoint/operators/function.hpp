@@ -21,7 +21,8 @@ inline constexpr operator_kind activation{"activation"}, sigmoid{"sigmoid"}, tan
 /// A callable that makes an activation: stateless, `float operator()(float) const`, and a name, `kind`. If it takes and
 /// gives double as well, tables are computed in double. Optional members: `static constexpr float constants[]`, which
 /// tell instantiations of one template from each other, and `static constexpr float output_min, output_max`, the
-/// function's range if it is known without calibration; 0 must lie in it.
+/// function's range if it is known without calibration; 0 must lie in it; `static constexpr bool has_step`: it jumps, so that 16 bits,
+/// which are interpolated between nodes, do not suit it, and it stays in float there.
 template <class F>
 concept activation_callable = std::is_empty_v<F> && std::default_initializable<F> && requires(float x) {
     { F{}(x) } -> std::convertible_to<float>;
@@ -75,6 +76,7 @@ template <class F> constexpr operator_info make_function(const operator_kind& ki
     info.stream = stream_rule::pointwise;
     info.gives = function;
     info.has_codes = info.has_int16 = info.elementwise = info.keeps_order = true;
+    if constexpr (requires { F::has_step; }) info.has_int16 = !F::has_step;
     info.function = &function_of<F>;
     if constexpr (requires {
                       F::output_min;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Products with 4-bit weights in groups: the bits of the definition, over odd extents and extreme codes, beside unreadable pages.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -139,6 +140,18 @@ TEST_CASE("nibble_product: so many rows and inputs that tiles come in several pa
         compare<128, true>(make(rows, 700, 3, 128, true, seed));
         compare<512, false>(make(rows, 520, 33, 512, false, seed));
         compare<1024, true>(make(rows, 600, 33, 1024, true, seed));
+    }
+}
+
+TEST_CASE(
+    "nibble_product: tiles of eight rows and what is left of them, groups of 128 with a minimum, odd ends of each "
+    "extent") {
+    const int highest = 15;
+    for (const auto& [rows, depth, channels] :
+         {std::array{16, 128, 16}, {17, 129, 33}, {23, 255, 31}, {24, 257, 17}, {25, 383, 1}, {31, 385, 65}}) {
+        compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth)));
+        compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth), &highest));
+        compare<64, true>(make(rows, depth, channels, 64, true, static_cast<std::uint64_t>(rows)));
     }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -100,6 +101,37 @@ TEST_CASE("gradients of batch_norm: of the mini-batch's statistics, and of froze
             compare(2, 33, channels, trains, false);
         }
         compare(1, 70, 3, trains);
+    }
+}
+
+TEST_CASE("statistics of channels whose means are large beside their deviations: those of two passes in double") {
+    for (const float middle : {-1e3f, 1e4f}) {
+        for (const std::pair<int, int>& of : {std::pair{64, 1}, {9, 5}, {2, 33}, {3, 640}}) {
+            const int samples = of.first, pixels = of.second;
+            CAPTURE(middle);
+            CAPTURE(pixels);
+            constexpr std::size_t channels = 19;
+            const auto each = static_cast<std::size_t>(pixels) * channels;
+            floats x = arrays::reals(each * static_cast<std::size_t>(samples), 5, -1.7f, 1.7f);  // a deviation of 1
+            for (std::size_t i = 0; i != x.size(); ++i) x[i] += i % channels % 2 == 0 ? middle : 0;
+            x[0] = 3 * middle;  // far from all others
+            const statistics exact = statistics_of(widened(x), channels);
+            arrays::for_each_architecture([&]<class Arch>() {
+                floats mean(channels), variance(channels);
+                doubles sums(2 * channels);
+                const auto stride = static_cast<std::ptrdiff_t>(each);
+                const int half = samples / 2;  // in two blocks
+                kernel::add_batch_sums<Arch>(half, {x.data(), stride}, pixels, channels, sums.data());
+                kernel::add_batch_sums<Arch>(samples - half, {x.data() + half * stride, stride}, pixels, channels,
+                                             sums.data());
+                kernel::batch_statistics(channels, static_cast<double>(samples * pixels), sums.data(), mean.data(),
+                                         variance.data());
+                for (std::size_t c = 0; c != channels; ++c) {
+                    CHECK(std::abs(mean[c] - exact.mean[c]) <= 1e-7 * std::abs(exact.mean[c]) + 3e-7);
+                    CHECK(std::abs(variance[c] / exact.variance[c] - 1) <= 1e-5);
+                }
+            });
+        }
     }
 }
 

@@ -158,6 +158,7 @@ struct selu : vectorized {
 /// x for x > Limit, Value otherwise; both in thousandths.
 template <int Limit, int Value> struct threshold : vectorized {
     static constexpr const char* kind = "threshold";
+    static constexpr bool has_step = Limit != Value;
     static constexpr float constants[] = {static_cast<float>(Limit / 1e3), static_cast<float>(Value / 1e3)};
     template <class Number> Number operator()(const Number& x) const {
         return xsimd::select(x > constant<Number>(Limit / 1e3), x, constant<Number>(Value / 1e3));

@@ -56,8 +56,8 @@ template <class Arch, std::size_t Count, class Term>
     }
 }
 
-/// sums[c] += x[c], and sums[channels + c] += x[c]^2, over samples and pixels. Squares are those of distances from the mean of
-/// pixels_together, which lie in the first-level cache, moved to 0 in double: no digits are lost where a mean is large.
+/// sums[c] += x[c], and sums[channels + c] += x[c]^2, over samples and pixels. Both are sums of distances from the first of
+/// pixels_together, moved to 0 in double: no digits are lost where a mean is large, and at most five where that one lies alone.
 template <class Arch>
 void add_batch_sums(int samples, const_float_batch x, std::ptrdiff_t pixels, std::size_t channels,
                     double* sums) noexcept {
@@ -71,23 +71,21 @@ void add_batch_sums(int samples, const_float_batch x, std::ptrdiff_t pixels, std
                     using Number = decltype(kind);
                     constexpr std::size_t size = sizeof(Number) / sizeof(float);
                     const float* const values = begin + c;
-                    Number sum(0.0f), squares(0.0f);
-                    for (std::ptrdiff_t pixel = 0; pixel != count; ++pixel)
-                        sum = sum + load_number<Number>(values + pixel * step);
-                    const Number mean = sum * Number(1.0f / static_cast<float>(count));
-                    for (std::ptrdiff_t pixel = 0; pixel != count; ++pixel) {
-                        const Number distance = load_number<Number>(values + pixel * step) - mean;
+                    const Number origin = load_number<Number>(values);
+                    Number distances(0.0f), squares(0.0f);
+                    for (std::ptrdiff_t pixel = 1; pixel < count; ++pixel) {
+                        const Number distance = load_number<Number>(values + pixel * step) - origin;
+                        distances = distances + distance;
                         squares = multiply_add(distance, distance, squares);
                     }
                     float lanes[3][size];
-                    store_number(sum, lanes[0]);
+                    store_number(distances, lanes[0]);
                     store_number(squares, lanes[1]);
-                    store_number(mean, lanes[2]);
+                    store_number(origin, lanes[2]);
                     for (std::size_t i = 0; i != size; ++i) {
-                        const double all = lanes[0][i], middle = lanes[2][i];
-                        sums[c + i] += all;
-                        sums[channels + c + i] +=
-                            lanes[1][i] + middle * (2 * all - static_cast<double>(count) * middle);
+                        const double apart = lanes[0][i], from = lanes[2][i], moved = static_cast<double>(count) * from;
+                        sums[c + i] += apart + moved;
+                        sums[channels + c + i] += lanes[1][i] + from * (2 * apart + moved);
                     }
                 });
         }
