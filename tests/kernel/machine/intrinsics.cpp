@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs without AVX-512 do not read GCC's functions of it with xsimd, and have them once they include <immintrin.h> themselves.
+// Programs without AVX-512 do not read GCC's functions of it with kernels and xsimd, and have them once they include <immintrin.h> themselves.
 #include <doctest/doctest.h>
 
-#include <zeropoint/kernel/machine/vectors.hpp>
+#include <zeropoint/kernel/arch/operations.hpp>
 
 #if defined(__GNUC__) && __GNUC__ <= 16 && !defined(__clang__) && defined(__SSE2__) && !defined(__AVX512F__) && \
     !defined(__FMA4__) && !defined(_WIN32)
