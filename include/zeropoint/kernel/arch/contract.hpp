@@ -51,7 +51,7 @@
 //                                 codes before their sums leave the registers; of two vectors, and an even number of rows
 //   nibble_rows                   optional: rows of the tiles that multiply many rows by 4-bit weights (dynamic/nibble_tiles.hpp); only
 //                                 where quads is exact and xsimd::fma rounds once
-//   nibble_rows_in_registers      of how many of those rows the sums of floats are in registers, too
+//   nibble_rows_in_registers      asked for where nibble_rows is: of how many of those rows the sums of floats are in registers, too
 //   narrow_step_units             optional: up to so many units a float step of a recurrent layer takes vectors of half the width
 //                                 (operators/recurrent_steps.hpp); at most those of a vector
 //   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm.hpp)

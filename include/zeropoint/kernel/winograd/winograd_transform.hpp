@@ -194,6 +194,7 @@ template <class Arch, bool = operations<Arch>::has_batches> struct winograd_lane
         return ops::load_widened(from);
     }
     [[gnu::always_inline]] static words word(std::int32_t x) { return words(static_cast<std::int16_t>(x)); }
+    [[gnu::always_inline]] static sums sum(std::int32_t x) { return sums(x); }
     [[gnu::always_inline]] static void store(std::int16_t* to, words from) { from.store_unaligned(to); }
     [[gnu::always_inline]] static sums load(const std::int32_t* from) { return sums::load_unaligned(from); }
     [[gnu::always_inline]] static void store(std::int32_t* to, sums from) { from.store_unaligned(to); }
@@ -227,6 +228,7 @@ template <class Arch> struct winograd_lanes<Arch, false> {
     static words load(const std::int8_t* from) { return static_cast<words>(*from); }
     static words load(const std::uint8_t* from) { return *from; }
     static words word(std::int32_t x) { return static_cast<words>(x); }
+    static sums sum(std::int32_t x) { return static_cast<sums>(x); }
     static void store(std::int16_t* to, words from) { *to = static_cast<std::int16_t>(from); }
     static sums load(const std::int32_t* from) { return static_cast<sums>(*from); }
     static void store(std::int32_t* to, sums from) { *to = static_cast<std::int32_t>(from); }
@@ -362,7 +364,7 @@ template <class Arch, class Winograd>
         for (int row = 0; row != outputs; ++row) {
             value y[outputs];
             Winograd::transform_output(columns[row], y);
-            const value factor(factors[row]);
+            const value factor = lanes::sum(factors[row]);
             repeat<outputs>([&](int i) __attribute__((always_inline)) {
                 const value exact = lanes::shift_right(lanes::template multiply<Winograd>(y[i], factor, row),
                                                        method.shift - method.halvings[i]);
