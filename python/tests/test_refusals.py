@@ -209,6 +209,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     images[3, 1, 0, 1] = np.nan  # the fourth input is compared, not calibrated with
     np.save(folder / "nan.npy", images)
     np.savez(folder / "several.npz", a=images)
+    np.save(folder / "complex.npy", images * 1j)
+    np.save(folder / "text.npy", np.full((40, 3, 2, 2), "a"))
     (folder / "empty.npy").write_bytes(b"")
     (folder / "bytes.npy").write_bytes(bytes(range(256)))
     (folder / "bytes.hpp").write_bytes(bytes(range(256)))
@@ -240,6 +242,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("quantize small.hpp --calibration empty.npy", "empty.npy: expected an array of numbers as numpy.save writes it"),
     ("quantize small.hpp --calibration bytes.npy", "bytes.npy: expected an array of numbers as numpy.save writes it"),
     ("quantize small.hpp --calibration several.npz", "several.npz: expected one array, as numpy.save writes it"),
+    ("quantize small.hpp --calibration complex.npy", "complex.npy: expected real numbers, found complex64"),
+    ("quantize small.hpp --calibration text.npy", "text.npy: expected real numbers, found <U1"),
     ("quantize small.hpp --calibration nan.npy", "input 3: expected finite values, but value 5 is nan"),
     ("quantize small.hpp --calibration images.npy -o folder.onnx", "folder.onnx: expected the name of a file to write, found a folder"),
     ("quantize small.hpp --calibration images.npy --qconfig tflight_qconfig", "tensorrt_qconfig; did you mean tflite_qconfig?"),

@@ -31,7 +31,7 @@ def text_of_header(path: str | Path) -> str:
 def array_of(array: str | Path | np.ndarray) -> np.ndarray:
     """An array of numbers, from its .npy where it is one. Raises ZeropointError."""
     if isinstance(array, np.ndarray):
-        return array
+        return real_numbers(array, "the array")
     try:
         loaded = np.load(array, allow_pickle=False)
     except OSError as error:
@@ -40,7 +40,14 @@ def array_of(array: str | Path | np.ndarray) -> np.ndarray:
         raise ZeropointError(f"{array}: expected an array of numbers as numpy.save writes it") from None
     if not isinstance(loaded, np.ndarray):
         raise ZeropointError(f"{array}: expected one array, as numpy.save writes it, found the several of numpy.savez")
-    return loaded
+    return real_numbers(loaded, array)
+
+
+def real_numbers(array: np.ndarray, name: str | Path) -> np.ndarray:
+    """The array. Raises ZeropointError where it has others, such as complex ones, whose imaginary part would go, or text."""
+    if array.dtype.kind not in "biuf":
+        raise ZeropointError(f"{name}: expected real numbers, found {array.dtype}")
+    return array
 
 
 def check_finite(array: np.ndarray, name: str) -> None:

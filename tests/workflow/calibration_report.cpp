@@ -119,8 +119,12 @@ TEST_CASE("report: too few samples and constant data are warned about") {
     const std::vector<std::vector<float>> same(3, std::vector<float>(12, 0.5f));
     const auto report = zp::report(zp::calibrate(zp::prepare<config>(trained()), same));
     CHECK(warns(report, "calibrated with 3 inputs only: take at least 32"));
-    CHECK(warns(report, "input: every value was 0.5"));
+    CHECK(warns(report, "input: every value was 0.5;"));
     CHECK(report.activations[0].constant_channels == 3);
+    const std::vector<std::vector<float>> large(1, std::vector<float>(12, 2e9f));
+    const auto one = zp::report(zp::calibrate(zp::prepare<config>(trained()), large));
+    CHECK(warns(one, "input: every value was 2e+09; was"));
+    CHECK(warns(one, "calibrated with 1 input only"));
     const auto enough = zp::report(zp::calibrate(zp::prepare<config>(trained()), made_up::inputs<net>(32, 1)));
     CHECK_FALSE(warns(enough, "inputs only"));
 }

@@ -58,15 +58,17 @@ template <class = void> void add_warnings(const activation_report& seen, std::ve
         return std::to_string(n) + " of " + std::to_string(seen.channels) + " channels";
     };
     if (seen.min == seen.max)
-        warnings.push_back(seen.name + ": every value was " + std::to_string(seen.min) +
+        warnings.push_back(seen.name + ": every value was " + number_text(seen.min) +
                            "; was the calibration data varied?");
     else if (seen.dead_channels != 0)
         warnings.push_back(seen.name + ": " + of_channels(seen.dead_channels) + " were always zero");
     else if (seen.constant_channels != 0)
         warnings.push_back(seen.name + ": " + of_channels(seen.constant_channels) + " never changed");
-    if (seen.clipped_share > 0.01)
-        warnings.push_back(seen.name + ": " + std::to_string(100 * seen.clipped_share) +
-                           " % of the values lie outside of the codes' range");
+    if (seen.clipped_share > 0.01) {
+        char percent[16];
+        std::snprintf(percent, sizeof percent, "%.2f", 100 * seen.clipped_share);
+        warnings.push_back(seen.name + ": " + percent + " % of the values lie outside of the codes' range");
+    }
 }
 
 /// How much coarser the range of node `chooser` is for the values of node i than one of their own, if by more than is reported.
@@ -116,7 +118,8 @@ template <class Net, class Config, class Arch> calibration_report report(const c
     calibration_report all;
     all.samples = source.samples();
     if (all.samples < enough_samples)
-        all.warnings.push_back("calibrated with " + std::to_string(all.samples) + " inputs only: take at least " +
+        all.warnings.push_back("calibrated with " + std::to_string(all.samples) +
+                               (all.samples == 1 ? " input" : " inputs") + " only: take at least " +
                                std::to_string(enough_samples) +
                                ", better some hundreds, of the kind that the model will meet");
     for (int i = 0; i != stage::table.size; ++i) {
