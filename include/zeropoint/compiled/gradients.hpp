@@ -15,7 +15,7 @@ ZEROPOINT_INSTANCE void conv2d_batch<default_architecture>(const conv2d_geometry
 ZEROPOINT_INSTANCE void conv2d_input_gradient<default_architecture>(const conv2d_geometry&, int, const_float_batch,
                                                                     const float*, float_batch, float*) noexcept;
 ZEROPOINT_INSTANCE void conv2d_weight_gradient<default_architecture>(const conv2d_geometry&, int, const_float_batch,
-                                                                     const_float_batch, float*, float*) noexcept;
+                                                                     const_float_batch, float*, float*, bool) noexcept;
 }  // namespace kernel
 }  // namespace v0
 }  // namespace zp

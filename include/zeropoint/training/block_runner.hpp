@@ -89,8 +89,11 @@ public:
             if (stretch.ends_in_norm) take_statistics(stretch.last);
         }
     }
-    /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`.
-    void backward(float* gradient, std::span<range_gradient> ranges) noexcept {
+    /// Goes back from the gradients of the outputs. Adds to `gradient`, the parameters' in their places, and to `ranges`. With `begins` both
+    /// hold nothing yet, and get what they would from zeros: rows that can write theirs need not have them.
+    void backward(float* gradient, std::span<range_gradient> ranges, bool begins = false) noexcept {
+        begins_ = begins;
+        if (begins) clear_gradients(gradient, ranges);
         for (std::size_t k = tape_->stretches.size(); k-- != 0;) {
             const tape_stretch& stretch = tape_->stretches[k];
             const bool begins_with_norm = k != 0;
@@ -155,6 +158,20 @@ public:
     }
 
 private:
+    void clear_gradients(float* gradient, std::span<range_gradient> ranges) const noexcept {
+        std::fill(ranges.begin(), ranges.end(), range_gradient{});
+        std::size_t from = 0;
+        const auto clear_to = [&](std::size_t to) {
+            if (from < to) std::fill(gradient + from, gradient + to, 0.0f);
+        };
+        for (std::size_t i = 0; i != tape_->rows.size(); ++i) {
+            const std::size_t at = static_cast<std::size_t>(nodes_[i].at.parameter_offset) / sizeof(float);
+            if (!tape_->rows[i].begins || at < from) continue;
+            clear_to(at);
+            from = at + static_cast<std::size_t>(nodes_[i].at.parameter_bytes) / sizeof(float);
+        }
+        clear_to(tape_->gradient_floats);
+    }
     std::byte* place(std::size_t at) { return memory_.data() + at; }
     float* floats(std::size_t at) { return reinterpret_cast<float*>(memory_.data() + at); }
     const float* floats(std::size_t at) const { return reinterpret_cast<const float*>(memory_.data() + at); }
@@ -452,6 +469,7 @@ private:
             const bool is_summed = row.is_live && part_.first != 0;  // the sums are those of all parts
             if (row.trains && !is_summed)
                 o.d_block = gradient + static_cast<std::size_t>(n.at.parameter_offset) / sizeof(float);
+            o.begins = begins_ && row.begins && part_.first == 0;
             if (row.gradient.moves) move_back(row, o);
             else row.gradient.backward(o);
         } else if (o.dxs[0] != nullptr) {
@@ -478,7 +496,7 @@ private:
     tape_parameters with_;
     int samples_ = 0;
     part_of_block part_;
-    bool quantizes_ = false, is_coded_ = false;
+    bool quantizes_ = false, is_coded_ = false, begins_ = false;
 };
 
 }  // namespace v0

@@ -19,7 +19,7 @@ template <class Arch> class block_tree {
 public:
     explicit block_tree(std::size_t size) : size_(size) {}
 
-    /// Takes the next block's values. `block` is another array afterwards, of zeros.
+    /// Takes the next block's values. `block` is another array afterwards, of any values.
     void push(std::vector<float>& block) {
         std::size_t level = 0;
         for (; level != levels_.size() && is_full_[level]; ++level) {
@@ -32,7 +32,6 @@ public:
         }
         std::swap(levels_[level], block);
         is_full_[level] = true;
-        std::fill(block.begin(), block.end(), 0.0f);
     }
     /// The sum of all into `sum`, and from the beginning again.
     void finish(std::vector<float>& sum) {

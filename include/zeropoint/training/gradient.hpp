@@ -24,6 +24,7 @@ struct gradient_operands {
     float* dxs[max_inputs] = {};            // to write; null where nobody asks
     const float* block = nullptr;           // the node's arrays of parameters, as parameter_list places them
     float* d_block = nullptr;               // the same places, to add to; null where nobody asks
+    bool begins = false;                    // d_block holds nothing yet: of kinds that say `begins`
     float* scratch = nullptr;               // as many bytes as scratch_bytes says, aligned to buffer_alignment
     // Of a normalization over samples: mean, then variance, of each channel of a block, of which these samples may be a part; null where
     // its parameters' statistics are taken.
@@ -53,6 +54,8 @@ struct gradient_operands {
 ///     alone;
 ///   - `running_mean(const node_view&)`, of a normalization over samples, with a mean and a variance for each channel, that has a forward:
 ///     which array is its running mean. The running variance is the next;
+///   - `static constexpr bool begins = true`, where backward writes all of the node's parameters' gradients when operands say `begins`,
+///     as if it had added them to zeros;
 ///   - `moves(const operator_info&)`, true where each output is one of the inputs, always of the same place, or a constant: then nothing
 ///     else is needed. Which places these are, the node's form tells, run over their numbers.
 /// What depends on the operator behind the kind, as a function does, is in a template of it: `template <const operator_info& Op> struct of`,
@@ -72,6 +75,7 @@ struct gradient_rule {
     int (*running_mean)(const node_view&) = nullptr;
     std::uint64_t trained = 0;  // bit k: array k of its parameters
     bool moves = false;
+    bool begins = false;
 
     constexpr bool exists() const { return backward != nullptr || moves; }
 };
@@ -95,6 +99,7 @@ template <const operator_info& Op, class Arch> constexpr gradient_rule make_grad
     using gradient = gradient_of_operator<Op>;
     gradient_rule rule;
     if constexpr (requires { gradient::moves(Op); }) rule.moves = gradient::moves(Op);
+    if constexpr (requires { gradient::begins; }) rule.begins = gradient::begins;
     if constexpr (requires(const gradient_operands& o) { gradient::template backward<Arch>(o); }) {
         rule.backward = &run_gradient<gradient, Arch>;
         if constexpr (requires(const gradient_operands& o) { gradient::template forward<Arch>(o, nullptr); })

@@ -62,6 +62,7 @@ struct tape_row {
     bool asks = false;                    // its gradient is needed: something is trained at it or before it
     bool is_reached = false;              // the loss depends on it
     bool trains = false;                  // has parameters that are trained
+    bool begins = false;                  // the first samples' gradient of its parameters is written, not added
     moved_places moved;                   // of a gradient that moves
     std::array<bool, max_inputs> adds{};  // to the gradient of input k, which somebody behind it has written
 };
@@ -115,6 +116,7 @@ public:
         block = samples_of_block;
         gradient_floats = parameter_bytes / sizeof(float);
         find_gradients();
+        find_begun_gradients();
         find_stretches();
         place();
         find_moves();
@@ -143,6 +145,20 @@ private:
                 rows[x].is_reached = true;
                 row.adds[static_cast<std::size_t>(k)] = is_written[x];
                 is_written[x] = true;
+            }
+        }
+    }
+    /// Of rows that share no parameters with another one.
+    void find_begun_gradients() {
+        for (std::size_t i = 0; i != rows.size(); ++i) {
+            tape_row& row = rows[i];
+            row.begins = row.gradient.begins && row.trains && row.is_reached && row.asks;
+            const auto& own = nodes[i].at;
+            for (std::size_t k = 0; k != rows.size() && row.begins; ++k) {
+                const auto& other = nodes[k].at;
+                const bool overlaps = own.parameter_offset < other.parameter_offset + other.parameter_bytes &&
+                                      other.parameter_offset < own.parameter_offset + own.parameter_bytes;
+                row.begins = k == i || !rows[k].trains || !overlaps;
             }
         }
     }

@@ -249,7 +249,7 @@ private:
         if (!is_finite(facts[0]) || !worker.runner.observe(worker.seen))
             facts[1] = 1 + worker.runner.first_row_not_finite();
         norms_.take_sums(worker.runner, facts + 2);
-        worker.runner.backward(worker.leaf.data(), range_gradients(worker.leaf));
+        worker.runner.backward(worker.leaf.data(), range_gradients(worker.leaf), true);
     }
     std::span<range_gradient> range_gradients(std::vector<float>& leaf) const {
         return {reinterpret_cast<range_gradient*>(leaf.data() + tape_.gradient_floats),

@@ -68,6 +68,17 @@ floats packed(const floats& values, int samples, std::ptrdiff_t stride, int coun
     return all;
 }
 
+/// What dw held does not matter where it begins.
+template <class Arch> void compare_begun(const problem& p, const kernel::conv2d_geometry& g, int samples) {
+    const auto gradient = [&](float held, bool begins) {
+        floats dw(p.w.size(), held), scratch(kernel::conv2d_weight_gradient_scratch<Arch>(g), NAN);
+        kernel::conv2d_weight_gradient<Arch>(g, samples, {p.x.data(), p.x_stride}, {p.dy.data(), p.y_stride}, dw.data(),
+                                             scratch.data(), begins);
+        return dw;
+    };
+    CHECK(arrays::same_bits(gradient(NAN, true), gradient(0, false)));
+}
+
 void compare(const kernel::conv2d_geometry& g, int samples = 2) {
     CAPTURE(g.in.height);
     CAPTURE(g.in.width);
@@ -111,6 +122,7 @@ void compare(const kernel::conv2d_geometry& g, int samples = 2) {
         kernel::add_channel_sums<Arch>(samples, {p.dy.data(), p.y_stride}, g.out.pixels(), g.out.channels,
                                        our_db.data());
         CHECK(distance(our_db, db) < 2e-6);
+        compare_begun<Arch>(p, g, samples);
 
         // Samples one by one leave the same bits, but for tiles, which are summed first.
         if (kernel::float_winograd<Arch>::takes(g)) return;
@@ -195,6 +207,16 @@ TEST_CASE("gradients of conv2d: tiles of 3x3 windows, whole ones and parts, more
     CHECK_FALSE(takes(geometry(8, 8, 64, 64, 3, 2, 1, 1, 1)));
     CHECK_FALSE(takes(geometry(8, 8, 64, 64, 3, 1, 2, 2, 1)));
     CHECK_FALSE(takes(geometry(8, 8, 64, 64, 3, 1, 1, 1, 2)));
+}
+
+TEST_CASE("gradients of conv2d: what begins does so in the first strip of several") {
+    const auto compare_all = [](const kernel::conv2d_geometry& g, int samples) {
+        const problem p(g, samples);
+        arrays::for_each_architecture([&]<class Arch>() { compare_begun<Arch>(p, g, samples); });
+    };
+    compare_all(geometry(14, 13, 67, 35, 1, 1, 0, 1, 1), 2);
+    compare_all({{1, 1, 67}, {1, 1, 35}}, 150);
+    compare_all({{1, 1, 67}, {1, 1, 35}}, 0);
 }
 
 TEST_CASE("gradients of conv2d: rectangular kernels and one-sided padding") {

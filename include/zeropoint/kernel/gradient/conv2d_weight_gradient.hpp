@@ -264,10 +264,13 @@ template <class Arch> constexpr std::size_t conv2d_weight_gradient_scratch(const
 /// dw[o][ky][kx][i] += sum over samples and outputs of dy[o] * x[i], the value of the input under that tap:
 /// conv2d_batch()'s weights. Each sum goes on from what dw holds, sample by sample and in a fixed order of the pixels of
 /// each, so that it has the same bits however samples are divided into calls; but for what float_winograd::takes(), whose samples of one
-/// call are summed first. `scratch` has conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
+/// call are summed first. With `begins` dw holds nothing yet, and gets what it would from zeros. `scratch` has
+/// conv2d_weight_gradient_scratch<Arch>(g) floats; nothing overlaps.
 template <class Arch>
 void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_batch x, const_float_batch dy, float* dw,
-                            float* scratch) noexcept {
+                            float* scratch, bool begins = false) noexcept {
+    const bool is_large = !pairs_channels(g) && !float_winograd<Arch>::takes(g) && is_large_product(g);
+    if (begins && !(is_large && samples > 0)) std::fill_n(dw, std::ptrdiff_t{g.out.channels} * g.depth(), 0.0f);
     if (pairs_channels(g)) {
         add_depthwise_weight_gradient<Arch>(g, samples, x, dy, dw, scratch);
         return;
@@ -276,15 +279,15 @@ void conv2d_weight_gradient(const conv2d_geometry& g, int samples, const_float_b
         add_weight_gradient_of_tiles<Arch>(g, samples, x, dy, dw, scratch);
         return;
     }
-    if (!is_large_product(g) && copies_windows<Arch>(g))  // zeros behind the depth
+    if (!is_large && copies_windows<Arch>(g))  // zeros behind the depth
         std::fill_n(scratch, conv2d_weight_gradient_scratch<Arch>(g), 0.0f);
     for_each_strip(g, samples, [&](int sample, int count, int row, int rows) {
-        if (is_large_product(g)) {
+        if (is_large) {
             const std::ptrdiff_t in = g.in.channels, out = g.out.channels, width = g.out.width;
             add_packed_outer_products<Arch>({count, rows, g.out.width},
                                             {dy[sample] + row * width * out, out, width * out, dy.stride},
                                             {x[sample] + row * width * in, in, width * in, x.stride}, g.out.channels,
-                                            g.in.channels, dw, in, scratch);
+                                            g.in.channels, dw, in, scratch, begins && sample == 0 && row == 0);
         } else if (copies_windows<Arch>(g)) add_strip_of_copies<Arch>(g, sample, count, row, rows, x, dy, dw, scratch);
         else add_strip_in_place<Arch>(g, sample, count, row, rows, x, dy, dw);
     });

@@ -151,10 +151,11 @@ template <class Arch> constexpr std::size_t packed_outer_scratch(int pixels, int
 }
 
 /// The same sums, of operands that are copied before: for matrices whose rows are long, of which a column of tiles would
-/// meet in few sets of a cache. Nothing is asked of what lies behind `columns`.
+/// meet in few sets of a cache. Nothing is asked of what lies behind `columns`. With `begins` c holds nothing yet: zeros are
+/// written where a tile is about to be, so that c comes from memory once and not twice.
 template <class Arch>
 void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, const pixel_grid& b, int rows, int columns,
-                               float* c, std::ptrdiff_t pitch, float* scratch) noexcept {
+                               float* c, std::ptrdiff_t pitch, float* scratch, bool begins) noexcept {
     using tile = outer_tile<Arch>;
     constexpr int size = tile::size, wide = tile::vectors * size;
     const int tiles = (rows + tile::rows - 1) / tile::rows, pixels = e.images * e.rows * e.columns;
@@ -189,6 +190,8 @@ void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, cons
             const int count = (rows - row) / (tiles - t);
             const pixel_grid here{left + t * std::ptrdiff_t{pixels} * tile::rows, tile::rows};
             float* const place = c + row * pitch + column;
+            if (begins)
+                for (int r = 0; r != count; ++r) std::fill_n(place + r * pitch, width, 0.0f);
             if (t + 1 != tiles)
                 for (int r = 0; r != tile::rows; ++r)
                     __builtin_prefetch(place + std::min(count + r, rows - row - 1) * pitch);

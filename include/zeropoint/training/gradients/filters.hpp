@@ -18,6 +18,8 @@ namespace detail {
 
 /// Of the family of conv2d: weights, then biases. A linear layer is a convolution of one pixel, or of one row of them.
 struct conv2d_gradient {
+    static constexpr bool begins = true;
+
     template <class Arch> static void forward(const gradient_operands& o, float* y) noexcept {
         const auto g = o.at.n.op->geometry(o.at);
         kernel::conv2d_batch<Arch>(g, o.samples, x_of(o), o.parameter(0), o.parameter(1), o.at.n.fused.lowest,
@@ -27,7 +29,12 @@ struct conv2d_gradient {
         const auto g = o.at.n.op->geometry(o.at);
         const kernel::const_float_batch dy{o.dy, y_stride(o)};
         if (o.d_block != nullptr) {
-            kernel::conv2d_weight_gradient<Arch>(g, o.samples, x_of(o), dy, o.d_parameter(0), o.scratch);
+            if (o.begins) {
+                const std::ptrdiff_t weights = std::ptrdiff_t{g.out.channels} * g.depth(),
+                                     all = o.at.n.at.parameter_bytes / std::ptrdiff_t{sizeof(float)};
+                std::fill(o.d_block + weights, o.d_block + all, 0.0f);  // the bias lies behind
+            }
+            kernel::conv2d_weight_gradient<Arch>(g, o.samples, x_of(o), dy, o.d_parameter(0), o.scratch, o.begins);
             if (o.at.n.weights.has_bias)
                 kernel::add_channel_sums<Arch>(o.samples, dy, g.out.height * g.out.width, g.out.channels,
                                                o.d_parameter(1));
