@@ -2,10 +2,13 @@
 // The calibration report: what was seen, activation by activation, and what should worry its reader.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include <string>
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/constant.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
 #include <zeropoint/workflow/calibration_report.hpp>
@@ -127,6 +130,14 @@ TEST_CASE("report: too few samples and constant data are warned about") {
     CHECK(warns(one, "calibrated with 1 input only"));
     const auto enough = zp::report(zp::calibrate(zp::prepare<config>(trained()), made_up::inputs<net>(32, 1)));
     CHECK_FALSE(warns(enough, "inputs only"));
+}
+
+TEST_CASE("report: constants of a network are not warned about") {
+    struct shifted : zp::model<zp::input<2, 3, 4>, zp::add<zp::identity, zp::constant<"shift", 1, 1, 1>>> {};
+    const auto report =
+        zp::report(zp::calibrate(zp::prepare<config>(made_up::network<shifted>(1)), made_up::inputs<shifted>(40, 1)));
+    CHECK(std::none_of(report.warnings.begin(), report.warnings.end(),
+                       [](const std::string& warning) { return warning.find("shift") != std::string::npos; }));
 }
 
 TEST_CASE("report: values that the codes do not reach are counted") {

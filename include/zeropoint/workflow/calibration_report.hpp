@@ -53,16 +53,18 @@ struct calibration_report {
 };
 
 namespace detail {
-template <class = void> void add_warnings(const activation_report& seen, std::vector<std::string>& warnings) {
+/// varies: its values come from calls; those of a constant never change.
+template <class = void>
+void add_warnings(const activation_report& seen, bool varies, std::vector<std::string>& warnings) {
     const auto of_channels = [&](int n) {
         return std::to_string(n) + " of " + std::to_string(seen.channels) + " channels";
     };
-    if (seen.min == seen.max)
+    if (varies && seen.min == seen.max)
         warnings.push_back(seen.name + ": every value was " + number_text(seen.min) +
                            "; was the calibration data varied?");
-    else if (seen.dead_channels != 0)
+    else if (varies && seen.dead_channels != 0)
         warnings.push_back(seen.name + ": " + of_channels(seen.dead_channels) + " were always zero");
-    else if (seen.constant_channels != 0)
+    else if (varies && seen.constant_channels != 0)
         warnings.push_back(seen.name + ": " + of_channels(seen.constant_channels) + " never changed");
     if (seen.clipped_share > 0.01) {
         char percent[16];
@@ -144,7 +146,7 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             seen.constant_channels =
                 seen.dead_channels + static_cast<int>(watched.statistics.constant_channels().size());
             if (n.flags.keep_float) seen.computed = stage::entries::products_of(stage::loose.nodes[i]);
-            detail::add_warnings(seen, all.warnings);
+            detail::add_warnings(seen, n.input_count != 0 || n.op->is_input, all.warnings);
             all.activations.push_back(std::move(seen));
         });
     }
