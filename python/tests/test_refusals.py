@@ -48,6 +48,19 @@ def save(path: Path, nodes: list, shape: list, inits: tuple = (), rank: int = 4)
     return path
 
 
+class Shuffled(nn.Module):
+    """A node that has no inputs."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)[:, torch.randperm(6)]
+
+
+def test_nodes_without_inputs(tmp_path: Path) -> None:
+    """Are named like all others."""
+    with pytest.raises(zeropoint.ImportRefused, match="aten.randperm.default"):
+        zeropoint.from_torch(Shuffled(), torch.randn(1, 6), tmp_path, verify=False)
+
+
 def test_command_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2, and the same in JSON."""
     nodes = [helper.make_node("Det", ["x"], ["a"], name="determinant"), helper.make_node("Relu", ["a"], ["y"])]

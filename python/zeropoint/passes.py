@@ -206,7 +206,7 @@ def apply(graph: Graph, patterns: list[Pattern]) -> None:
             drop_identities(graph)
             graph.drop_dead_nodes()
         rewriter = Rewriter(graph)
-        for node in list(graph.nodes):
+        for node in [node for node in graph.nodes if node.inputs]:  # what makes numbers of nothing, as randperm, is refused behind
             pattern = next((p for p in patterns if p(rewriter, node)), None)
             if pattern is not None:
                 rewriter.index()
