@@ -12,8 +12,8 @@
 // of what it keeps in memory. So here are its parts below AVX-512. By this macro they know that they are included as they should be, and
 // xsimd's files that they have <immintrin.h>; taken back, it lets those who include that header themselves have the rest of it. Up to the
 // newest GCC that was tried: docs/decisions/0062-intrinsics-below-avx-512.md.
-#if defined(__GNUC__) && __GNUC__ <= 16 && !defined(__clang__) && defined(__SSE2__) && !defined(__AVX512F__) && \
-    !defined(__FMA4__) && !defined(_WIN32) && !defined(_IMMINTRIN_H_INCLUDED)
+#if defined(__GNUC__) && __GNUC__ <= 16 && !defined(__clang__) && !defined(__EDG__) && defined(__SSE2__) && \
+    !defined(__AVX512F__) && !defined(__FMA4__) && !defined(_WIN32) && !defined(_IMMINTRIN_H_INCLUDED)
 #define ZEROPOINT_PART_OF_INTRINSICS
 #define _IMMINTRIN_H_INCLUDED
 // clang-format off: each needs those before it
