@@ -57,7 +57,7 @@ template <class Arch, std::size_t Count, class Term>
 }
 
 /// sums[c] += x[c], and sums[channels + c] += x[c]^2, over samples and pixels. Both are sums of distances from the first of
-/// pixels_together, moved to 0 in double: no digits are lost where a mean is large, and at most five where that one lies alone.
+/// pixels_together, moved to 0 in double: nothing is lost where a mean is large, and at most five bits where that one lies alone.
 template <class Arch>
 void add_batch_sums(int samples, const_float_batch x, std::ptrdiff_t pixels, std::size_t channels,
                     double* sums) noexcept {
