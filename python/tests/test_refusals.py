@@ -17,6 +17,8 @@ from torch import nn
 import zeropoint
 from zeropoint import verify
 from zeropoint.cli import main
+from zeropoint.errors import Refused
+from zeropoint.layers import ratio
 from zeropoint.ports import ports_of
 
 
@@ -46,6 +48,19 @@ def save(path: Path, nodes: list, shape: list, inits: tuple = (), rank: int = 4)
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * rank)], list(inits))
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9), path)
     return path
+
+
+@pytest.mark.parametrize("factor, text", [(7.7777e-11, ""), (1.2345678e-16, ""), (-4.5e15, ""), (1e38, "of 1e"), (1e-42, "of 1e"),
+                                          (1.7e-18, "")])
+def test_factors_of_any_size(factor: float, text: str) -> None:
+    """Are as near as float32 is, or refused."""
+    if text:
+        with pytest.raises(Refused, match=text):
+            ratio(factor)
+        return
+    numbers = [int(n) for n in ratio(factor).text.removeprefix("std::ratio<").removesuffix(">").split(", ")]
+    assert np.float32(numbers[0] / (numbers + [1])[1]) == np.float32(factor)
+    assert max(map(abs, numbers)) < 2**63
 
 
 class Shuffled(nn.Module):

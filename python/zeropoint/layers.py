@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
+from zeropoint.errors import Refused
 from zeropoint.ir import Origin
 
 Extent = Union[int, tuple[int, int]]
@@ -85,7 +86,9 @@ def ratio(value: float) -> Code:
 
     exact = Fraction(str(np.float32(value)))
     if exact.denominator > 10**15 or abs(exact.numerator) > 9 * 10**18:
-        exact = Fraction(float(np.float32(value))).limit_denominator(10**9)
+        exact = Fraction(float(np.float32(value))).limit_denominator(9 * 10**18)
+    if abs(exact.numerator) > 9 * 10**18 or abs(float(exact) - np.float32(value)) > 1e-9 * abs(value):
+        raise Refused("value", f"a factor or an addend of {value:g}: expected 1e-18 to 9e18 in size; scale the values around it")
     if exact.denominator == 1:
         return Code(f"std::ratio<{exact.numerator}>")
     return Code(f"std::ratio<{exact.numerator}, {exact.denominator}>")
