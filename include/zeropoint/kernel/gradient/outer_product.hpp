@@ -190,8 +190,14 @@ void add_packed_outer_products(const pixel_extents& e, const pixel_grid& a, cons
             const int count = (rows - row) / (tiles - t);
             const pixel_grid here{left + t * std::ptrdiff_t{pixels} * tile::rows, tile::rows};
             float* const place = c + row * pitch + column;
-            if (begins)
-                for (int r = 0; r != count; ++r) std::fill_n(place + r * pitch, width, 0.0f);
+            for (int r = 0; begins && r != count; ++r) {
+                float* const zeros = place + r * pitch;
+                if (width != wide) std::fill_n(zeros, width, 0.0f);
+                else  // no call for a line or two
+                    unroll<tile::vectors>([&](auto v) __attribute__((always_inline)) {
+                        store_number(number<Arch>(0.0f), zeros + v * size);
+                    });
+            }
             if (t + 1 != tiles)
                 for (int r = 0; r != tile::rows; ++r)
                     __builtin_prefetch(place + std::min(count + r, rows - row - 1) * pitch);
