@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <zeropoint/workflow/presets.hpp>
+#include <zeropoint/workflow/qconfig_entries.hpp>
 #include <zeropoint/workflow/with.hpp>
 
 namespace {
