@@ -3,12 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <ratio>
 
 #include <string>
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/operators/activations.hpp>
+#include <zeropoint/operators/binary.hpp>
 #include <zeropoint/operators/constant.hpp>
+#include <zeropoint/operators/masked_softmax.hpp>
+#include <zeropoint/operators/mul_scalar.hpp>
 #include <zeropoint/observe/min_max_observer.hpp>
 #include <zeropoint/observe/fixed_qparams_observer.hpp>
 #include <zeropoint/workflow/calibration_report.hpp>
@@ -149,6 +154,21 @@ TEST_CASE("report: values that the codes do not reach are counted") {
     CHECK(report.activations[0].clipped_share == doctest::Approx(0.5).epsilon(0.05));
     CHECK(warns(report, "input: "));
     CHECK(warns(report, "% of the values lie outside of the codes' range"));
+}
+
+TEST_CASE("report: the 1 of tanh and of a mask is not clipped, what a given range leaves out is") {
+    struct saturated
+        : zp::model<zp::named<"ids", zp::indices<6>>, zp::named<"mask", zp::attention_mask>, zp::input<1, 1, 6>,
+                    zp::mul_scalar<std::ratio<100>>, zp::tanh, zp::mul<zp::identity, zp::from<"mask">>> {};
+    const std::vector<std::int32_t> ids{1, 0, 1, 1, 0, 1};
+    const std::vector<float> x{-1, 1, 1, -1, 1, 0};
+    auto prepared = zp::prepare<config>(zp::float_model<saturated>());
+    const auto report = zp::report(zp::calibrate(prepared, zp::in(ids, x)));
+    CHECK_FALSE(warns(report, "of the values lie outside"));
+    for (const zp::activation_report& activation : report.activations) CHECK(activation.clipped_share == 0);
+    for (const zp::node& row : prepared.rows())
+        if (std::string(row.op->name) == "tanh") prepared.given().give_range(row.out.qparams_id, {1.0f / 128, 128});
+    CHECK(warns(zp::report(zp::calibrate(prepared, zp::in(ids, x))), "50.00 % of the values lie outside"));
 }
 
 TEST_CASE("report: a network that has seen nothing has no report") {

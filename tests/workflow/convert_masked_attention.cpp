@@ -176,6 +176,29 @@ TEST_CASE("masked attention rows: int8 is near PyTorch's, knows no padding, and 
     CHECK(decibels(run(int16, keys, x), golden().values<float>("padded/y")) > 30);
 }
 
+TEST_CASE("masks: 0 and 1 are codes of every dtype, exactly") {
+    struct kept : zp::model<zp::indices<rows>, zp::attention_mask> {};
+    const auto keys = golden().values<std::int32_t>("keys");
+    const std::vector<float> exact(keys.begin(), keys.end());
+    const auto check = [&]<class DType>(DType) {
+        struct of_dtype
+            : zp::qconfig<zp::quantizer<DType, zp::per_tensor_affine, zp::min_max_observer>,
+                          zp::quantizer<zp::qint8, zp::per_channel_symmetric, zp::per_channel_min_max_observer>> {};
+        const auto int8 = zp::convert(zp::calibrate(zp::prepare<of_dtype>(zp::float_model<kept>()), keys));
+        std::vector<float> y(rows);
+        int8(keys, y, *std::make_unique<typename std::remove_const_t<decltype(int8)>::workspace>());
+        CHECK(y == exact);
+    };
+    check(zp::quint8{});
+    check(zp::qint8{});
+    check(zp::quint8_reduced{});
+    check(zp::qint8_reduced{});
+    // Of 16 bits, whose codes are on both sides of 0.
+    constexpr zp::qparams wide =
+        zp::known_qparams(zp::info_of<zp::operators::attention_mask, zp::op::attention_mask>, -32768, 32767);
+    static_assert(wide.zero_point == 0 && wide.scale * 32767 == 1);
+}
+
 TEST_CASE("golden vectors: every tensor of the masked ones is compared, or BERT's") {
     CHECK(zp_test::unread_tensors("masked_attention", {"bert/"}).empty());
 }

@@ -117,6 +117,7 @@ template <class Operator> constexpr operator_info make_info(const operator_kind&
         info.output_max = Operator::output_max;
         if (info.output_min < info.output_max) info.range = qparams_source::known;
     }
+    if constexpr (requires { Operator::closed_range; }) info.closed_range = Operator::closed_range;
     if constexpr (requires { Operator::inputs; }) info.inputs = Operator::inputs;
     if constexpr (requires { Operator::stream; }) info.stream = Operator::stream;
     if constexpr (requires { Operator::cut; }) info.cut = Operator::cut;
@@ -286,7 +287,8 @@ inline constexpr operator_kind custom{"custom"};
 /// - `accepts(shape x)`: false is a compile-time error. It may take a std::span<const shape> of all inputs instead. Beside it
 ///   `expected_shape(shape x)`, what should have come, for that message.
 /// - `options`: an array of int, what tells it from others of that kind: a file is loaded by a network of the same options.
-/// - `range`: a zp::qparams_source; or `output_min`, `output_max`, its known range, which must hold 0.
+/// - `range`: a zp::qparams_source; or `output_min`, `output_max`, its known range, which must hold 0. With `closed_range = true`
+///   the largest value has a code of its own, as 0 and 1 of a mask need; else steps are powers of two and it is one beyond the last.
 /// - `prepared`, a type, and `prepare(const preparation&)`, which returns one: tables and factors that follow from scales and
 ///   parameters. Where their size depends on the node, `prepared_bytes(const node_view&)`, and prepare() fills so many.
 /// - `problem(const preparation&)`: a sentence where scales are out of what it computes, which becomes an error; or null.

@@ -143,6 +143,7 @@ struct operator_info {
 
     qparams_source range = qparams_source::observed;
     float output_min = 0, output_max = 0;  // where the range is known
+    bool closed_range = false;             // output_max has a code too; else it is a step beyond the last one
     input_rule inputs = input_rule::any;
     stream_rule stream = stream_rule::whole;
     cut_rule cut = cut_rule::by_stream;

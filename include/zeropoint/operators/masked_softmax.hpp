@@ -51,11 +51,12 @@ struct masked_softmax {
     }
 };
 
-/// In int8 the codes of 0 and of what is nearest to 1.
+/// In int8 the lowest code and the highest, which are 0 and 1 exactly, so that averages over a mask are those of its floats.
 struct attention_mask {
     static constexpr const char* kind = "attention_mask";
     static constexpr input_rule inputs = input_rule::indices;
     static constexpr float output_min = 0, output_max = 1;
+    static constexpr bool closed_range = true;
 
     static constexpr bool accepts(shape x) { return x.height == 1 && x.channels == 1; }
     static constexpr shape output_shape(shape x) { return {1, 1, x.width}; }
@@ -86,7 +87,7 @@ struct masked_softmax : operator_layer<op::softmax, "", operators::masked_softma
 /// A row of 1 x 1 x Count floats, 0 or 1, from zp::indices<Count> that are such: Hugging Face's attention_mask, and the
 /// opposite of PyTorch's key_padding_mask. It stands behind the indices, and is what masked layers read:
 ///     zp::named<"attention_mask", zp::indices<128>>, zp::named<"mask", zp::attention_mask>, ..., zp::from<"mask">
-/// Other integers raise value_error before anything runs. In int8 a 1 is 255 / 256.
+/// Other integers raise value_error before anything runs. In int8 the scale is 1 / 255, of which 255 are 1.
 struct attention_mask {
     static constexpr int nodes = 1;
     static constexpr int lower(auto& b, int x) {  // a template: only a network that has it instantiates its forms

@@ -2,6 +2,7 @@
 // What calibration has seen, activation by activation, and what about it should worry you.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +28,7 @@ struct activation_report {
     float min = 0, max = 0;                      // of the values
     float quantized_min = 0, quantized_max = 0;  // what the codes reach from and to
     qparams range;                               // scale and zero point that calibration chose
-    double clipped_share = 0;                    // of the values, outside of what the codes reach
+    double clipped_share = 0;                    // of the values, outside of what the codes reach, or of a known range
     int channels = 0;                            // how many channels the activation has
     int constant_channels = 0;                   // the same value in every input; dead channels are among them
     int dead_channels = 0;                       // zero in every input
@@ -71,6 +72,17 @@ void add_warnings(const activation_report& seen, bool varies, std::vector<std::s
         std::snprintf(percent, sizeof percent, "%.2f", 100 * seen.clipped_share);
         warnings.push_back(seen.name + ": " + percent + " % of the values lie outside of the codes' range");
     }
+}
+
+/// Of the values, those outside of what the codes reach. An end of a known range may be one step beyond the codes, as the 1 of a sigmoid
+/// and of tanh: what has it is meant to be the outermost code, and is not clipped.
+template <class DType>
+double clipped_share_of(const range_statistics& seen, const qparams& range, const node& n, bool is_given) {
+    const double codes = seen.clipped_share(range, DType::quant_min, DType::quant_max);
+    if (codes == 0 || is_given || !has_known_range(n)) return codes;
+    const float half = range.scale / 2, low = dequantize(DType::quant_min, range),
+                high = dequantize(DType::quant_max, range);
+    return seen.clipped_share(std::min(low, n.op->output_min) - half, std::max(high, n.op->output_max) + half);
 }
 
 /// How much coarser the range of node `chooser` is for the values of node i than one of their own, if by more than is reported.
@@ -132,15 +144,15 @@ template <class Net, class Config, class Arch> calibration_report report(const c
             using dtype = typename quantizer_type::dtype;
             activation_report seen;
             seen.name = display_name(source.rows(), i);
-            seen.range = choose_activation_qparams<quantizer_type>(watched.observer, n, seen.name,
-                                                                   source.given().range_of(n.out.qparams_id));
+            const qparams* given = source.given().range_of(n.out.qparams_id);
+            seen.range = choose_activation_qparams<quantizer_type>(watched.observer, n, seen.name, given);
             seen.samples = watched.statistics.samples();
             seen.count = watched.statistics.count();
             seen.min = watched.statistics.min();
             seen.max = watched.statistics.max();
             seen.quantized_min = dequantize(dtype::quant_min, seen.range);
             seen.quantized_max = dequantize(dtype::quant_max, seen.range);
-            seen.clipped_share = watched.statistics.clipped_share(seen.range, dtype::quant_min, dtype::quant_max);
+            seen.clipped_share = detail::clipped_share_of<dtype>(watched.statistics, seen.range, n, given != nullptr);
             seen.channels = n.out.extents.channels;
             seen.dead_channels = static_cast<int>(watched.statistics.dead_channels().size());
             seen.constant_channels =

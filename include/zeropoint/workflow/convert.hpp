@@ -44,13 +44,17 @@ std::vector<std::uint8_t> make_lut(Function&& function, scalar_type in, const qp
 
 /// Scale and zero point of an operator with a known range, sigmoid's [0, 1] and tanh's [-1, 1] for two, each a little less
 /// than closed at the top so that the steps are powers of two (PyTorch's and TFLite's fixed qparams). Codes of 16 bits are
-/// symmetric: 1/32768 for both.
+/// symmetric: 1/32768 for both. A closed range has its largest value at the last code: 1/255 and 1/32767 for a mask.
 constexpr qparams known_qparams(const operator_info& op, std::int32_t quant_min, std::int32_t quant_max) {
     const double low = op.output_min, width = double{op.output_max} - low;
-    const auto codes = static_cast<double>(quant_max - quant_min + 1);
-    if (codes > 256) return {static_cast<float>(std::max(-low, low + width) * 2 / codes), 0};  // symmetric
-    const auto zero_point = quant_min + static_cast<std::int32_t>(codes * -low / width);
-    return {static_cast<float>(width / codes), zero_point < quant_max ? zero_point : quant_max};
+    const std::int32_t last = quant_max - quant_min;
+    const auto steps = static_cast<double>(op.closed_range ? last : last + 1);
+    if (last > 255)  // symmetric
+        return {static_cast<float>(std::max(-low, low + width) /
+                                   (op.closed_range ? static_cast<double>(quant_max) : steps / 2)),
+                0};
+    const auto zero_point = quant_min + static_cast<std::int32_t>(steps * -low / width);
+    return {static_cast<float>(width / steps), zero_point < quant_max ? zero_point : quant_max};
 }
 
 /// The range of an activation: known for sigmoid, tanh and the like, else what the observer makes of what it saw. One that was given
