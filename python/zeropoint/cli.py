@@ -21,6 +21,7 @@ HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
   zeropoint import net.tflite -o out/       of TensorFlow Lite; of int8 models, and of ONNX with QDQ, the int8 file at once
   zeropoint verify out/net.hpp net.onnx     checks such files again
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
+  zeropoint quantize out/bert.hpp --calibration texts.npz   the same of a network of several inputs: arrays by their names
   zeropoint report out/net.hpp --calibration images.npy -o net.html   a page of where int8 loses accuracy, and what to try
   zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
   zeropoint encodings out/net.hpp out/net.int8.safetensors -o net.onnx   to AIMET's encodings beside a float ONNX
@@ -28,6 +29,9 @@ HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
   zeropoint embed net.image -o net_image.hpp   the bytes of a file in C++, or in a .S for the assembler
 
 A module of PyTorch needs no file between: zeropoint.from_torch(module, example, "out/")."""
+
+CALIBRATION = ("a .npy of N inputs as the source has them, such as N x 3 x 224 x 224; for a network of several inputs an .npz of such arrays, "
+               "each by the name of its input, or name=file.npy, once for each")
 
 
 def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
@@ -77,8 +81,7 @@ def parser_of() -> argparse.ArgumentParser:
 
     quantize = commands.add_parser("quantize", help="an imported network to int8, with a report")
     quantize.add_argument("header", type=Path)
-    quantize.add_argument("--calibration", type=Path, required=True,
-                          help="a .npy of N inputs as the source has them, such as N x 3 x 224 x 224")
+    quantize.add_argument("--calibration", action="append", required=True, help=CALIBRATION)
     quantize.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     quantize.add_argument("-o", "--out", type=Path, help="by default NAME.int8.safetensors beside the header")
@@ -92,8 +95,8 @@ def add_report(commands: Any) -> None:
     """Where accuracy goes."""
     report = commands.add_parser("report", help="int8 beside float, row by row: a page, and text")
     report.add_argument("header", type=Path, help="an imported header, or a .json that zp::to_json(inspection) made")
-    report.add_argument("--calibration", type=Path, help="a .npy of N inputs as the source has them, such as N x 3 x 224 x 224")
-    report.add_argument("--images", type=Path, help="a .npy of those that are compared; by default every fourth of calibration's")
+    report.add_argument("--calibration", action="append", help=CALIBRATION)
+    report.add_argument("--images", action="append", help="those that are compared, given alike; by default every fourth of calibration's")
     report.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
     report.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
     report.add_argument("--sweep", type=int, default=32, help="inputs that sensitivity is measured with, 0 for none; default: %(default)s")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -32,15 +34,25 @@ def array_of(array: str | Path | np.ndarray) -> np.ndarray:
     """An array of numbers, from its .npy where it is one. Raises ZeropointError."""
     if isinstance(array, np.ndarray):
         return real_numbers(array, "the array")
-    try:
-        loaded = np.load(array, allow_pickle=False)
-    except OSError as error:
-        raise ZeropointError(sentence_of(error, array)) from None
-    except (ValueError, EOFError):  # numpy speaks of pickled data, whatever the file is
-        raise ZeropointError(f"{array}: expected an array of numbers as numpy.save writes it") from None
-    if not isinstance(loaded, np.ndarray):
+    loaded = arrays_in(array)
+    if isinstance(loaded, dict):
         raise ZeropointError(f"{array}: expected one array, as numpy.save writes it, found the several of numpy.savez")
     return real_numbers(loaded, array)
+
+
+def arrays_in(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
+    """The array of a .npy, or those of an .npz, of real numbers, by their names. Raises ZeropointError."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            found = {name: loaded[name] for name in loaded.files}
+    except OSError as error:
+        raise ZeropointError(sentence_of(error, path)) from None
+    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):  # numpy speaks of pickled data, whatever the file is
+        raise ZeropointError(f"{path}: expected an array of numbers as numpy.save writes it, or several of numpy.savez") from None
+    return {name: real_numbers(np.asarray(array), f"{path}, {name}") for name, array in found.items()}
 
 
 def real_numbers(array: np.ndarray, name: str | Path) -> np.ndarray:

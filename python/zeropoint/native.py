@@ -13,6 +13,7 @@ import numpy as np
 
 from zeropoint.abi import library_of
 from zeropoint.compiler import compiled, without_comments
+from zeropoint.data import checked
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.inspection.library import inspection_of
@@ -120,7 +121,6 @@ class Network:
         if not (self.has_float and self.has_int8):
             raise ZeropointError("both networks are needed: call calibrate and convert first")
         columns = self._columns(arrays)
-        self._reject_indices(columns)
         joined = [np.ascontiguousarray(np.stack(column)) for column in columns]
         pointers = (ctypes.c_void_p * len(joined))(*(a.ctypes.data for a in joined))
         self._library.zp_inspect.restype = ctypes.c_char_p
@@ -136,7 +136,6 @@ class Network:
         Measured inside of the library, on one thread, so that Python has no part in it.
         """
         columns = self._columns(arrays)
-        self._reject_indices(columns)
         ys = [np.empty(prod(port.shape), np.float32) for port in self.outputs]
         inputs = (ctypes.c_void_p * len(columns))(*(column[0].ctypes.data for column in columns))
         outputs = (ctypes.c_void_p * len(ys))(*(y.ctypes.data for y in ys))
@@ -149,34 +148,16 @@ class Network:
         """Of the int8 network where there is one, else of the float one."""
         return int(self._library.zp_bytes(self._at))
 
-    def check(self, *arrays: np.ndarray) -> None:
-        """Raises ZeropointError where arrays are not what the network takes."""
-        self._columns(arrays)
-
     def _check(self, failed: int) -> None:
         if failed:
             raise ZeropointError(self._library.zp_error().decode())
 
     def _columns(self, arrays: tuple[np.ndarray, ...]) -> list[list[np.ndarray]]:
         """For each port its values in the order of memory, an array for each input."""
-        if len(arrays) != len(self.inputs):
-            names = ", ".join(port.name for port in self.inputs)
-            raise ZeropointError(f"this network has {len(self.inputs)} inputs ({names}), but {len(arrays)} arrays came")
-        columns = []
-        for array, port in zip(arrays, self.inputs):
-            array, each = np.asarray(array), prod(port.extents)
-            extents = port.extents[1:] if port.extents[:1] == (1,) else port.extents
-            if array.size == 0 or array.size % each or array.shape[-len(extents):] != extents and array.shape != port.extents:
-                raise ZeropointError(f"\"{port.name}\" takes N x {' x '.join(map(str, extents))}, but an array of "
-                                     f"{' x '.join(map(str, array.shape))} came")
-            columns.append([to_memory(one, port) for one in array.reshape(-1, *port.extents)])
-        if len({len(column) for column in columns}) != 1:
-            raise ZeropointError("the arrays have unlike numbers of inputs")
-        return columns
+        return [[to_memory(one, port) for one in column] for column, port in zip(checked(arrays, self.inputs), self.inputs)]
 
     def _run(self, function: ctypes._CFuncPtr, arrays: tuple[np.ndarray, ...]) -> np.ndarray | list[np.ndarray]:
         columns = self._columns(arrays)
-        self._reject_indices(columns)
         results: list[list[np.ndarray]] = [[] for _ in self.outputs]
         for xs in zip(*columns):
             ys = [np.empty(prod(port.shape), np.float32) for port in self.outputs]
@@ -187,10 +168,3 @@ class Network:
                 result.append(from_memory(y, port))
         made = [np.concatenate(r) if p.extents[:1] == (1,) else np.stack(r) for r, p in zip(results, self.outputs)]
         return made[0] if len(made) == 1 else made
-
-    def _reject_indices(self, columns: list[list[np.ndarray]]) -> None:
-        """Rows that no table has: the network itself reads what it is given."""
-        for column, port in zip(columns, self.inputs):
-            for x in column:
-                if port.is_integer and (x.min() < 0 or port.below and x.max() >= port.below):
-                    raise ZeropointError(f"\"{port.name}\" has an index outside of its table of {port.below} rows")

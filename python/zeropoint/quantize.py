@@ -9,9 +9,9 @@ from typing import Callable
 
 import numpy as np
 
-from zeropoint.errors import ZeropointError
-from zeropoint.files import array_of, check_finite
+from zeropoint.data import Data, held_out, samples_of
 from zeropoint.native import build
+from zeropoint.ports import ports_of
 from zeropoint.replacing import check_writable, replacing
 
 
@@ -40,44 +40,40 @@ class Quantized:
                 f"wrote {self.file}")
 
 
-def quantize(header: str | Path, calibration: str | Path | np.ndarray, *, qconfig: str = "default_qconfig",
+def quantize(header: str | Path, calibration: Data, *, qconfig: str = "default_qconfig",
              weights: str | Path | None = None, out: str | Path | None = None,
              progress: Callable[[str], None] | None = None) -> Quantized:
     """Compiles, calibrates, converts, saves, compares.
 
-    calibration: a .npy or an array of N inputs as the source has them. Where there are 16 and more, every fourth is left
-    out of calibration and used to compare. Raises ZeropointError.
+    calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
+    their names, or a list of `name=file.npy`. Where there are 16 and more, every fourth is left out of calibration and used to
+    compare. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
-    images = array_of(calibration)
+    samples = samples_of(calibration, ports_of(header)[1])
+    shown, apart = held_out(samples)
+    first = [column[:1] for column in samples]
     target = Path(out) if out is not None else header.with_suffix(".int8.safetensors")
     check_writable(target)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
-    if len(net.inputs) != 1:
-        raise ZeropointError("a network of several inputs: calibrate it with zeropoint.build(...).calibrate(a, b)")
-    net.check(images)
-    inputs = images.reshape(-1, *net.inputs[0].extents)
-    check_finite(inputs, net.inputs[0].name)  # those that are compared too, which no observer sees
-    apart = np.arange(len(inputs)) % 4 == 3 if len(inputs) >= 16 else np.ones(len(inputs), bool)
-    shown = inputs[~apart] if len(inputs) >= 16 else inputs
-    bytes_before, before = net.parameter_bytes, net.microseconds(inputs[:1])
-    say(f"calibrate with {len(shown)} inputs")
-    for one in shown:
-        net.calibrate(one)
+    bytes_before, before = net.parameter_bytes, net.microseconds(*first)
+    say(f"calibrate with {len(shown[0])} inputs")
+    for one in zip(*shown):
+        net.calibrate(*one)
     net.convert()
-    say(f"compare {int(apart.sum())} inputs")
+    say(f"compare {len(apart[0])} inputs")
     reals, codes = [], []
-    for one in inputs[apart]:
+    for one in zip(*apart):
         for run, results in ((net, reals), (net.run_int8, codes)):
-            y = run(one)
+            y = run(*one)
             results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
     snr, cosine, agreement = nearness(reals, codes)
     with replacing(target) as folder:
         net.save(folder / target.name)
     return Quantized(target, snr, cosine, agreement, len(reals), bytes_before, net.parameter_bytes,
-                     (before, net.microseconds(inputs[:1])), net.report().rstrip())
+                     (before, net.microseconds(*first)), net.report().rstrip())
 
 
 def nearness(reals: list[np.ndarray], codes: list[np.ndarray]) -> tuple[float, float, float]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
-import numpy as np
-
+from zeropoint.data import Data, held_out, samples_of
 from zeropoint.errors import ZeropointError
-from zeropoint.files import array_of
 from zeropoint.inspection.page import page_of
 from zeropoint.inspection.text import text_of
 from zeropoint.native import build
+from zeropoint.ports import ports_of
 from zeropoint.replacing import replacing
 
 
@@ -58,37 +57,29 @@ def read(path: str | Path) -> Report:
     return Report(data)
 
 
-def report(header: str | Path, calibration: str | Path | np.ndarray, *, images: str | Path | np.ndarray | None = None,
+def report(header: str | Path, calibration: Data, *, images: Data | None = None,
            qconfig: str = "default_qconfig", weights: str | Path | None = None, swept: int = 32,
            progress: Callable[[str], None] | None = None) -> Report:
     """Compiles, calibrates, converts and inspects.
 
-    calibration: a .npy or an array of N inputs as the source has them. images: those that both networks run over; by default
-    every fourth of the others where there are 16 and more, which calibration does then not see. swept: how many inputs a sweep of
+    calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
+    their names, or a list of `name=file.npy`. images: those that both networks run over, given alike; by default every fourth of the
+    others where there are 16 and more, which calibration does then not see. swept: how many inputs a sweep of
     sensitivity runs over, 0 for none. Raises ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
-    shown = array_of(calibration)
+    ports = ports_of(header)[1]
+    samples = samples_of(calibration, ports)
+    shown, apart = held_out(samples) if images is None else (samples, samples_of(images, ports))
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights, inspects=True)
-    if len(net.inputs) != 1:
-        raise ZeropointError("a network of several inputs: zeropoint.build(..., inspects=True), then calibrate(a, b), convert() and "
-                             "inspect(a, b)")
-    net.check(shown)
-    shown = shown.reshape(-1, *net.inputs[0].extents)
-    apart = array_of(images) if images is not None else shown
-    if images is None and len(shown) >= 16:
-        is_apart = np.arange(len(shown)) % 4 == 3
-        shown, apart = shown[~is_apart], shown[is_apart]
-    net.check(apart)
-    apart = apart.reshape(-1, *net.inputs[0].extents)
-    say(f"calibrate with {len(shown)} inputs")
-    for one in shown:
-        net.calibrate(one)
+    say(f"calibrate with {len(shown[0])} inputs")
+    for one in zip(*shown):
+        net.calibrate(*one)
     net.convert()
-    say(f"compare {len(apart)} inputs")
-    data = net.inspect(apart, swept=swept)
+    say(f"compare {len(apart[0])} inputs")
+    data = net.inspect(*apart, swept=swept)
     data["qconfig"] = qconfig
     return Report(data)
 
