@@ -328,7 +328,7 @@ def resize(b: Builder) -> bool:
     return bool(b.node("Resize", [x, roi, empty, b.constant(np.array(sizes, np.int64))], **options))
 
 
-@generates("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand")
+@generates("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Expand", "Tile")
 def view(b: Builder) -> bool:
     x = b.pick()
     if x is None:
@@ -358,6 +358,9 @@ def view(b: Builder) -> bool:
     if op == "Transpose":
         order = [0, *(1 + b.random.permutation(rank - 1))] if rank > 1 and b.chance(0.9) else list(b.random.permutation(rank))
         return bool(b.node(op, [x], perm=[int(i) for i in order]))
+    if op == "Tile":
+        repeats = [b.number(1, 3) if i > 0 else 1 for i in range(rank)]
+        return b.opset >= 6 and bool(b.node(op, [x, b.constant(np.array(repeats, np.int64))]))
     target = [b.number(2, 3) if n == 1 and i > 0 and b.chance(0.7) else n for i, n in enumerate(shape)]
     return bool(b.node(op, [x, b.constant(np.array(target, np.int64))]))
 

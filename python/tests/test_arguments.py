@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import torch
@@ -111,3 +112,41 @@ def test_a_number_without_axes(tmp_path: Path) -> None:
     """Is told what it may be."""
     with pytest.raises(zeropoint.ImportRefused, match="an array of one, of extents 1"):
         zeropoint.from_torch(nn.ReLU(), torch.tensor(2.0), tmp_path)
+
+
+class Parts(NamedTuple):
+    """A result whose parts have names."""
+
+    first: torch.Tensor
+    second: torch.Tensor
+
+
+class InDict(nn.Module):
+    """Outputs by keys: of a layer, of an input, of no C++ name, twice one name, nested, of one value, and none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.logits = nn.Linear(6, 6), nn.Linear(6, 4)
+
+    def forward(self, x: torch.Tensor) -> dict[Any, Any]:
+        h = self.body(x).relu()
+        logits = self.logits(h)
+        return {"logits": logits, "x": h, "two words": [h * 2, None, {"a\"\n": h * 3}], "two_words.0": h * 4,
+                "again": logits, 3: Parts(h * 5, h - 1), "": h * 6}
+
+
+class PlainResult(nn.Module):
+    """A tuple."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        return x * 2, [x + 1]
+
+
+def test_results_in_a_dict(tmp_path: Path) -> None:
+    """Ports have the names of keys, as far as these are names; node names where there are none."""
+    made = zeropoint.from_torch(InDict(), some(6), tmp_path)
+    assert made.result.difference <= 1e-5
+    names = re.findall(r"//   output \"(.*?)\"", made.header.read_text())
+    assert names == ["logits", "x_1", "two_words.0", "two_words.2.a__", "two_words.0_4", "again", "3.first", "3.second", "mul_4"]
+    plain = zeropoint.from_torch(PlainResult(), some(6), tmp_path)
+    assert re.findall(r"//   output \"(.*?)\"", plain.header.read_text()) == ["mul", "add"]

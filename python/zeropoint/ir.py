@@ -98,6 +98,7 @@ class Graph:
 
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)  # of each output, where the source has others than the values'; "" where not
     nodes: list[Node] = field(default_factory=list)
     title: str = "net"    # the class or file that it was made of
     source: str = ""      # for the head comment: what it was read from

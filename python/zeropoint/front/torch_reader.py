@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import keyword
+import re
 import warnings
 import zipfile
 from pathlib import Path
@@ -85,13 +86,16 @@ class TorchReader:
     def outputs(self, node: Any) -> None:
         """What the module returns."""
         kinds = self.program.graph_signature.output_specs
-        for result, spec in zip(node.args[0], kinds):
-            if spec.kind.name != "USER_OUTPUT" or result is None:
+        results = [result for result, spec in zip(node.args[0], kinds) if spec.kind.name == "USER_OUTPUT"]
+        names = names_of_leaves(self.program.call_spec.out_spec)
+        for result, name in zip(results, names if len(names) == len(results) else [""] * len(results)):
+            if result is None:
                 continue
             value = self.values.get(result)
             if not isinstance(value, Value):
                 raise ZeropointError(f"the output {result} is no tensor")
             self.graph.outputs.append(value)
+            self.graph.output_names.append(name)
         if not self.graph.outputs:
             raise ZeropointError("this module returns no tensor")
 
@@ -181,6 +185,32 @@ def origin_of(node: Any) -> Origin:
     paths = [path for path, _ in stack.values() if path]
     path = paths[-1] + "." if paths else ""
     return Origin(path + node.name, modules, source)
+
+
+def names_of_leaves(spec: Any) -> list[str]:
+    """What a structure of a module's result calls its tensors: keys of dicts and fields of tuples with names, joined by points; ""
+    where there are none on the way to it."""
+    if spec is None:
+        return []
+
+    def keys_of(part: Any, count: int) -> list[str] | None:
+        fields = getattr(part.context, "_fields", part.context)
+        if isinstance(fields, list) and len(fields) == 2 and isinstance(fields[1], list):
+            fields = fields[1]  # of a defaultdict, behind what makes values
+        if not isinstance(fields, (list, tuple)) or len(fields) != count or not all(isinstance(k, (str, int)) for k in fields):
+            return None
+        return list(map(str, fields))
+
+    def walk(part: Any, path: list[str], is_named: bool) -> list[str]:
+        if part.is_leaf():
+            return [".".join(path) if is_named else ""]
+        parts = part.children() if hasattr(part, "children") else part.children_specs  # of older PyTorch
+        keys = keys_of(part, len(parts))
+        steps = keys if keys is not None else [str(i) for i in range(len(parts))]
+        named = is_named or keys is not None
+        return [name for key, child in zip(steps, parts) for name in walk(child, [*path, key], named)]
+
+    return [re.sub(r"[^A-Za-z0-9_.-]", "_", name) for name in walk(spec, [], False)]
 
 
 def unusual_names(module: Any) -> str:

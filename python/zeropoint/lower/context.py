@@ -514,7 +514,10 @@ def finish_output(context: Context, value: Value, number: int) -> None:
         val = context.place(val, tuple(range(max(0, rank - 2))), tuple(range(max(0, rank - 2), rank - 1)), (rank - 1,))
         port = port_of(value, val.layout)
     taken = {other.name for other in (*context.result.inputs, *context.result.outputs)}
-    name = value.name if value.name and value.name not in taken else f"{value.name or 'output'}_{number}"
+    wanted = names[number] if number < len(names := context.graph.output_names) and names[number] else value.name
+    name = wanted or f"output_{number}"
+    while name in taken:
+        name, number = f"{wanted or 'output'}_{number}", number + 1
     context.result.outputs.append(replace(port, name=name, is_integer=False))  # whole numbers come out as floats
     row = context.row(Layer("zp::output", (Name(name),)), [val.row], val.layout.shape, name, "output")
     row.value, row.layout = value, val.layout
