@@ -152,6 +152,10 @@ TEST_CASE(
         compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth)));
         compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth), &highest));
         compare<64, true>(make(rows, depth, channels, 64, true, static_cast<std::uint64_t>(rows)));
+        // Sums of codes of 14 bits, whose products with a minimum of 11 have to be rounded before they are taken off.
+        problem large_sums = make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(rows));
+        for (float& x : large_sums.x) x = 2 + x / 8;
+        compare<128, true>(large_sums);
     }
 }
 
