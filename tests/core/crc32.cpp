@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -43,8 +45,8 @@ TEST_CASE("crc32: all bytes, at all lengths around those from which on parts are
         add_to(size);
         CHECK(zp::crc32(bytes) == by_definition(bytes));
     }
-    for (const std::size_t size :
-         {32767, 32768, 32769, 33279, 33280, 65536, 66100, 98304 + 511, 98304 + 512, 98304 + 4099}) {
+    for (const std::size_t size : std::initializer_list<std::size_t>{32767, 32768, 32769, 33279, 33280, 65536, 66100,
+                                                                     98304 + 511, 98304 + 512, 98304 + 4099}) {
         add_to(size);
         CHECK(zp::crc32(bytes) == by_definition(bytes));
     }
