@@ -43,6 +43,17 @@ def shape_of(text: str) -> tuple[str, tuple[int, ...]]:
         raise argparse.ArgumentTypeError(f"{text}: give extents such as 1x3x224x224, or name=1x3x224x224") from None
 
 
+def count_of(text: str) -> int:
+    """A number from 1 on."""
+    try:
+        count = int(text)
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise argparse.ArgumentTypeError(f"{text}: expected a number of calls, from 1 on")
+    return count
+
+
 class PrintIncludes(argparse.Action):
     """--includes"""
 
@@ -70,6 +81,9 @@ def parser_of() -> argparse.ArgumentParser:
     imports.add_argument("--name", default="", help="of the network in C++; by default that of the file")
     imports.add_argument("--input", type=shape_of, action="append", default=[],
                          help="extents of an input that has none, 1x3x224x224 or name=1x3x224x224")
+    imports.add_argument("--stateful", type=count_of, default=0, metavar="CALLS",
+                         help="states of recurrent layers that go in and come out are left to zp::streaming; a sequence to calibrate with "
+                              "has so many calls of the model")
     imports.add_argument("--no-verify", action="store_true", help="do not compile and compare")
     imports.add_argument("--force", action="store_true", help="write the files even where the check fails")
     imports.add_argument("--report", type=Path, help="a JSON file for the result or the problems")
@@ -151,7 +165,7 @@ def run_import(options: argparse.Namespace) -> dict[str, Any]:
     from zeropoint.importer import import_file
 
     made = import_file(options.model, options.out, name=options.name, verify=not options.no_verify,
-                       force=options.force, input_shapes=dict(options.input), progress=say)
+                       force=options.force, input_shapes=dict(options.input), stateful=options.stateful, progress=say)
     checked = None if made.result is None else made.result.to_json()
     return {"header": str(made.header), "weights": str(made.weights), "rows": made.layers, "check": checked}
 

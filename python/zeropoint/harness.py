@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The small program that runs a network over files of numbers."""
+"""The small programs that run a network over files of numbers."""
 
 from __future__ import annotations
 
@@ -64,3 +64,61 @@ def program_of(header: str, net: str, inputs: list[int], outputs: list[int]) -> 
     """The source for one network; inputs and outputs are numbers of values."""
     return (PROGRAM.replace("@HEADER@", header).replace("@NET@", net)
             .replace("@INPUTS@", ", ".join(map(str, inputs))).replace("@OUTPUTS@", ", ".join(map(str, outputs))))
+
+
+STREAM = r"""// Streams a network: program weights inputs outputs.
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/streaming.hpp>
+#include <zeropoint/zeropoint.hpp>
+
+#include "@HEADER@"
+
+int main(int argc, char** argv) try {
+    if (argc < 4) return 2;
+    const auto model = zp::load<@NET@>(argv[1]);
+    using stream_type = zp::streaming<std::remove_const_t<decltype(model)>>;
+    const auto stream = std::make_unique<stream_type>(model);
+    constexpr auto ports = stream_type::network_type::outputs();
+    const auto size_of = [](zp::shape extents) { return static_cast<std::size_t>(extents.size()); };
+    const std::size_t step = size_of(stream_type::input_shape);
+    std::vector<float> x(@INPUT@);  // of a call
+    std::vector<std::vector<float>> ys;
+    for (const int size : {@OUTPUTS@}) ys.emplace_back(size);
+    const auto part = [&](std::size_t output, std::size_t at) {
+        const std::size_t size = size_of(ports[output].extents);
+        return std::span(ys[output]).subspan(at * size, size);
+    };
+    if (x.size() % step != 0) throw zp::error("a call of the source has no whole number of steps");
+    for (std::size_t i = 0; i != ys.size(); ++i)
+        if (ys[i].size() != x.size() / step * size_of(ports[i].extents))
+            throw zp::error("a step gives " + std::to_string(size_of(ports[i].extents)) + " numbers of the output " + std::to_string(i) +
+                            ", a call of " + std::to_string(x.size() / step) + " steps " + std::to_string(ys[i].size()));
+    std::ifstream from(argv[2], std::ios::binary);
+    std::ofstream to(argv[3], std::ios::binary);
+    while (from.read(reinterpret_cast<char*>(x.data()), static_cast<std::streamsize>(x.size() * 4))) {
+        for (std::size_t at = 0; at != x.size() / step; ++at)
+            (*stream)(zp::in(std::span(x).subspan(at * step, step)), zp::out(@PARTS@));
+        for (const std::vector<float>& y : ys)
+            to.write(reinterpret_cast<const char*>(y.data()), static_cast<std::streamsize>(y.size() * 4));
+    }
+    return to.flush() ? 0 : 2;
+} catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+}
+"""
+
+
+def stream_program_of(header: str, net: str, size: int, outputs: list[int]) -> str:
+    """The same of a network that zp::streaming runs; sizes are those of a call of the source."""
+    return (STREAM.replace("@HEADER@", header).replace("@NET@", net).replace("@INPUT@", str(size))
+            .replace("@OUTPUTS@", ", ".join(map(str, outputs)))
+            .replace("@PARTS@", ", ".join(f"part({number}, at)" for number in range(len(outputs)))))

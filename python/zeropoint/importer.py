@@ -17,6 +17,7 @@ from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
 from zeropoint.replacing import replacing
+from zeropoint.states import keep_states, notes_of, of_sequences
 
 # What the head comment says of patterns that became one layer.
 PATTERNS = {"attention": "attention", "masked": "masked softmax", "rms_norm": "RMS norm", "gelu": "GELU", "gelu_tanh": "GELU (tanh)",
@@ -36,11 +37,12 @@ class Imported:
 
 
 def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str = "", verify: bool = True,
-                 force: bool = False, progress: Callable[[str], None] | None = None) -> Imported:
+                 force: bool = False, stateful: int = 0, progress: Callable[[str], None] | None = None) -> Imported:
     """A module of PyTorch, by torch.export.
 
     example: its arguments, a tensor, a tuple, or by their names a dict, with a batch of 1. A module of other floats than float32 is
-    imported as its copy in float32. Raises ImportRefused with every node that has no
+    imported as its copy in float32. stateful: where it takes the states of its recurrent layers and gives them back, how many calls a
+    sequence of the network has, which has no such ports: zp::streaming keeps states. Raises ImportRefused with every node that has no
     layer, CheckFailed where the program differs from the module.
     """
     from zeropoint.front.torch_reader import in_float32, read_module
@@ -48,20 +50,24 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
     module, example = in_float32(module, example)
     graph, _ = read_module(module, example)
+    if stateful:
+        keep_states(graph)
     examples = [graph.examples[value.name] for value in graph.given]
-    return finish(graph, torch_runner(module), out, name, verify, force, progress, examples)
+    return finish(graph, torch_runner(module), out, name, verify, force, progress, examples, stateful)
 
 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
-                input_shapes: dict[str, tuple[int, ...]] | None = None,
+                input_shapes: dict[str, tuple[int, ...]] | None = None, stateful: int = 0,
                 progress: Callable[[str], None] | None = None) -> Imported:
-    """An ONNX file or a .pt2 of torch.export.save. Raises as import_torch does."""
+    """An ONNX file or a .pt2 of torch.export.save. stateful, and what it raises, as in import_torch."""
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
     if input_shapes and path.suffix != ".onnx":
         raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
     if path.suffix == ".tflite" or path.suffix == ".onnx" and is_coded(path):
+        if stateful:
+            raise ZeropointError(f"{path}: --stateful is for ONNX of floats and .pt2")
         graph, source = read_coded(path, input_shapes)
         if graph.is_coded:
             from zeropoint.coded.importer import finish_coded
@@ -74,12 +80,16 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
 
         graph = read_onnx(path, input_shapes)
         runner = onnx_runner(path) if verify else None
-        return finish(graph, runner, out, name, verify, force, progress)
+        if stateful:
+            keep_states(graph)
+        return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     from zeropoint.front.torch_reader import read_pt2
     from zeropoint.verify import torch_runner
 
     graph, program = read_pt2(path)
-    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress)
+    if stateful:
+        keep_states(graph)
+    return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress, stateful=stateful)
 
 
 def is_coded(path: Path) -> bool:
@@ -109,20 +119,21 @@ def read_coded(path: Path, input_shapes: dict[str, tuple[int, ...]] | None) -> t
 
 
 def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, force: bool,
-           progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None) -> Imported:
+           progress: Callable[[str], None] | None, examples: list[np.ndarray] | None = None, stateful: int = 0) -> Imported:
     """Lowers, writes beside the target, checks, and renames."""
     say = progress or (lambda text: None)
     name = identifier(name or graph.title)
     say(f"read {graph.source}: {len(graph.nodes)} nodes")
     lowered = lowered_of(graph)
+    written = of_sequences(lowered, stateful) if stateful else lowered
     structure = Structure(lowered)
     header_path, weights_path = Path(out) / f"{name}.hpp", Path(out) / f"{name}.safetensors"
     with replacing(weights_path, header_path) as folder:
         weights = folder / f"{name}.safetensors"
         save_tensors(weights, lowered.tensors)
         header = folder / f"{name}.hpp"
-        notes = list(graph.notes)
-        header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
+        notes = [*graph.notes, *(notes_of(graph, stateful) if stateful else ())]
+        header.write_text(write_header(written, structure, name, graph.source, __version__, notes).text)
         result = None
         if verify:
             from zeropoint.verify import check
@@ -134,7 +145,7 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
                 raise CheckFailed(result.report() + "\nNothing was written; --force writes it all the same.")
         else:
             notes.append("Not checked beside its source.")
-        header.write_text(write_header(lowered, structure, name, graph.source, __version__, notes).text)
+        header.write_text(write_header(written, structure, name, graph.source, __version__, notes).text)
     say(f"wrote {header_path} and {weights_path}")
     return Imported(header_path, weights_path, name, len(lowered.rows), result, notes)
 
@@ -162,7 +173,7 @@ def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,
                 progress: Callable[[str], None] | None = None) -> Any:
     """Checks a header and the weights beside it, whoever has changed them, against a model. Gives a Comparison."""
-    from zeropoint.ports import ports_of
+    from zeropoint.ports import is_stateful, ports_of
     from zeropoint.verify import check, onnx_runner, torch_runner
 
     header, model = Path(header), Path(model)
@@ -183,7 +194,11 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
 
         graph, program = read_pt2(model)
         runner = torch_runner(program.module(), True)  # type: ignore[assignment]
-    lowered = lowered_of(graph)
-    lowered.inputs, lowered.outputs = inputs, outputs
+    if is_stateful(header):
+        keep_states(graph)
+        lowered = lowered_of(graph)  # a call of the source is a part of a sequence
+    else:
+        lowered = lowered_of(graph)
+        lowered.inputs, lowered.outputs = inputs, outputs
     return check(header, header.with_suffix(".safetensors"), name, graph, lowered, Structure(lowered), runner,
                  progress or (lambda text: None))

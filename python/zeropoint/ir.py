@@ -92,6 +92,15 @@ class Node:
     why: tuple[str, str] | None = None  # reason and text, where a front end found that it cannot be
 
 
+@dataclass(frozen=True)
+class State:
+    """Of recurrent layers, which a source takes as an input and gives as its output of this number."""
+
+    coming: Value
+    going: Value
+    number: int
+
+
 @dataclass
 class Graph:
     """A model: what goes in, what comes out, and the nodes in an order in which they can run."""
@@ -106,6 +115,8 @@ class Graph:
     given: list[Value] = field(default_factory=list)  # all inputs of the source, those that nothing needs too
     fired: dict[str, int] = field(default_factory=dict)  # patterns that became one layer, and how often
     examples: dict[str, np.ndarray] = field(default_factory=dict)  # of inputs, where they are known
+    states: list[State] = field(default_factory=list)  # that are neither inputs nor outputs any more: zeropoint.states
+    all_outputs: list[Value] = field(default_factory=list)  # with these
     program: Any = None   # the decomposed program of torch.export, for comparing values in between
 
     @property

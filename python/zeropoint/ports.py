@@ -35,6 +35,11 @@ def from_memory(values: np.ndarray, port: Port) -> np.ndarray:
     return np.ascontiguousarray(small).reshape(port.extents)
 
 
+def is_stateful(header: str | Path) -> bool:
+    """Whether zp::streaming keeps states that the source is given."""
+    return re.search(r"^// Stateful: ", text_of_header(header), re.MULTILINE) is not None
+
+
 def ports_of(header: str | Path) -> tuple[str, list[Port], list[Port]]:
     """The network in a header that was imported, its inputs and its outputs."""
     text = text_of_header(header)

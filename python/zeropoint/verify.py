@@ -18,14 +18,16 @@ from zeropoint.emit.structure import Structure, rows_of
 from zeropoint.errors import ZeropointError, need
 from zeropoint.files import text_of_header
 from zeropoint.front.torch_reader import as_numpy
-from zeropoint.harness import program_of
+from zeropoint.harness import program_of, stream_program_of
 from zeropoint.ir import Graph, Value
 from zeropoint.layers import Row
 from zeropoint.layout import Layout
 from zeropoint.lower.context import Lowered, Port
 from zeropoint.ports import from_memory, to_memory
+from zeropoint.states import stateful_runner
 
 PASSES, WARNS = 1e-4, 1e-3
+CALLS = 8  # one behind the other, of a network whose states are kept
 Arrays = dict[str, np.ndarray]
 
 
@@ -250,17 +252,20 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
           say: Callable[[str], None], examples: list[np.ndarray] | None = None, count: int = 3) -> Comparison:
     """Compiles, runs both sides, compares; where they differ, finds the first value that does."""
     say(f"compile {header.name}")
-    source = program_of(header.name, name, [int(np.prod(p.shape)) for p in lowered.inputs],
-                        [int(np.prod(p.shape)) for p in lowered.outputs])
+    input_sizes, output_sizes = ([int(np.prod(port.shape)) for port in ports] for ports in (lowered.inputs, lowered.outputs))
+    if graph.states:
+        source, runner, count = stream_program_of(header.name, name, input_sizes[0], output_sizes), stateful_runner(runner, graph), CALLS
+    else:
+        source = program_of(header.name, name, input_sizes, output_sizes)
     program = compiled(source, {header.name: without_comments(text_of_header(header))})
     sets = inputs_for(graph, count, examples)
     say(f"run {count} inputs here")
     ports = [[to_memory(arrays[port.name], port) for port in lowered.inputs] for arrays in sets]
-    results, rows = run_program(program, weights, ports, lowered.outputs, True)
+    results, rows = run_program(program, weights, ports, lowered.outputs, not graph.states)
     say("run them in the source framework")
     expected = [runner(graph, arrays) for arrays in sets]
     made = compare(results, expected, [port.name for port in lowered.outputs])
-    if made.difference > PASSES or not np.isfinite(made.difference):
+    if not graph.states and (made.difference > PASSES or not np.isfinite(made.difference)):
         made.first = first_difference(graph, structure, rows, runner.trace(graph, sets[0]))
     say(made.report())
     return made

@@ -10,7 +10,7 @@ import numpy as np
 from zeropoint.errors import NotSupported
 from zeropoint.front.places import repeat
 from zeropoint.ir import Origin, Value, constant
-from zeropoint.lower.sequences import STATE, torch_gates
+from zeropoint.lower.sequences import torch_gates
 from zeropoint.registry import registers
 
 Converter = Callable[["Call"], None]
@@ -332,7 +332,7 @@ def convert_tile(call: Call) -> None:
 
 @converts("LSTM", "GRU", "RNN")
 def convert_recurrent(call: Call) -> None:
-    """From a state of zeros. Outputs are axes steps, directions, batch, hidden in ONNX."""
+    """States of zeros are left out. Outputs are axes steps, directions, batch, hidden in ONNX."""
     op, attrs = call.node.op_type, call.attrs
     x, w, r = call.inputs[0], call.known(1), call.known(2)
     if x.shape[1 - attrs.get("layout", 0)] != 1:
@@ -341,10 +341,8 @@ def convert_recurrent(call: Call) -> None:
     for number, what in ((4, "lengths of sequences"), (7, "peepholes")):
         if call.input(number) is not None:
             raise NotSupported(what)
-    for number in (5, 6):
-        state = call.input(number)
-        if state is not None and (state.data is None or np.any(state.data)):
-            raise NotSupported(STATE)
+    states = [state if state is not None and (state.data is None or np.any(state.data)) else None
+              for state in map(call.input, (5, 6) if op == "LSTM" else (5,))]
     direction, hidden = attrs.get("direction", "forward"), attrs["hidden_size"]
     if any(v is not None and v.shape[-1] != hidden for v in map(call.input, (5, 6))):
         raise NotSupported("a state of other extents than hidden_size: PyTorch's exporter writes projections so, which no "
@@ -373,7 +371,7 @@ def convert_recurrent(call: Call) -> None:
     last = Value(call.origin.name, (directions, 1, hidden))
     from zeropoint.ir import Node
     cell = call.outputs[2] if len(call.outputs) > 2 else Value("", (directions, 1, hidden))
-    graph.nodes.append(Node("rnn", [x], [all_steps, last, cell],
+    graph.nodes.append(Node("rnn", [x, *states], [all_steps, last, cell],
                             dict(cell=op.lower(), hidden=hidden, layers=1, bidirectional=directions == 2, steps=0,
                                  parameters=parameters, first=None, relu=is_relu), call.origin))
     if call.outputs and call.outputs[0].name:

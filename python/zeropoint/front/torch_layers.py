@@ -12,7 +12,6 @@ from zeropoint.errors import NotSupported
 from zeropoint.front.einsum import convert_einsum
 from zeropoint.front.torch_operators import Call, converts
 from zeropoint.ir import Node, Value, constant
-from zeropoint.lower.sequences import STATE
 
 
 def listed(value: Any, count: int) -> list[int]:
@@ -247,13 +246,11 @@ def convert_upsample(call: Call) -> None:
 
 @converts("lstm", "gru", "rnn_tanh", "rnn_relu")
 def convert_recurrent(call: Call) -> None:
-    """From a state of zeros."""
+    """States of zeros are left out."""
     name = str(call.node.target).removeprefix("aten.").split(".")[0]
     cell = name.split("_")[0]
     params, state = call["params"], call["hx"]
-    for value in state if isinstance(state, list) else [state]:
-        if value.data is None or np.any(value.data):
-            raise NotSupported(STATE, "computed_operand")
+    states = [value if value.data is None or np.any(value.data) else None for value in (state if isinstance(state, list) else [state])]
     layers, both, has_bias = call["num_layers"], call["bidirectional"], call["has_biases"]
     directions = 2 if both else 1
     each = len(params) // (layers * directions)
@@ -266,7 +263,7 @@ def convert_recurrent(call: Call) -> None:
         parameters[f"{names[number % each]}_l{group // directions}{suffix}"] = value.data
     x = call.x
     outputs = [out or Value(call.origin.name, (1,)) for out in call.outputs]
-    call.graph.nodes.append(Node("rnn", [x], outputs, dict(
+    call.graph.nodes.append(Node("rnn", [x, *states], outputs, dict(
         cell=cell, hidden=params[0].shape[0] // {"lstm": 4, "gru": 3, "rnn": 1}[cell], layers=layers, bidirectional=both,
         steps=1 if call["batch_first"] and len(x.shape) == 3 else 0, parameters=parameters, first=params[0],
         projection=params[1].shape[1] if projects else 0, relu=name == "rnn_relu"), call.origin))

@@ -12,10 +12,6 @@ from zeropoint.layout import Layout
 from zeropoint.lower.context import Context, lowers
 
 
-STATE = ("a first state that comes in or is not zero: a layer here begins with zeros; zp::streaming keeps the state of a network "
-         "from step to step")
-
-
 @lowers("embedding")
 def lower_embedding(context: Context, node: Node) -> None:
     """Rows of a table by the integers that go into the model."""
@@ -34,11 +30,15 @@ def lower_embedding(context: Context, node: Node) -> None:
 
 @lowers("rnn")
 def lower_rnn(context: Context, node: Node) -> None:
-    """lstm, gru, rnn from a state of zeros. Outputs: of all steps, and the last state of each direction.
+    """lstm, gru, rnn from a state of zeros. Inputs: the sequence, then first states that are not zeros. Outputs: of all steps, and the last
+    state of each direction.
 
-    attrs: cell, hidden, layers, bidirectional, steps (the axis of time), parameters (names to constants).
+    attrs: cell, hidden, layers, bidirectional, steps (the axis of time), parameters (names to constants), stateful.
     """
     attrs = node.attrs
+    if any(state is not None for state in node.inputs[1:]):
+        raise Refused("computed_operand", f"the first state of this {attrs['cell']} comes in or is not zero: a layer here begins with zeros; "
+                                          "where it is what came out of the call before, --stateful CALLS leaves it to zp::streaming")
     val = context.get(node.inputs[0])
     rank = len(val.layout.extents)
     steps = attrs["steps"]
@@ -57,7 +57,7 @@ def lower_rnn(context: Context, node: Node) -> None:
     if reads_state and attrs["layers"] != 1 and not attrs.get("gives_last"):
         raise Refused("attribute", "the last states of all layers are read, of which a layer gives the last one's: split the "
                                    "layers")
-    if used[0] or len(used) == 1:
+    if used[0] or len(used) == 1 or attrs.get("stateful"):  # a stream has a state after each step
         out = node.outputs[0].shape
         layout = Layout.fresh(out, (), (steps,), (len(out) - 1,))
         put(context, node, attrs, name, "", val, layout, 0)
