@@ -7,12 +7,16 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 from torch.nn import functional as f
 
 import zeropoint
+from zeropoint.importer import verify_file
+from zeropoint.ir import Graph, Value
+from zeropoint.verify import inputs_for
 
 
 class Nested(nn.Module):
@@ -62,11 +66,39 @@ def test_other_floats(dtype: torch.dtype, tmp_path: Path) -> None:
     assert all(p.dtype == dtype for p in module.parameters())
 
 
-def test_a_program_of_half_floats(tmp_path: Path) -> None:
-    """Is run in them: what differs is theirs."""
-    program = torch.export.export(nn.Linear(6, 5).half(), (some(6).half(),), strict=False)
+class OfTypes(nn.Module):
+    """Makes, converts and keeps tensors of one type of floats."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
+        self.layer = nn.TransformerEncoderLayer(16, 2, 24, batch_first=True)
+        self.register_buffer("places", torch.randn(1, 5, 16), persistent=False)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = self.layer(x + self.places + torch.full((1, 5, 16), 0.001, dtype=self.dtype), src_key_padding_mask=mask == 0)
+        mean = y.float().mean(1).to(self.dtype)
+        return y[:, 0] + mean, mean.float()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_program_of_half_floats(dtype: torch.dtype, tmp_path: Path) -> None:
+    """Is run in float32, as modules are: what those floats round is no difference."""
+    module = OfTypes(dtype).eval().to(dtype)
+    program = torch.export.export(module, (torch.randn(1, 5, 16, dtype=dtype), torch.ones(1, 5, dtype=torch.int64)), strict=False)
     torch.export.save(program, tmp_path / "half.pt2")
-    assert zeropoint.from_onnx(tmp_path / "half.pt2", tmp_path / "out").result.difference <= 1e-3
+    made = zeropoint.from_onnx(tmp_path / "half.pt2", tmp_path / "out")
+    assert made.result.difference <= 1e-5
+    assert "floats of 16 bits" in made.header.read_text()
+    assert verify_file(made.header, tmp_path / "half.pt2").difference <= 1e-5
+
+
+def test_masks_of_the_check_leave_something() -> None:
+    """And hide something: attention that may look at nothing is zeros for one source, NaN for another."""
+    mask = Value("mask", (1, 2), True)
+    mask.is_mask = True
+    graph = Graph(inputs=[mask], given=[mask])
+    assert all(np.ptp(arrays["mask"]) == 1 for arrays in inputs_for(graph, 20, None))
 
 
 class Named(nn.Module):

@@ -72,6 +72,18 @@ def test_a_section_and_a_name(tmp_path: Path) -> None:
     assert '.section .xip, "a"' in made[0].read_text()
 
 
+@pytest.mark.parametrize("name", ["blob.hpp", "blob.S"])
+def test_names_of_any_signs(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "of \"two\" \\ 模型"
+    folder.mkdir()
+    (folder / "a\"b\\").write_bytes(b"abc")
+    assert main(["embed", str(folder / "a\"b\\"), "-o", str(tmp_path / name), "--symbol", "blob"]) == 0
+    sources = [tmp_path / name] if name.endswith(".S") else []
+    assert subprocess.run([build(tmp_path, SHOW, *sources)], capture_output=True, check=True).stdout == b"abc"
+    (tmp_path / "two\nlines").write_bytes(b"abc")
+    assert main(["embed", str(tmp_path / "two\nlines"), "-o", str(tmp_path / "x.hpp"), "--symbol", "blob"]) == 2
+
+
 def test_refusals_write_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty.bin").write_bytes(b"")
     assert main(["embed", str(tmp_path / "empty.bin"), "-o", str(tmp_path / "out.hpp")]) == 2

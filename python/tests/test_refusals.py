@@ -236,6 +236,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.save(folder / "images.npy", images)
     images[3, 1, 0, 1] = np.nan  # the fourth input is compared, not calibrated with
     np.save(folder / "nan.npy", images)
+    large = images.astype(np.float64)
+    large[3, 1, 0, 1] = 1e300
+    np.save(folder / "large.npy", large)
     np.savez(folder / "several.npz", a=images)
     np.save(folder / "complex.npy", images * 1j)
     np.save(folder / "text.npy", np.full((40, 3, 2, 2), "a"))
@@ -266,13 +269,14 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("verify none.hpp open.onnx", "none.hpp: there is no such file"),
     ("verify bytes.hpp open.onnx", "bytes.hpp: expected a header of C++, found bytes that are no text"),
     ("quantize small.hpp --calibration none.npy", "none.npy: No such file or directory"),
-    ("quantize small.hpp --calibration folder.onnx", "folder.onnx: Is a directory"),
+    ("quantize small.hpp --calibration folder.onnx", "folder.onnx: Is a directory; join its arrays in one file: np.save("),
     ("quantize small.hpp --calibration empty.npy", "empty.npy: expected an array of numbers as numpy.save writes it"),
     ("quantize small.hpp --calibration bytes.npy", "bytes.npy: expected an array of numbers as numpy.save writes it"),
     ("quantize small.hpp --calibration several.npz", "several.npz: this network has no input a; it has input"),
     ("quantize small.hpp --calibration complex.npy", "complex.npy: expected real numbers, found complex64"),
     ("quantize small.hpp --calibration text.npy", "text.npy: expected real numbers, found <U1"),
     ("quantize small.hpp --calibration nan.npy", "input 3: expected finite values, but value 5 is nan"),
+    ("quantize small.hpp --calibration large.npy", "input 3: expected values that float32 holds, but value 5 is 1e+300"),
     ("quantize small.hpp --calibration images.npy -o folder.onnx", "folder.onnx: expected the name of a file to write, found a folder"),
     ("quantize small.hpp --calibration images.npy --qconfig tflight_qconfig", "tensorrt_qconfig; did you mean tflite_qconfig?"),
     ("quantize bytes.hpp --calibration images.npy", "bytes.hpp: expected a header of C++"),

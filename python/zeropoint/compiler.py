@@ -99,6 +99,11 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
     It is compiled where no one like it is kept, and with kernels that are compiled once where $ZEROPOINT_COMPILED is 1. Raises
     ZeropointError with the compiler's first lines.
     """
+    for number, name in enumerate(sorted(headers)):
+        if set(name) & set("\"\\\n"):  # which C++ has no way to include
+            plain = f"header_{number}.hpp"
+            source = source.replace(f'#include "{name}"', f'#include "{plain}"')
+            headers = {plain if n == name else n: text for n, text in headers.items()}
     options = [*FLAGS, *os.environ.get("ZEROPOINT_CXXFLAGS", "").split(), *flags]
     kernels = [str(kernels_of(options))] if os.environ.get("ZEROPOINT_COMPILED") == "1" else []
     if kernels:

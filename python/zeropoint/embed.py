@@ -115,7 +115,11 @@ def embed(file: str | Path, out: str | Path, *, symbol: str = "", section: str =
         raise ZeropointError(f"{symbol} is no name of C++: give another by --symbol")
     if out.suffix not in (".hpp", ".h", ".S"):
         raise ZeropointError(f"{out}: expected a name that ends in .hpp, for a header with all bytes, or in .S, for the assembler")
-    facts = {"file": file.name, "symbol": symbol, "size": file.stat().st_size, "path": file.resolve(),
+    path = str(file.resolve())
+    if "\n" in path:
+        raise ZeropointError(f"{path!r}: no assembler and no comment takes a name of several lines: give the file another")
+    facts = {"file": file.name.replace("\\", "/").replace("*/", "* /"), "symbol": symbol, "size": file.stat().st_size,
+             "path": path.replace("\\", "\\\\").replace("\"", "\\\""),
              "section": section or f".rodata.{symbol}_data"}
     texts = {}
     if out.suffix == ".S":

@@ -42,6 +42,9 @@ def array_of(array: str | Path | np.ndarray) -> np.ndarray:
 
 def arrays_in(path: str | Path) -> np.ndarray | dict[str, np.ndarray]:
     """The array of a .npy, or those of an .npz, of real numbers, by their names. Raises ZeropointError."""
+    if Path(path).is_dir():
+        raise ZeropointError(f"{path}: Is a directory; join its arrays in one file: "
+                             "np.save(\"all.npy\", np.stack([np.load(path) for path in paths]))")
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -63,10 +66,13 @@ def real_numbers(array: np.ndarray, name: str | Path) -> np.ndarray:
 
 
 def check_finite(array: np.ndarray, name: str) -> None:
-    """Raises ZeropointError where a number of N inputs is NaN or infinite: no figure that is made of it would mean anything."""
+    """Raises ZeropointError where a number of N inputs is NaN or infinite, as it is or in float32: no figure that is made of it would mean anything."""
     if array.dtype.kind not in "fc":
         return
-    bad = np.argwhere(~np.isfinite(array.reshape(len(array), -1)))
+    rows = array.reshape(len(array), -1)
+    with np.errstate(over="ignore"):
+        bad = np.argwhere(~np.isfinite(rows.astype(np.float32)))
     if len(bad):
-        raise ZeropointError(f"{name}, input {bad[0][0]}: expected finite values, but value {bad[0][1]} is "
-                             f"{array.reshape(len(array), -1)[tuple(bad[0])]}: clean the data")
+        value = rows[tuple(bad[0])]
+        wanted = "values that float32 holds" if np.isfinite(value) else "finite values"
+        raise ZeropointError(f"{name}, input {bad[0][0]}: expected {wanted}, but value {bad[0][1]} is {value}: clean the data")

@@ -142,7 +142,7 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
             result = check(header, weights, name, graph, lowered, structure, runner, say, examples)
             notes.append(result.comment())
             if not result.passed and not force:
-                raise CheckFailed(result.report() + "\nNothing was written; --force writes it all the same.")
+                raise CheckFailed(("" if progress else result.report() + "\n") + "Nothing was written; --force writes it all the same.")
         else:
             notes.append("Not checked beside its source.")
         header.write_text(write_header(written, structure, name, graph.source, __version__, notes).text)
@@ -164,10 +164,9 @@ def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
 
 def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
     """The file that zp::load reads."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, str(path),
-              metadata={"format": "pt"})
+    path.write_bytes(save({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, {"format": "pt"}))
 
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,

@@ -24,7 +24,8 @@ def to_memory(array: np.ndarray, port: Port) -> np.ndarray:
     kept = [i for i, n in enumerate(port.extents) if n != 1]
     small = array.reshape([port.extents[i] for i in kept])
     moved = small.transpose([kept.index(i) for i in port.order])
-    return np.ascontiguousarray(moved, dtype=np.int32 if port.is_integer else np.float32).reshape(-1)
+    with np.errstate(over="ignore"):  # what float32 does not hold is infinite there, which calibration tells
+        return np.ascontiguousarray(moved, dtype=np.int32 if port.is_integer else np.float32).reshape(-1)
 
 
 def from_memory(values: np.ndarray, port: Port) -> np.ndarray:

@@ -23,5 +23,5 @@ def check_preset(name: str) -> None:
     if name in known:
         return
     near = difflib.get_close_matches(name, known, 1)
-    raise ZeropointError(f"{name}: a qconfig is the name of one of zeropoint's presets: {', '.join(known)}"
+    raise ZeropointError(f"{name or 'an empty name'}: a qconfig is the name of one of zeropoint's presets: {', '.join(known)}"
                          + (f"; did you mean {near[0]}?" if near else ""))

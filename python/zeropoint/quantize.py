@@ -12,6 +12,7 @@ import numpy as np
 from zeropoint.data import Data, held_out, samples_of
 from zeropoint.native import build
 from zeropoint.ports import ports_of
+from zeropoint.presets import check_preset
 from zeropoint.replacing import check_writable, replacing
 
 
@@ -51,6 +52,7 @@ def quantize(header: str | Path, calibration: Data, *, qconfig: str = "default_q
     """
     say = progress or (lambda text: None)
     header = Path(header)
+    check_preset(qconfig)
     samples = samples_of(calibration, ports_of(header)[1])
     shown, apart = held_out(samples)
     first = [column[:1] for column in samples]
@@ -59,7 +61,7 @@ def quantize(header: str | Path, calibration: Data, *, qconfig: str = "default_q
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
     bytes_before, before = net.parameter_bytes, net.microseconds(*first)
-    say(f"calibrate with {len(shown[0])} inputs")
+    say(f"calibrate with {len(shown[0])} input{'s' * (len(shown[0]) != 1)}")
     for one in zip(*shown):
         net.calibrate(*one)
     net.convert()
@@ -70,10 +72,11 @@ def quantize(header: str | Path, calibration: Data, *, qconfig: str = "default_q
             y = run(*one)
             results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
     snr, cosine, agreement = nearness(reals, codes)
-    with replacing(target) as folder:
-        net.save(folder / target.name)
-    return Quantized(target, snr, cosine, agreement, len(reals), bytes_before, net.parameter_bytes,
+    made = Quantized(target, snr, cosine, agreement, len(reals), bytes_before, net.parameter_bytes,
                      (before, net.microseconds(*first)), net.report().rstrip())
+    with replacing(target) as folder:  # the last thing of all: who stops anything before it finds no file
+        net.save(folder / target.name)
+    return made
 
 
 def nearness(reals: list[np.ndarray], codes: list[np.ndarray]) -> tuple[float, float, float]:

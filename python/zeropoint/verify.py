@@ -186,7 +186,10 @@ def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> l
             if value.is_number:
                 arrays[value.name] = random.integers(0, 128, value.shape, dtype=np.int64)
             elif value.is_integer:
-                arrays[value.name] = random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
+                drawn = random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
+                if value.is_mask and drawn.shape and drawn.shape[-1] > 1:
+                    drawn[..., 0] = 1 - drawn[..., 1]  # sources disagree on attention that may look at nothing
+                arrays[value.name] = drawn
             elif len(sets) % 2 == 1:
                 arrays[value.name] = random.random(value.shape, dtype=np.float32)
             else:

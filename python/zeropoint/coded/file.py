@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,12 +109,11 @@ def tensor_of(tensor: dict[str, Any], stage: Stage, layers: dict[str, tuple[Node
     raise ZeropointError(f"{name}: nothing of the source is {part}")
 
 
-def save_int8(path: Any, tensors: dict[str, np.ndarray], signature: str, network: str) -> None:
+def save_int8(path: Path, tensors: dict[str, np.ndarray], signature: str, network: str) -> None:
     """With the metadata of the format; network: the type of the header."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
     sums = {f"crc32.{name}": f"{zlib.crc32(array.tobytes()):08x}" for name, array in arrays.items()}
-    save_file(arrays, str(path), metadata={"format": "zeropoint.int8", "format_version": "2", "signature": signature,
-                                           "network": network, "qconfig": f"{network}_qconfig", "zeropoint": __version__,
-                                           **sums})
+    path.write_bytes(save(arrays, {"format": "zeropoint.int8", "format_version": "2", "signature": signature, "network": network,
+                                   "qconfig": f"{network}_qconfig", "zeropoint": __version__, **sums}))

@@ -52,7 +52,7 @@ def finish_coded(graph: Graph, source: Any, out: str | Path, name: str, verify: 
             notes.append(result.comment())
             notes.extend(row.text() for row in result.sources)
             if not result.passed and not force:
-                raise CheckFailed(result.report() + "\nNothing was written; --force writes it all the same.")
+                raise CheckFailed(("" if progress else result.report() + "\n") + "Nothing was written; --force writes it all the same.")
         else:
             notes.append("Not checked beside its source.")
         header.write_text(text())

@@ -105,11 +105,21 @@ class OnnxReader:
             self.shapes = shapes_of(inferred)
             news = self.extents_of_norms(model)
             told += news
+            are_named = self.name_types_of_casts(model, inferred)
             left = [node for node in model.graph.node if not self.fold(node, model)]
-            if not news and len(left) == len(model.graph.node):
+            if not news and not are_named and len(left) == len(model.graph.node):
                 return inferred
             del model.graph.node[:]
             model.graph.node.extend(left)
+
+    def name_types_of_casts(self, model: Any, inferred: Any) -> bool:
+        """Turns each CastLike whose second operand is of a known type into the Cast that says it. Whether there was one."""
+        types = {info.name: info.type.tensor_type.elem_type for info in (*inferred.graph.value_info, *inferred.graph.input)}
+        types |= {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+        found = [node for node in model.graph.node if node.op_type == "CastLike" and types.get(node.input[1])]
+        for node in found:
+            node.CopyFrom(self.onnx.helper.make_node("Cast", node.input[:1], node.output, node.name, to=types[node.input[1]]))
+        return bool(found)
 
     def extents_of_norms(self, model: Any) -> list[Any]:
         """Of the outputs of group norms, which ONNX's own inference does not know."""

@@ -251,6 +251,33 @@ def in_float32(module: Any, example: Any) -> tuple[Any, Any]:
     return module, torch.utils._pytree.tree_map(lambda e: e.float() if is_other(e) else e, example)
 
 
+def in_wider_floats(program: Any) -> bool:
+    """Has a program with floats of 16 bits compute in float32, as networks here do: its tensors, arguments, and what its nodes are
+    told of types. Whether there were any."""
+    torch = need("torch", "torch")
+    narrow = (torch.float16, torch.bfloat16)
+
+    def wider(value: Any) -> Any:
+        if isinstance(value, torch.Tensor) and value.dtype in narrow:
+            return torch.nn.Parameter(value.float(), value.requires_grad) if isinstance(value, torch.nn.Parameter) else value.float()
+        return torch.float32 if value in narrow else value
+
+    nodes = list(program.graph.nodes)
+    leaves = torch.utils._pytree.tree_leaves([node.meta.get("val") for node in nodes])
+    if not any(isinstance(leaf, torch.Tensor) and leaf.dtype in narrow for leaf in leaves):
+        return False
+    for node in nodes:
+        node.args, node.kwargs = (torch.fx.node.map_aggregate(given, wider) for given in (node.args, node.kwargs))
+        node.meta["val"] = torch.utils._pytree.tree_map(wider, node.meta.get("val"))
+        if node.op == "get_attr":
+            setattr(program.graph_module, node.target, wider(getattr(program.graph_module, node.target)))
+    for tensors in (program.state_dict, program.constants):
+        tensors.update({name: wider(tensor) for name, tensor in tensors.items()})
+    program.example_inputs = torch.utils._pytree.tree_map(wider, program.example_inputs)
+    program.graph_module.recompile()
+    return True
+
+
 def read_module(module: Any, example: Any) -> tuple[Graph, Any]:
     """A graph of a module, exported in inference, and the exported program, which knows the arguments."""
     torch = need("torch", "torch")
@@ -289,7 +316,10 @@ def read_pt2(path: str | Path) -> tuple[Graph, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program = program.run_decompositions({})
+    is_wider = in_wider_floats(program)
     graph = read_program(program, path.stem)
+    if is_wider:
+        graph.notes.append("Its floats of 16 bits are float32 here, and were in the source that it was compared with.")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     graph.source = f"{path.name}, sha256 {digest[:16]}, torch {torch.__version__}"
     return graph, program
