@@ -87,7 +87,9 @@ public:
                              joined({found, ": the tables of its fused activations have ", decimal(1 << bits),
                                      " entries each, this network's have not; load it with zp::table_bits<",
                                      decimal(bits), "> in the qconfig, or convert again"}));
-            fail(joined({"signature ", signature}), joined({found, ": it was saved from ", saved_from()}));
+            fail(joined({"signature ", signature}), joined({found, ": it was saved from ", network_in_file(),
+                                                            "; load it as that, or, where layers or the qconfig have "
+                                                            "changed since, convert and save again"}));
         }
     }
     [[gnu::cold]] void read_ranges(std::span<const node> nodes, std::span<qparams> ranges) {
@@ -144,6 +146,15 @@ public:
         file_.fail(file_.expect(scales_name), joined({refused.rule, " at ", name}),
                    joined({"scales 2^", decimal(std::ilogb(refused.found / refused.beside)), " apart"}));
     }
+    /// Of a float network, which an int8 file would only give tensors of another dtype.
+    [[gnu::cold]] void expect_state_dict() const {
+        const file_metadata& all = file_.metadata();
+        if (const auto format = all.find("format"); format == all.end() || format->second != "zeropoint.int8") return;
+        fail("a state dict of floats",
+             joined({"an int8 file of ", network_in_file(),
+                     "; load it as zp::quantized<Net, QConfig>, or as zp::dynamically_quantized<Net, "
+                     "QConfig> where zp::quantize_dynamic made it"}));
+    }
     void finish() const { file_.expect_no_other_than(known_); }
 
 private:
@@ -151,14 +162,14 @@ private:
         raise<file_error>(joined({file_.source_name(), ": expected ", expected, ", found ", found}));
     }
     /// For people: which network, where the file says so.
-    [[gnu::cold]] std::string saved_from() const {
+    [[gnu::cold]] std::string network_in_file() const {
         const file_metadata& all = file_.metadata();
         const auto of = [&](std::string_view key) { return all.find(key); };  // one search, not one a length of keys
         const auto network = of("network"), config = of("qconfig"), by = of("zeropoint");
         if (network == all.end() || config == all.end() || by == all.end())
             return "a network with other layers, or under another qconfig";
-        return joined({"the network ", network->second, " under the qconfig ", config->second, ", by zeropoint ",
-                       by->second, ": its layers or its qconfig are others now"});
+        return joined(
+            {"the network ", network->second, " under the qconfig ", config->second, ", by zeropoint ", by->second});
     }
     const file_tensor& expect(const std::string& name, file_dtype dtype, const file_shape& shape) {
         known_.push_back(name);
@@ -361,6 +372,7 @@ struct network_to_read {
 template <file_contents Contents> void read_nodes(const safetensors_file& file, const network_to_read& to) {
     model_reader<Contents> reader(file, to.parts, to.has_float_bias);
     if (to.signature != nullptr) reader.read_header(to.signature, to.earlier);
+    else reader.expect_state_dict();
     if (to.ranges.data() != nullptr) reader.read_ranges(to.nodes, to.ranges);
     for (int i = 0; i != static_cast<int>(to.nodes.size()); ++i) {
         const node& n = to.nodes[static_cast<std::size_t>(i)];

@@ -150,7 +150,7 @@ public:
     /// Whether it can be called. A call without looking is undefined where there is a problem.
     explicit operator bool() const noexcept { return problem_ == image_problem::none; }
 
-    /// Whether no byte of the image has changed since it was packed: false for flash that lost some.
+    /// Whether no byte of the image that anything reads has changed since it was packed: false for flash that lost some.
     bool is_intact() const noexcept {
         if (problem_ != image_problem::none) return false;
         packed_image_header header;

@@ -176,6 +176,13 @@ public:
         }
     }
 
+    template <class Input, class Output, class Executor>
+    void operator()(const Input&, Output&&, workspace&, const Executor&) const {
+        static_assert(sizeof(Executor) == 0,
+                      "model(x, y, memory, executor): a workspace has room for one worker; give memory of the type "
+                      "decltype(model)::workspace_for<workers>");
+    }
+
     /// The same over plain pointers, one a port, without checks; calls `after(row, values)` behind every row, for observing.
     template <class AfterRow> void run(const void* const* xs, void* const* ys, std::byte* arena, AfterRow after) const {
         const context c{Stage::table.nodes, parameters(), ranges(), arena, xs, ys, arena};

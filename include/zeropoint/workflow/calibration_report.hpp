@@ -126,6 +126,12 @@ template <class Calibrated> void add_shared_grids(const Calibrated& source, cali
 }
 }  // namespace detail
 
+template <class Net, class Config, class Arch> void report(const prepared<Net, Config, Arch>&) {
+    static_assert(sizeof(Net) == 0,
+                  "report(prepared): this network has seen no data yet; call zp::calibrate(prepared, batches) first "
+                  "and report what it "
+                  "returns");
+}
 /// Samples, ranges, clipped share, constant and dead channels of every activation. Raises calibration_error where nothing was seen.
 template <class Net, class Config, class Arch> calibration_report report(const calibrated<Net, Config, Arch>& source) {
     using stage = prepared_stage<Net, Config, Arch>;
