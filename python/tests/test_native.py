@@ -61,3 +61,20 @@ def test_words(tmp_path: Path) -> None:
     assert np.abs(net(ids.numpy()) - expected).max() <= 1e-5 * np.abs(expected).max()
     with pytest.raises(zeropoint.ZeropointError, match="input 0: expected integers from 0 to 49, found 50"):
         net(np.full((1, 11), 50))
+
+
+def test_two_networks_of_one_name(tmp_path: Path) -> None:
+    """As a notebook has them, where a module is changed and imported again."""
+    nets, images = [], np.random.default_rng(1).standard_normal((20, 6)).astype(np.float32)
+    for width in (5, 9):
+        torch.manual_seed(width)
+        module = torch.nn.Sequential(torch.nn.Linear(6, width), torch.nn.ReLU(), torch.nn.Linear(width, 3))
+        made = zeropoint.from_torch(module, torch.randn(1, 6), tmp_path / str(width), name="net", verify=False)
+        net = zeropoint.build(made.header)
+        net.calibrate(images)
+        net.convert()
+        nets.append((module, net))
+    for module, net in nets:
+        expected = module(torch.from_numpy(images)).detach().numpy()
+        np.testing.assert_allclose(net(images), expected, atol=1e-5)
+        np.testing.assert_allclose(net.run_int8(images), expected, atol=0.1)

@@ -13,7 +13,9 @@ from torch import nn
 import zeropoint
 from zeropoint.cli import main
 from zeropoint.errors import CheckFailed, ImportRefused, ZeropointError
-from zeropoint.ports import ports_of
+from zeropoint.lower.context import Port
+from zeropoint.ports import ports_of, to_memory
+from zeropoint.states import sequence_port
 
 CALLS = 30
 
@@ -118,6 +120,22 @@ def test_a_state_that_is_given_in_another_order_is_seen(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("extents, order, calls, longer, its_order", [
+    ((1, 1, 20), (2,), 5, (1, 5, 20), (1, 2)), ((1, 20, 1), (1,), 5, (5, 20, 1), (0, 1)), ((20,), (0,), 5, (5, 20), (0, 1)),
+    ((20,), (0,), 1, (1, 20), (1,)), ((1, 1), (), 5, (1, 5), (1,)), ((1, 4, 5), (1, 2), 3, (1, 12, 5), (1, 2)), ((1, 5, 4), (2, 1), 3, (1, 5, 12), (2, 1))])
+def test_ports_of_sequences(extents: tuple, order: tuple, calls: int, longer: tuple, its_order: tuple) -> None:
+    width = 4 if len(order) == 2 else 1
+    features = int(np.prod(extents)) // width
+    made = sequence_port(Port("x", extents, (1, width, features), order), calls)
+    assert (made.extents, made.shape, made.order) == (longer, (1, width * calls, features), its_order)
+    # What a call has lies in one piece, one call behind the other.
+    parts = [np.random.default_rng(call).random(extents, np.float32) for call in range(calls)]
+    time = its_order[0] if width * calls != 1 else 0
+    whole = np.concatenate([part.reshape(extents if len(longer) == len(extents) else (1, *extents)) for part in parts], time)
+    one = Port("x", extents, (1, width, features), order)
+    np.testing.assert_array_equal(to_memory(whole, made), np.concatenate([to_memory(part, one) for part in parts]))
+
+
 @pytest.mark.parametrize("what, sentence", [
     ("both ways", "goes both ways"), ("another begins anew", "begins with a state of its own in each call"),
     ("two inputs", "expected one input beside the states, as zp::streaming takes one, found x, more"),
@@ -132,7 +150,44 @@ def test_refusals(tmp_path: Path, what: str, sentence: str) -> None:
 
 def test_without_the_option(tmp_path: Path) -> None:
     with pytest.raises(ImportRefused, match="--stateful CALLS leaves it to zp::streaming"):
-        zeropoint.from_torch(Last(nn.GRU, False), (torch.rand(1, 1, 10), torch.rand(1, 1, 12)), tmp_path)
+        zeropoint.from_torch(Last(nn.GRU, False, batch_first=True), (torch.rand(1, 1, 10), torch.rand(1, 4, 12)), tmp_path)
+
+
+class Voice(nn.Module):
+    """Whether somebody speaks in a frame of 64 samples: windows inside of the frame, then a recurrent layer of one step."""
+
+    def __init__(self, kind: type, **options: object) -> None:
+        super().__init__()
+        self.windows, self.rnn = nn.Conv1d(1, 16, 8, 4), kind(16, 24, **options)
+        self.score = nn.Linear(int(options.get("proj_size", 24)), 1)  # type: ignore[call-overload]
+
+    def forward(self, frame: torch.Tensor, h: torch.Tensor, c: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
+        x = torch.relu(self.windows(frame[:, None])).mean(-1)
+        y, states = self.rnn(x[None], h if c is None else (h, c))
+        return torch.sigmoid(self.score(y)).squeeze(), *(states if isinstance(states, tuple) else (states,))
+
+
+@pytest.mark.parametrize("kind, options", [
+    (nn.LSTM, {}), (nn.LSTM, {"num_layers": 2, "proj_size": 10}), (nn.GRU, {"num_layers": 3, "bias": False}), (nn.RNN, {"nonlinearity": "relu"}),
+    (nn.GRU, {})])
+def test_cells_are_written_out(tmp_path: Path, kind: type, options: dict) -> None:
+    """Their states stay inputs and outputs."""
+    torch.manual_seed(4)
+    layers = options.get("num_layers", 1)
+    states = [torch.randn(layers, 1, options.get("proj_size", 24)), *([torch.randn(layers, 1, 24)] if kind is nn.LSTM else [])]
+    voice = Voice(kind, **options).eval()
+    made = zeropoint.from_torch(voice, (torch.randn(1, 64), *states), tmp_path, name="voice")
+    assert made.result.difference < 1e-5
+    assert [port.extents for port in ports_of(made.header)[1]] == [(1, 64), *(tuple(state.shape) for state in states)]
+    model = tmp_path / "voice.onnx"
+    if "proj_size" not in options:  # which no runtime of ONNX takes
+        torch.onnx.export(voice, (torch.randn(1, 64), *states), str(model), dynamo=False)
+        assert zeropoint.from_onnx(model, tmp_path / "onnx").result.difference < 1e-5
+
+
+def test_windows_inside_of_a_frame_are_no_stream(tmp_path: Path) -> None:
+    with pytest.raises(ZeropointError, match="does not run this network step by step"):
+        zeropoint.from_torch(Voice(nn.GRU), (torch.randn(1, 64), torch.randn(1, 1, 24)), tmp_path, stateful=CALLS)
 
 
 def test_models_without_states_and_counts(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:

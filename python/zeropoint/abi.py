@@ -57,6 +57,7 @@ template <class T> std::span<const T> values(const void* const* xs, int port, lo
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 const char* zp_error() { return last_error.c_str(); }
@@ -133,6 +134,7 @@ long long zp_bytes(void* at) {
 }
 
 }  // extern "C"
+#pragma GCC visibility pop
 """
 
 

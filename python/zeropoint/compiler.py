@@ -109,7 +109,8 @@ def compiled(source: str, headers: dict[str, str], *, library: bool = False, fla
     if kernels:
         options += ["-DZEROPOINT_COMPILED", "-Wl,--gc-sections"]
     if library:
-        options += ["-shared", "-fPIC"]
+        # Hidden, as networks of several headers have the same names: the first one's tables would be those of all that a process loads.
+        options += ["-shared", "-fPIC", "-fvisibility=hidden"]
     target = cache_folder() / (key_of(*options, source, *[f"{n}\0{t}" for n, t in sorted(headers.items())])
                                + (".so" if library else ""))
     if target.exists():

@@ -10,6 +10,7 @@ from typing import Any, Callable
 import numpy as np
 
 from zeropoint import __version__
+from zeropoint.cells import write_cells_out
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
 from zeropoint.errors import CheckFailed, ZeropointError
@@ -152,6 +153,7 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
 
 def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
     """The rows of a graph, after what simplifies it. batches: zeropoint.lower.lower says what."""
+    write_cells_out(graph)
     simplify(graph)
     counts = [f"{graph.fired[name]} {text}" for name, text in PATTERNS.items() if name in graph.fired]
     if counts:

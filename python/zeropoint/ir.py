@@ -67,6 +67,7 @@ class Value:
     data: np.ndarray | None = None
     coding: Coding | None = None  # where the source has it in integers
     is_mask: bool = False  # an input of integers that goes into no table: 0 or 1
+    is_state: bool = False  # an input that goes into first states alone, whose first axis is no batch
     is_number: bool = False  # an input of integers that is one of floats here
     dtype: str = ""  # of an input of integers or truths: as the source has it, by numpy's name
 

@@ -125,21 +125,21 @@ def sequence_ports(ports: list[Port], calls: int) -> list[Port]:
 
 def sequence_port(port: Port, calls: int) -> Port:
     """Longer along the axis of time, which is the outermost in memory. Where a call has one step, that is whichever axis of one lies in
-    front of the features."""
+    front of the features, or a new one."""
     height, width, channels = port.shape
     if height != 1:
         raise ZeropointError(f"--stateful: expected a sequence of features, found {height}x{width}x{channels} in \"{port.name}\", which "
                              "zp::streaming does not take step by step")
+    extents, order = port.extents, port.order
     if width == 1:
-        inner = min(port.order, default=len(port.extents))
-        free = [axis for axis in range(len(port.extents)) if port.extents[axis] == 1]
-        time = max((axis for axis in free if axis < inner), default=free[0] if free else -1)
-        if time < 0:
-            raise ZeropointError(f"--stateful: \"{port.name}\" of {'x'.join(map(str, port.extents))} has no axis of steps")
-        order = (time, *port.order) if calls != 1 else port.order
+        if 1 not in extents:
+            extents, order = (1, *extents), tuple(axis + 1 for axis in order)
+        free = [axis for axis, n in enumerate(extents) if n == 1]
+        time = max((axis for axis in free if axis < min(order, default=len(extents))), default=free[0])
+        order = (time, *order) if calls != 1 else order
     else:
-        time, order = port.order[0], port.order
-    extents = tuple(n * calls if axis == time else n for axis, n in enumerate(port.extents))
+        time = order[0]
+    extents = tuple(n * calls if axis == time else n for axis, n in enumerate(extents))
     return replace(port, extents=extents, shape=(height, width * calls, channels), order=order)
 
 

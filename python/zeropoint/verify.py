@@ -260,7 +260,13 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
         source, runner, count = stream_program_of(header.name, name, input_sizes[0], output_sizes), stateful_runner(runner, graph), CALLS
     else:
         source = program_of(header.name, name, input_sizes, output_sizes)
-    program = compiled(source, {header.name: without_comments(text_of_header(header))})
+    try:
+        program = compiled(source, {header.name: without_comments(text_of_header(header))})
+    except ZeropointError as error:
+        if not graph.states:
+            raise
+        raise ZeropointError("--stateful: zp::streaming does not run this network step by step; it may have windows inside of a frame. Import it "
+                             f"without: where a recurrent layer has one step, its states become inputs and outputs.\n{error}") from error
     sets = inputs_for(graph, count, examples)
     say(f"run {count} inputs here")
     ports = [[to_memory(arrays[port.name], port) for port in lowered.inputs] for arrays in sets]

@@ -40,6 +40,7 @@ struct session {
 };
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 const char* zp_text() { return text.c_str(); }
 void zp_describe() { text = zp::to_json<typename network::stage>(); }
@@ -59,6 +60,7 @@ void zp_run(void* at, const void* const* xs, void* const* ys, void (*see)(int ro
     else s.model.run(xs, ys, s.memory.bytes, [&](int row, const void* values) { see(row, values); });
 }
 }
+#pragma GCC visibility pop
 """
 SEE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)
 TYPES = {"float32": np.float32, "uint8": np.uint8, "int8": np.int8, "int16": np.int16, "int32": np.int32}

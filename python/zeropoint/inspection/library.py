@@ -8,6 +8,7 @@ INSPECTION = r"""
 
 /// JSON of both networks beside each other over so many inputs, and of the first `swept` of them a sweep of sensitivity; empty after an
 /// error.
+#pragma GCC visibility push(default)
 extern "C" const char* zp_inspect(void* at, const void* const* xs, long long inputs, long long swept, const char* name,
                                   const char* qconfig_name) {
     auto& s = *static_cast<session*>(at);
@@ -23,6 +24,7 @@ extern "C" const char* zp_inspect(void* at, const void* const* xs, long long inp
     });
     return s.text.c_str();
 }
+#pragma GCC visibility pop
 """
 
 

@@ -370,7 +370,7 @@ def input_layouts(value: Value, batches: bool = False) -> list[Layout]:
     rank, extents = len(value.shape), value.shape
     places = {4: [((2,), (3,), (1,)), ((1,), (2,), (3,))], 3: [((), (1,), (2,)), ((), (2,), (1,))],
               2: [((), (), (1,)), ((), (0,), (1,))], 1: [((), (), (0,))]}
-    if batches:
+    if batches or value.is_state:
         places |= {3: [*places[3], ((0,), (1,), (2,))], 4: [*places[4], ((0, 1), (2,), (3,))], 5: [((0, 1, 2), (3,), (4,))]}
     if value.is_integer:
         places = {1: [((), (0,), ())], 2: [((), (0, 1), ())]}

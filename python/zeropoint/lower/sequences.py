@@ -37,8 +37,8 @@ def lower_rnn(context: Context, node: Node) -> None:
     """
     attrs = node.attrs
     if any(state is not None for state in node.inputs[1:]):
-        raise Refused("computed_operand", f"the first state of this {attrs['cell']} comes in or is not zero: a layer here begins with zeros; "
-                                          "where it is what came out of the call before, --stateful CALLS leaves it to zp::streaming")
+        raise Refused("computed_operand", f"the first state of this {attrs['cell']} comes in or is not zero: a layer of several steps begins "
+                                          "with zeros here; where it is what came out of the call before, --stateful CALLS leaves it to zp::streaming")
     val = context.get(node.inputs[0])
     rank = len(val.layout.extents)
     steps = attrs["steps"]
