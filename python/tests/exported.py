@@ -53,7 +53,7 @@ def imported(name: str, folder: Path, qconfig: str = "default_qconfig") -> Case:
     net = zeropoint.build(made.header, qconfig=qconfig)
     torch.manual_seed(3)
     for _ in range(8):
-        net.calibrate(*(torch.randn(x.shape).numpy() if x.dtype.is_floating_point else torch.randint(0, 50, x.shape).numpy()
+        net.calibrate(*(torch.randn(x.shape).numpy() if x.dtype.is_floating_point else torch.randint(0, 50 if x.max() > 1 else 2, x.shape).numpy()
                         for x in example))
     net.convert()
     file = made.header.with_suffix(".int8.safetensors")

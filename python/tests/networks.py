@@ -220,6 +220,20 @@ class Encoder(nn.Module):
         return self.classes(self.encoder(self.words(ids) + self.positions).mean(1))
 
 
+class Masked(nn.Module):
+    """The same with words of padding."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(60, 16)
+        layer = nn.TransformerEncoderLayer(16, 2, 20, batch_first=True, activation="gelu")
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.classes = nn.Linear(16, 3)
+
+    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return self.classes(self.encoder(self.words(ids), src_key_padding_mask=mask == 0).mean(1))
+
+
 class SqueezeExcite(nn.Module):
     """Of MobileNetV3."""
 
@@ -340,6 +354,7 @@ NETWORKS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[torch.Tens
     "gru": (LastState, images(13, 7)),
     "vit": (ViT, images(3, 32, 24)),
     "encoder": (Encoder, words(9, 60)),
+    "masked": (Masked, lambda: (torch.randint(0, 60, (1, 9)), torch.tensor([[1] * 6 + [0] * 3]))),
     "mixed": (Mixed, images(3, 13, 17)),
     "convnext": (ConvNeXt, images(3, 24, 28)),
     "keywords": (Keywords, images(10, 21)),

@@ -13,7 +13,7 @@ from zeropoint.export.qdq import emit_qdq
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "unet", "lstm", "gru", "mixed", "siamese", "keywords", "convnext",
-                                  "vit", "encoder"])
+                                  "vit", "encoder", "masked"])
 def test_network(name: str, tmp_path: Path) -> None:
     """Integers are equal, and QDQ has no row that is far off."""
     case = imported(name, tmp_path)

@@ -351,6 +351,23 @@ def emit_softmax(e: FloatEmitter, node: Node) -> Value:
     return Value(node.extents, {"last": e.graph.op(kind, e.last(node), axis=-1)})
 
 
+@floats("masked_softmax")
+def emit_masked_softmax(e: FloatEmitter, node: Node) -> Value:
+    """Of the columns that a mask keeps: the others have the lowest of all floats, so that a row that keeps none has equal shares."""
+    g = e.graph
+    left_out = g.op("Equal", e.last(node, 1), g.const(0, "zero", F32))
+    scores = g.op("Where", left_out, g.const(np.finfo(F32).min, "lowest", F32), e.last(node))
+    return Value(node.extents, {"last": g.op("Softmax", scores, axis=-1)})
+
+
+@floats("attention_mask")
+def emit_attention_mask(e: FloatEmitter, node: Node) -> Value:
+    """1 of indices that are not 0."""
+    g = e.graph
+    is_zero = g.op("Equal", g.reshape(e.last(node), shape_in(node.extents, "last")), g.const(0, "zero", np.int32))
+    return Value(node.extents, {"last": g.op("Where", is_zero, g.const(0, "none", F32), g.const(1, "one", F32))})
+
+
 @floats("layer_norm")
 def emit_layer_norm(e: FloatEmitter, node: Node) -> Value:
     """Over the channels, or over the image."""

@@ -25,13 +25,45 @@ def emit_matmul(e: Emitter, node: Node) -> Value:
     return Value(node.extents, {"last": e.finished(node, steps, F32)})
 
 
-@emits("softmax")
-def emit_softmax(e: Emitter, node: Node) -> Value:
-    """Exponentials from a table, their exact sum, one factor a row."""
-    g, x = e.graph, e.graph.cast(e.last(node), np.int32)
+def exponentials_of(e: Emitter, node: Node, x: str) -> str:
+    """From a table, by how far places of int32 lie below the largest of their row."""
+    g = e.graph
     largest = g.op("ReduceMax", x, g.const([-1], "axes", np.int64), keepdims=1)
     place = g.op("Add", g.op("Sub", x, largest), g.const(255, "last", np.int32))
-    exponentials = g.op("Gather", g.const(softmax_table(e.range_in(node).scale), "exponentials"), place)
+    return g.op("Gather", g.const(softmax_table(e.range_in(node).scale), "exponentials"), place)
+
+
+@emits("softmax")
+def emit_softmax(e: Emitter, node: Node) -> Value:
+    """Exponentials, their exact sum, one factor a row."""
+    return shares(e, node, exponentials_of(e, node, e.graph.cast(e.last(node), np.int32)))
+
+
+@emits("masked_softmax")
+def emit_masked_softmax(e: Emitter, node: Node) -> Value:
+    """The same of the columns that a mask keeps; a row that keeps none has equal exponentials."""
+    g = e.graph
+    left_out = g.op("Equal", g.cast(e.last(node, 1), np.int32), g.const(e.range_in(node, 1).zero_point, "zero_point", np.int32))
+    places = g.op("Where", left_out, g.const(0, "lowest", np.int32), g.cast(e.last(node), np.int32))
+    keeps_none = g.op("ReduceMin", g.cast(left_out, np.int32), g.const([-1], "axes", np.int64), keepdims=1)
+    hidden = g.op("Greater", g.cast(left_out, np.int32), keeps_none)
+    exponentials = exponentials_of(e, node, places)
+    nothing = g.const(0, "nothing", softmax_table(e.range_in(node).scale).dtype)
+    return shares(e, node, g.op("Where", hidden, nothing, exponentials))
+
+
+@emits("attention_mask")
+def emit_attention_mask(e: Emitter, node: Node) -> Value:
+    """The lowest code of its range and the highest, for 0 and 1."""
+    g, of = e.graph, e.range_out(node)
+    is_zero = g.op("Equal", g.reshape(e.last(node), shape_in(node.extents, "last")), g.const(0, "zero", np.int32))
+    ends = [g.const(place, "end", np.uint8) for place in (of.zero_point, node.quant_max - node.lowest)]
+    return Value(node.extents, {"last": g.op("Where", is_zero, *ends, name=f"{node.title}.output")})
+
+
+def shares(e: Emitter, node: Node, exponentials: str) -> Value:
+    """Each exponential of its row's sum."""
+    g = e.graph
     total = g.op("ReduceSum", exponentials, g.const([-1], "axes", np.int64), keepdims=1)
     scaled = g.op("Mul", g.cast(total, F64), g.const(F64(e.range_out(node).scale), "scale", F64))
     factor = g.cast(g.op("Div", g.const(1, "one", F64), scaled), F32)
