@@ -110,16 +110,25 @@ struct cut_nodes {
         return all;
     }
 
-    constexpr cut_nodes(const node_view& v, row_range rows) {
+    constexpr cut_nodes(const node_view& v, row_range rows) : cut_nodes(v) { take(v, rows); }
+    /// The whole node and its inputs, for take().
+    constexpr explicit cut_nodes(const node_view& v) {
+        nodes[0] = v.n;
+        for (int k = 0; k != v.n.input_count; ++k) {
+            nodes[static_cast<std::size_t>(1 + k)] = v.nodes[v.n.inputs[k]];
+            nodes[0].inputs[k] = static_cast<short>(1 + k);
+        }
+    }
+    /// Becomes other rows of the same view. Nodes are large, and copying them is most of what a try costs at compile time.
+    constexpr void take(const node_view& v, row_range rows) {
         const cut_rule rule = detail::rule_of_cut(*v.n.op);
         const int axis = detail::row_axis(v.y_shape());
-        nodes[0] = v.n;
-        take_rows(0, axis, rows);
+        nodes[0].out.extents = v.y_shape();
         is_possible = rule != cut_rule::whole && v.n.input_count != 0;
+        take_rows(0, axis, rows);
         for (int k = 0; k != v.n.input_count; ++k) {
             const int i = 1 + k;
-            nodes[static_cast<std::size_t>(i)] = v.nodes[v.n.inputs[k]];
-            nodes[0].inputs[k] = static_cast<short>(i);
+            nodes[static_cast<std::size_t>(i)].out.extents = v.x_shape(k);
             const bool is_windowed = rule == cut_rule::windowed || rule == cut_rule::volume_windowed;
             if (is_windowed && k == 0) take_window(axis, rows, detail::window_of_rows(v.n, rule, axis));
             else if (rule != cut_rule::matrices || k == 0 || axis != 2) take_same(v, i, axis, rows);
@@ -201,6 +210,7 @@ struct node_cut {
     }
     /// Whether any number of workers cuts it into rows.
     constexpr bool takes_rows() const {
+        if (row_parts < 2 || panel_parts < 2) return row_parts > 1;
         for (int workers = 2; workers <= row_parts; ++workers)
             if (const choice one = choose(workers, 0); one.parts > 1 && !one.by_panels) return true;
         return false;
@@ -226,15 +236,17 @@ template <class Form> constexpr int scratch_bytes_of_rows(const node_view& v) {
     if constexpr (requires { Form::most_scratch_bytes(v); }) return Form::most_scratch_bytes(v);
     else return scratch_bytes_of<Form>(v);
 }
-/// Whether a form computes the rows of a node as it does the whole, from the same parameters and in no more scratch than it says.
-template <class Form> constexpr bool computes_rows(const node_view& v, row_range rows) {
-    const cut_nodes part(v, rows);
+/// Whether a form computes the rows of a node as it does the whole, from parameters of as many bytes and in no more scratch than
+/// these. `part` is of the same view.
+template <class Form>
+constexpr bool computes_rows(const node_view& v, cut_nodes& part, row_range rows, int parameter_bytes,
+                             int scratch_bytes) {
+    part.take(v, rows);
     if (!part.is_possible) return false;
     const node_view at{part.nodes.data(), part.nodes[0]};
     if constexpr (requires { Form::computes_alike(at, v); })
         if (!Form::computes_alike(at, v)) return false;
-    return parameter_bytes_of<Form>(at) == parameter_bytes_of<Form>(v) &&
-           scratch_bytes_of<Form>(at) <= scratch_bytes_of_rows<Form>(v);
+    return parameter_bytes_of<Form>(at) == parameter_bytes && scratch_bytes_of<Form>(at) <= scratch_bytes;
 }
 
 }  // namespace detail
@@ -265,16 +277,21 @@ template <class Form> constexpr node_cut cut_of(const node_view& v) {
             cut.repeated_by_panels = by.repeated_by_panels;
         }
         const int rows = cut.rows;
+        if (rows < 2) return cut;
+        const int parameters = detail::parameter_bytes_of<Form>(v), scratch = detail::scratch_bytes_of_rows<Form>(v);
+        cut_nodes part(v);
         for (int least = 1; 2 * least <= rows; least *= 2) {
             const int middle = rows / 2, last = rows - least;
             const row_range some[] = {{0, least},   {middle, middle + least}, {last, rows},
                                       {0, middle},  {middle, rows},           {0, last},
                                       {least, rows}};
-            if (!std::ranges::all_of(some, [&](row_range part) { return detail::computes_rows<Form>(v, part); }))
-                continue;
+            bool all = true;
+            for (int k = 0; k != 7 && all; ++k)
+                all = detail::computes_rows<Form>(v, part, some[k], parameters, scratch);
+            if (!all) continue;
             cut.row_unit = std::max(cut.row_unit, least);
             cut.row_parts = std::max(1, rows / cut.row_unit + (rows % cut.row_unit >= least));
-            cut.scratch_bytes = detail::scratch_bytes_of_rows<Form>(v);
+            cut.scratch_bytes = scratch;
             break;
         }
         return cut;

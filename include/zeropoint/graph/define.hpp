@@ -67,8 +67,11 @@ template <class Operator, class Arch> struct operator_block {
         Operator::template pack<Arch>(p, from);
     };
     static constexpr int parameter_bytes(const node_view& v) {
-        if (v.n.is_float()) return parameters_over<Operator>(v).bytes();
-        return prepared_offset(v.n) + prepared_bytes_of<Operator, Arch>(v);
+        if (!v.n.is_float()) return prepared_offset(v.n) + prepared_bytes_of<Operator, Arch>(v);
+        // A list is large: making an empty one for each row costs compile time.
+        if constexpr (requires { Operator::parameters(v); }) return parameters_over<Operator>(v).bytes();
+        else if constexpr (requires { Operator::parameters(v.x_shape()); }) return parameters_over<Operator>(v).bytes();
+        else return 0;
     }
     static constexpr int scratch_bytes([[maybe_unused]] const node_view& v) {
         if constexpr (requires { Operator::template scratch_bytes<Arch>(v); })
