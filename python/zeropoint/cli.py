@@ -73,6 +73,7 @@ def parser_of() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=__version__)
     parser.add_argument("--includes", action=PrintIncludes, nargs=0,
                         help="print a compiler's options for the headers: c++ -std=c++20 $(zeropoint --includes) program.cpp")
+    parser.set_defaults(report=None)  # of commands that have none
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     imports = commands.add_parser("import", help="a model to a header and a safetensors file")
@@ -260,6 +261,17 @@ COMMANDS = {"import": run_import, "verify": run_verify, "quantize": run_quantize
             "encodings": run_encodings, "pack": run_pack, "embed": run_embed}
 
 
+def check_outputs(options: argparse.Namespace) -> None:
+    """Raises ZeropointError where a command would write over a file that it reads; takes --report away where that is the one."""
+    given: dict[str, Any] = vars(options)
+    read = [given[name] for name in ("model", "header", "int8", "weights", "file") if given.get(name) is not None]
+    for name, option in (("report", "--report"), ("out", "-o"), ("json", "--json")):
+        path = given.get(name)
+        if path is not None and any(path.resolve() == other.resolve() for other in read):
+            options.report = options.report if name != "report" else None
+            raise ZeropointError(f"{option} {path}: that is a file that is read; give what is written a name of its own")
+
+
 def write_report(path: Path | None, content: dict[str, Any], code: int) -> int:
     """The JSON of --report, where there is one, and the exit code: the one given, or 2 where it cannot be written."""
     if path is None:
@@ -275,8 +287,8 @@ def write_report(path: Path | None, content: dict[str, Any], code: int) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """0 where all went well, 1 where a check failed, 2 where a model or file was refused, 130 after Ctrl-C."""
     options = parser_of().parse_args(arguments)
-    report: Path | None = getattr(options, "report", None)
     try:
+        check_outputs(options)
         result = COMMANDS[options.command](options)
     except CheckFailed as failed:
         print(failed, file=sys.stderr)
@@ -284,14 +296,14 @@ def main(arguments: list[str] | None = None) -> int:
     except ZeropointError as error:
         print(f"zeropoint: {error}", file=sys.stderr)
         problems = error.to_json() if isinstance(error, (ExportRefused, ImportRefused)) else [{"text": str(error)}]
-        return write_report(report, {"problems": problems}, 2)
+        return write_report(options.report, {"problems": problems}, 2)
     except OSError as error:  # a disk that is full, a folder that is read-only
         print(f"zeropoint: {sentence_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nzeropoint: stopped; nothing was written", file=sys.stderr)
         return 130
-    return write_report(report, result, 0)
+    return write_report(options.report, result, 0)
 
 
 if __name__ == "__main__":
