@@ -12,6 +12,8 @@ from zeropoint.states import places_behind
 
 def write_cells_out(graph: Graph) -> None:
     """All that see one step alone, go forward, and are given all of their states."""
+    if graph.is_coded:  # integers have layers of their own
+        return
     for value in graph.inputs:
         value.is_state = bool(places_behind(graph, value))
     nodes, graph.nodes = graph.nodes, []

@@ -265,6 +265,11 @@ def check_outputs(options: argparse.Namespace) -> None:
     """Raises ZeropointError where a command would write over a file that it reads; takes --report away where that is the one."""
     given: dict[str, Any] = vars(options)
     read = [given[name] for name in ("model", "header", "int8", "weights", "file") if given.get(name) is not None]
+    for name, suffix in (("weights", ".safetensors"), ("int8", ".int8.safetensors")):  # those that lie beside the header
+        if name in given and given[name] is None:
+            read.append(options.header.with_suffix(suffix))
+    for text in [*(given.get("calibration") or []), *(given.get("images") or [])]:
+        read += [Path(text), Path(text.partition("=")[2] or text)]
     for name, option in (("report", "--report"), ("out", "-o"), ("json", "--json")):
         path = given.get(name)
         if path is not None and any(path.resolve() == other.resolve() for other in read):

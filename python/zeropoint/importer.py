@@ -51,8 +51,6 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 
     module, example = in_float32(module, example)
     graph, _ = read_module(module, example)
-    if stateful:
-        keep_states(graph)
     examples = [graph.examples[value.name] for value in graph.given]
     return finish(graph, torch_runner(module), out, name, verify, force, progress, examples, stateful)
 
@@ -81,15 +79,11 @@ def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", veri
 
         graph = read_onnx(path, input_shapes)
         runner = onnx_runner(path) if verify else None
-        if stateful:
-            keep_states(graph)
         return finish(graph, runner, out, name, verify, force, progress, stateful=stateful)
     from zeropoint.front.torch_reader import read_pt2
     from zeropoint.verify import torch_runner
 
     graph, program = read_pt2(path)
-    if stateful:
-        keep_states(graph)
     return finish(graph, torch_runner(program.module(), True), out, name, verify, force, progress, stateful=stateful)
 
 
@@ -125,6 +119,8 @@ def finish(graph: Graph, runner: Any, out: str | Path, name: str, verify: bool, 
     say = progress or (lambda text: None)
     name = identifier(name or graph.title)
     say(f"read {graph.source}: {len(graph.nodes)} nodes")
+    if stateful:
+        keep_states(graph)
     lowered = lowered_of(graph)
     written = of_sequences(lowered, stateful) if stateful else lowered
     structure = Structure(lowered)

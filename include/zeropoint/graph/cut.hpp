@@ -115,7 +115,7 @@ struct cut_nodes {
     constexpr explicit cut_nodes(const node_view& v) {
         nodes[0] = v.n;
         for (int k = 0; k != v.n.input_count; ++k) {
-            nodes[static_cast<std::size_t>(1 + k)] = v.nodes[v.n.inputs[k]];
+            nodes[static_cast<std::size_t>(k) + 1] = v.nodes[v.n.inputs[k]];
             nodes[0].inputs[k] = static_cast<short>(1 + k);
         }
     }
@@ -247,6 +247,11 @@ constexpr bool computes_rows(const node_view& v, cut_nodes& part, row_range rows
     if constexpr (requires { Form::computes_alike(at, v); })
         if (!Form::computes_alike(at, v)) return false;
     return parameter_bytes_of<Form>(at) == parameter_bytes && scratch_bytes_of<Form>(at) <= scratch_bytes;
+}
+/// The same of one range alone.
+template <class Form> constexpr bool computes_rows(const node_view& v, row_range rows) {
+    cut_nodes part(v);
+    return computes_rows<Form>(v, part, rows, parameter_bytes_of<Form>(v), scratch_bytes_of_rows<Form>(v));
 }
 
 }  // namespace detail
