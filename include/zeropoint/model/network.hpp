@@ -62,7 +62,8 @@ template <fixed_string Name, class Net> struct no_codes_at_port {
 /// Inference is const, allocates nothing and is safe from many threads at once on one network, each with a workspace of
 /// its own. Inputs are float, height x width x channels, of zp::indices integers, and codes where the qconfig says so; outputs are
 /// float, or codes.
-template <class Stage> class network {
+template <class Stage> class network : detail::parameter_memory<Stage> {
+    using memory_type = detail::parameter_memory<Stage>;
     using ports = detail::ports<Stage>;
     static constexpr bool has_one_port_each = ports::input_count == 1 && ports::output_count == 1;
     static constexpr port first_input = ports::input_count == 0 ? port{} : ports::inputs[0],
@@ -113,11 +114,12 @@ public:
     };
 
     /// Raises machine_error where this machine has not what the network is compiled for.
-    network() requires detail::owns_parameters<Stage> { require_machine<typename Stage::architecture>(); }
+    network() requires detail::owns_parameters<Stage> : memory_type(parameter_bytes) {
+        require_machine<typename Stage::architecture>();
+    }
     /// Over parameters and ranges that stay where they are. Nobody looks at them: in_place does.
-    constexpr network(const std::byte* parameters, const qparams* ranges) noexcept
-        requires(!detail::owns_parameters<Stage>)
-        : memory_(parameters, ranges) {}
+    constexpr network(const std::byte* block, const qparams* slots) noexcept requires(!detail::owns_parameters<Stage>)
+        : memory_type(block, slots) {}
 
     /// y = model(x). x: input_shape floats, y: output_shape floats, each a contiguous range. Ranges of static size
     /// (std::array, C arrays, fixed spans) are checked when they are compiled, and the call is noexcept; others are
@@ -240,11 +242,9 @@ public:
     }
 
     /// The parameter block: parameter_bytes, as this architecture has them packed.
-    auto* parameters() noexcept { return memory_.block(); }
-    const std::byte* parameters() const noexcept { return memory_.block(); }
+    using memory_type::parameters;
     /// Scale and zero point of every slot; see node::slot. Empty in float stages.
-    auto* ranges() noexcept { return memory_.ranges(); }
-    const qparams* ranges() const noexcept { return memory_.ranges(); }
+    using memory_type::ranges;
     /// What the codes of a port mean: value = scale * (code - zero_point).
     template <fixed_string Name> const qparams& qparams_of() const noexcept {
         constexpr int at = port_node(Name.view());
@@ -287,8 +287,6 @@ private:
             run(xs.data(), ys.data(), arena);
         }
     }
-
-    detail::parameter_memory<Stage> memory_;
 };
 
 }  // namespace v0

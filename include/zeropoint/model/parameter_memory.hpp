@@ -19,18 +19,19 @@ namespace detail {
 
 template <class Stage> concept owns_parameters = !requires { Stage::is_placed; };
 
-/// On the heap, at a 64-byte boundary; ranges within the network.
-template <class Stage> class own_parameters {
+/// On the heap, at a 64-byte boundary; ranges within the network. One class for all networks of as many ranges: what a class of its own
+/// costs to compile, each network would pay.
+template <int RangeCount> class own_parameters {
 public:
-    own_parameters() : block_(static_cast<std::size_t>(Stage::table.parameter_bytes)) {}
-    std::byte* block() noexcept { return block_.data(); }
-    const std::byte* block() const noexcept { return block_.data(); }
+    explicit own_parameters(int bytes) : block_(static_cast<std::size_t>(bytes)) {}
+    std::byte* parameters() noexcept { return block_.data(); }
+    const std::byte* parameters() const noexcept { return block_.data(); }
     qparams* ranges() noexcept { return ranges_.data(); }
     const qparams* ranges() const noexcept { return ranges_.data(); }
 
 private:
     aligned_buffer block_;
-    std::array<qparams, static_cast<std::size_t>(Stage::table.qparams_count) + 1> ranges_{};
+    std::array<qparams, static_cast<std::size_t>(RangeCount) + 1> ranges_{};
 };
 
 /// Two pointers to what outlives the network and does not change.
@@ -38,7 +39,7 @@ class placed_parameters {
 public:
     constexpr placed_parameters(const std::byte* block, const qparams* ranges) noexcept
         : block_(block), ranges_(ranges) {}
-    constexpr const std::byte* block() const noexcept { return block_; }
+    constexpr const std::byte* parameters() const noexcept { return block_; }
     constexpr const qparams* ranges() const noexcept { return ranges_; }
 
 private:
@@ -47,7 +48,8 @@ private:
 };
 
 template <class Stage>
-using parameter_memory = std::conditional_t<owns_parameters<Stage>, own_parameters<Stage>, placed_parameters>;
+using parameter_memory =
+    std::conditional_t<owns_parameters<Stage>, own_parameters<Stage::table.qparams_count>, placed_parameters>;
 
 }  // namespace detail
 }  // namespace v0
