@@ -47,7 +47,7 @@ public:
     /// Codes of what the float network has now. visit(row of the int8 network, its parameters) for rows that have some.
     template <class Visit> static void make_codes(const Prepared& floats, Quantized& int8, const Visit& visit) {
         conversion_notes notes;
-        converter<Prepared, Quantized>(floats, int8, notes).run([&](int r, const node_parameters& all) {
+        convert_rows(floats, int8, notes, [&](int r, const node_parameters& all) {
             if (parameters_of(coded_table.view(r)).count != 0) visit(r, all);
         });
     }
