@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
-#include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <zeropoint/graph/given_qparams.hpp>
@@ -25,6 +25,16 @@ template <class Quantizer> struct activation_observer {
     typename Quantizer::observer_type observer{};
     range_statistics statistics{};
 };
+
+namespace detail {
+/// The observers of an entry of a qconfig.
+template <std::size_t Entry, class Quantizer, int Count> struct entry_observers {
+    activation_observer<Quantizer> all[Count]{};
+};
+template <std::size_t Entry, class Quantizer> struct entry_observers<Entry, Quantizer, 0> {};
+/// A std::tuple of them without its functions, of which each network has a set.
+template <class... Entries> struct observers_by_entry : Entries... {};
+}  // namespace detail
 
 /// One activation_observer a qparams_id, of the type that its rule of the qconfig asks for.
 template <class Stage> class observer_set {
@@ -52,10 +62,11 @@ template <class Stage> class observer_set {
         }
         return p;
     }();
+    template <std::size_t I>
+    using observers_of =
+        detail::entry_observers<I, typename entries::template entry<static_cast<int>(I)>::activation, layout.counts[I]>;
     template <std::size_t... I>
-    static auto storage(std::index_sequence<I...>)
-        -> std::tuple<std::array<activation_observer<typename entries::template entry<static_cast<int>(I)>::activation>,
-                                 static_cast<std::size_t>(layout.counts[I])>...>;
+    static auto storage(std::index_sequence<I...>) -> detail::observers_by_entry<observers_of<I>...>;
     using sequence = std::make_index_sequence<static_cast<std::size_t>(entries::count)>;
 
 public:
@@ -69,12 +80,14 @@ private:
     template <class Self, class F, std::size_t... I>
     static void visit(Self& self, int qparams_id, F& f, std::index_sequence<I...>) {
         const place at = layout.places[qparams_id];
-        const auto one = [&](auto& observers, int entry) {
-            if (entry == at.entry)
-                if constexpr (std::tuple_size_v<std::remove_cvref_t<decltype(observers)>> != 0)
-                    f(observers[static_cast<std::size_t>(at.index)]);
+        const auto one = [&]<class Observers>(Observers& observers, int entry) {
+            if constexpr (requires { Observers::all; })
+                if (entry == at.entry) f(observers.all[at.index]);
         };
-        (one(std::get<I>(self.observers_), static_cast<int>(I)), ...);
+        (one(static_cast<std::conditional_t<std::is_const_v<Self>, const observers_of<I>, observers_of<I>>&>(
+                 self.observers_),
+             static_cast<int>(I)),
+         ...);
     }
     decltype(storage(sequence{})) observers_{};
 };
