@@ -69,6 +69,7 @@ class Value:
     is_mask: bool = False  # an input of integers that goes into no table: 0 or 1
     is_state: bool = False  # an input that goes into first states alone, whose first axis is no batch
     is_number: bool = False  # an input of integers that is one of floats here
+    part: int = 0  # which of a node's outputs, where all have its name
     dtype: str = ""  # of an input of integers or truths: as the source has it, by numpy's name
 
 

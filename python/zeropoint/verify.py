@@ -23,6 +23,7 @@ from zeropoint.ir import Graph, Value
 from zeropoint.layers import Row
 from zeropoint.layout import Layout
 from zeropoint.lower.context import Lowered, Port
+from zeropoint.mask_values import Conditions, draw, draw_until_seen
 from zeropoint.ports import from_memory, to_memory
 from zeropoint.states import stateful_runner
 
@@ -68,6 +69,11 @@ class Comparison:
 def dtype_of(value: Value) -> np.dtype | None:
     """Of an input of integers as the source has it; else that of the array at hand."""
     return np.dtype(value.dtype) if value.dtype else None
+
+
+def part_name(name: str, part: int) -> str:
+    """Of an output of a node that has several, all of which have its name in the graph."""
+    return f"{name}:{part}" if part else name
 
 
 class torch_runner:
@@ -122,8 +128,9 @@ class torch_runner:
                 result = super().run_node(n)
                 if isinstance(result, torch.Tensor):
                     found[n.name] = as_numpy(result)
-                elif isinstance(result, (tuple, list)) and n.op == "call_function" and isinstance(result[0], torch.Tensor):
-                    found[n.name] = as_numpy(result[0])
+                elif isinstance(result, (tuple, list)) and n.op == "call_function":
+                    found.update((part_name(n.name, number), as_numpy(part)) for number, part in enumerate(result)
+                                 if isinstance(part, torch.Tensor))
                 return result
 
         with torch.no_grad():
@@ -177,6 +184,7 @@ def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> l
     """Examples, then normal and uniform numbers; of integers those below the tables that they go into."""
     random = np.random.default_rng(20261123)
     bounds = {id(value): min(graph.tables(value), default=2) for value in graph.given}
+    conditions = Conditions(graph)
     sets: list[Arrays] = []
     if examples is not None and len(examples) == len(graph.given):
         sets.append({value.name: example for value, example in zip(graph.given, examples)})
@@ -186,14 +194,13 @@ def inputs_for(graph: Graph, count: int, examples: list[np.ndarray] | None) -> l
             if value.is_number:
                 arrays[value.name] = random.integers(0, 128, value.shape, dtype=np.int64)
             elif value.is_integer:
-                drawn = random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
-                if value.is_mask and drawn.shape and drawn.shape[-1] > 1:
-                    drawn[..., 0] = 1 - drawn[..., 1]  # sources disagree on attention that may look at nothing
-                arrays[value.name] = drawn
+                arrays[value.name] = draw(value, random) if value.is_mask else \
+                    random.integers(0, bounds.get(id(value), 2), value.shape, dtype=np.int64)
             elif len(sets) % 2 == 1:
                 arrays[value.name] = random.random(value.shape, dtype=np.float32)
             else:
                 arrays[value.name] = random.standard_normal(value.shape, dtype=np.float32)
+        draw_until_seen(graph, conditions, arrays, random)
         sets.append(arrays)
     return sets
 
@@ -242,13 +249,18 @@ def compare(results: list[list[np.ndarray]], expected: list[list[np.ndarray]], n
             difference = np.abs(mine - reference).max() / (largest or 1.0)
             norms = np.linalg.norm(mine) * np.linalg.norm(reference)
             made.cosine = min(made.cosine, float(mine @ reference / norms) if norms else 1.0)
-            if not difference <= made.difference:
-                made.difference = float(difference)
+            made.difference = float(np.maximum(made.difference, difference))  # NaN stays
         spread = max(float(np.abs(a - seen[0]).max()) for a in seen)
         if len(seen) > 1 and spread < 1e-3 * max(float(np.abs(a).max()) for a in seen):
             made.warnings.append(f"the output {name} hardly depends on the input, so that this check says little; random "
                                  "weights die out in deep networks")
     return made
+
+
+def worst_of(results: list[list[np.ndarray]], expected: list[list[np.ndarray]]) -> int:
+    """The inputs whose outputs differ most; NaN is most of all."""
+    differences = [compare([y], [e], [""] * len(y)).difference for y, e in zip(results, expected)]
+    return int(np.argmax(np.nan_to_num(differences, nan=np.inf)))
 
 
 def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered, structure: Structure, runner: Any,
@@ -275,7 +287,13 @@ def check(header: Path, weights: Path, name: str, graph: Graph, lowered: Lowered
     expected = [runner(graph, arrays) for arrays in sets]
     made = compare(results, expected, [port.name for port in lowered.outputs])
     if not graph.states and (made.difference > PASSES or not np.isfinite(made.difference)):
-        made.first = first_difference(graph, structure, rows, runner.trace(graph, sets[0]))
+        worst = worst_of(results, expected)
+        if worst > 0:
+            rows = run_program(program, weights, [ports[worst]], lowered.outputs, True)[1]
+        made.first = first_difference(graph, structure, rows, runner.trace(graph, sets[worst]))
+        if Conditions(graph).leave_nothing(sets[worst]):
+            made.warnings.append("a mask among the inputs that were given leaves a query no key, where sources have zeros, NaN or equal "
+                                 "shares: give inputs whose padding is at the end")
     say(made.report())
     return made
 
@@ -289,7 +307,7 @@ def first_difference(graph: Graph, structure: Structure, rows: list[np.ndarray],
     for row, end in zip(order, ends):
         value: Any = row.value
         values = rows[end - 1]
-        reference = expected.get(value.name) if value is not None else None
+        reference = expected.get(part_name(value.name, value.part)) if value is not None else None
         if reference is None or reference.size != values.size or row.kind == "output" or value.is_integer:
             continue
         layout = row.layout

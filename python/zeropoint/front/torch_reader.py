@@ -117,8 +117,8 @@ class TorchReader:
         examples = list(example) if isinstance(example, (list, tuple)) else [example]
         if not all(e is None or isinstance(e, self.torch.Tensor) for e in examples):
             return  # symbolic numbers, assertions
-        outputs = [None if e is None else Value(node.name, tuple(int(n) for n in e.shape), not e.is_floating_point())
-                   for e in examples]
+        outputs = [None if e is None else Value(node.name, tuple(int(n) for n in e.shape), not e.is_floating_point(), part=number)
+                   for number, e in enumerate(examples)]
         if not outputs or outputs == [None]:
             return
         convert(self, node, outputs, origin)
