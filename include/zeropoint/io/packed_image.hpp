@@ -34,7 +34,7 @@ struct packed_image_header {
 };
 static_assert(sizeof(packed_image_header) == buffer_alignment && std::is_trivially_copyable_v<packed_image_header>);
 
-inline constexpr std::uint32_t packed_image_format = 1;
+inline constexpr std::uint32_t packed_image_format = 2;
 
 /// Why bytes are no image that a network can run from.
 enum class image_problem : std::uint8_t {

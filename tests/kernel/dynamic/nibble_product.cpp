@@ -132,7 +132,7 @@ TEST_CASE("nibble_product: the bits of the definition, whatever the extents") {
 }
 
 TEST_CASE("nibble_product: so many rows and inputs that tiles come in several parts") {
-    for (const int rows : {12, 14, 25, 64, 71}) {
+    for (const int rows : {12, 14, 25, 28, 64, 71}) {
         const auto seed = static_cast<std::uint64_t>(rows);
         compare<32, false>(make(rows, 551, 45, 32, false, seed));
         compare<32, true>(make(rows, 551, 45, 32, true, seed));
@@ -148,7 +148,7 @@ TEST_CASE(
     "extent") {
     const int highest = 15;
     for (const auto& [rows, depth, channels] :
-         {std::array{16, 128, 16}, {17, 129, 33}, {23, 255, 31}, {24, 257, 17}, {25, 383, 1}, {31, 385, 65}}) {
+         {std::array{32, 128, 16}, {33, 129, 33}, {39, 255, 31}, {40, 257, 17}, {41, 383, 1}, {47, 385, 65}}) {
         compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth)));
         compare<128, true>(make(rows, depth, channels, 128, true, static_cast<std::uint64_t>(depth), &highest));
         compare<64, true>(make(rows, depth, channels, 64, true, static_cast<std::uint64_t>(rows)));
@@ -161,7 +161,7 @@ TEST_CASE(
 
 TEST_CASE("nibble_product: the largest sums of both signs") {
     for (const int code : {-8, 7}) {
-        for (const int rows : {1, 5, 16}) {
+        for (const int rows : {1, 5, 16, 32}) {
             problem p = make(rows, 256, 33, 32, false, 4, &code);
             for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 512 < 256 ? -3.0f : 3.0f;
             compare<32, false>(p);
@@ -171,22 +171,38 @@ TEST_CASE("nibble_product: the largest sums of both signs") {
         }
     }
     const int highest = 15;
-    for (const int rows : {1, 5, 16}) {
+    for (const int rows : {1, 5, 16, 32}) {
         problem p = make(rows, 256, 33, 32, true, 5, &highest);
         for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 3 == 0 ? 3.0f : -3.0f;
         std::fill(p.scales.begin(), p.scales.end(), kernel::largest_group_scale);
         p.offsets.back() = -kernel::largest_group_scale;
         p.scales.front() = kernel::least_group_scale;
         compare<32, true>(p);
+        // All of one sign: 15 * 127 * 128, the largest sum that floats a sixteenth apart hold.
+        problem one_sign = make(rows, 256, 33, 128, true, 5, &highest);
+        std::fill(one_sign.x.begin(), one_sign.x.end(), rows == 5 ? -3.0f : 3.0f);
+        compare<128, true>(one_sign);
+        one_sign.group = 256;  // more than they hold
+        one_sign.scales.resize(33);
+        one_sign.offsets.resize(33);
+        compare<256, true>(one_sign);
     }
 }
 
-TEST_CASE("nibble_product: the largest group that tiles take") {
+TEST_CASE("nibble_product: the largest group that tiles take, and the largest of all") {
+    for (const int code : {-8, 15})
+        for (const int rows : {3, 29}) {
+            problem p = make(rows, 512, 33, 512, code == 15, 7, &code);
+            for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 1024 < 512 ? -3.0f : 3.0f;
+            if (code == 15) compare<512, true>(p);
+            else compare<512, false>(p);
+        }
     for (const int code : {-8, 15}) {
-        problem p = make(13, 512, 33, 512, code == 15, 7, &code);
-        for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i % 1024 < 512 ? -3.0f : 3.0f;
-        if (code == 15) compare<512, true>(p);
-        else compare<512, false>(p);
+        constexpr int largest = kernel::largest_nibble_group;
+        problem p = make(2, largest, 3, largest, code == 15, 8, &code);
+        for (std::size_t i = 0; i != p.x.size(); ++i) p.x[i] = i < largest ? -3.0f : 3.0f;
+        if (code == 15) compare<largest, true>(p);
+        else compare<largest, false>(p);
     }
 }
 

@@ -36,24 +36,24 @@ namespace kernel {
 /// The largest group whose sums floats hold: 127 * 15 * 8192 is below 2^24.
 inline constexpr int largest_nibble_group = 8192;
 
-/// Where the parts of the scratch of `rows` rows lie: codes [rows][padded depth], sums of codes [rows][groups], scales.
+/// Where the parts of the scratch of `rows` rows lie: codes [rows][padded depth], their sums [rows][groups], scales.
 struct nibble_scratch {
     std::size_t sums, scales, bytes;
 
     constexpr nibble_scratch(const nibble_layout& layout, int rows)
         : sums(align_up(static_cast<std::size_t>(rows) * static_cast<std::size_t>(layout.padded_depth()))),
-          scales(sums + align_up(4 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(layout.groups))),
+          scales(sums + align_up(sizeof(nibble_code_sums) * static_cast<std::size_t>(rows) *
+                                 static_cast<std::size_t>(layout.groups))),
           bytes(scales + align_up(4 * static_cast<std::size_t>(rows))) {}
 };
 
 /// Quantizes rows of `layout.depth` floats, each with a symmetric scale of its own: see symmetric_scale(). A row with NaN or
-/// infinity has a scale of NaN. Sums of weights without minimums are `begin` higher.
-template <class Arch>
-nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, int rows, std::byte* scratch,
-                                 std::int32_t begin = 0) noexcept {
+/// infinity has a scale of NaN.
+template <class Arch, class Begins>
+nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, int rows, std::byte* scratch) noexcept {
     const nibble_scratch parts(layout, rows);
     auto* codes = reinterpret_cast<std::int8_t*>(scratch);
-    auto* sums = reinterpret_cast<std::int32_t*>(scratch + parts.sums);
+    auto* sums = reinterpret_cast<nibble_code_sums*>(scratch + parts.sums);
     auto* scales = reinterpret_cast<float*>(scratch + parts.scales);
     const auto depth = static_cast<std::size_t>(layout.depth), padded = static_cast<std::size_t>(layout.padded_depth());
     for (int row = 0; row != rows; ++row, x += depth) {
@@ -65,146 +65,190 @@ nibble_rows quantize_nibble_rows(const nibble_layout& layout, const float* x, in
             std::int32_t sum = 0;
             for (const std::int8_t* end = to + layout.group; to != end; to += 32)
                 for (int i = 0; i != 32; ++i) sum += to[i];
-            *sums = layout.has_minimum ? std::bit_cast<std::int32_t>(static_cast<float>(sum)) : begin - 8 * sum;
+            *sums = layout.has_minimum ? nibble_code_sums{std::bit_cast<std::int32_t>(static_cast<float>(sum)), 0}
+                                       : nibble_code_sums{Begins::low - 8 * sum, Begins::both - 17 * 8 * sum};
         }
     }
-    return {codes, reinterpret_cast<const std::int32_t*>(scratch + parts.sums), scales};
+    return {codes, reinterpret_cast<const nibble_code_sums*>(scratch + parts.sums), scales};
 }
 
 /// The most rows of a tile: sums of a tile are integers and floats.
 template <class Arch> inline constexpr int most_nibble_rows = std::clamp(operations<Arch>::tile_rows * 2 / 3, 1, 6);
 
-/// Sums of `Vectors` vectors of channels and `Rows` rows over 32 inputs, added to `sums`, from steps of 8 inputs.
-template <class Ops, int Rows, int Vectors>
-[[gnu::always_inline]] inline void add_nibble_block(typename Ops::int32 (&sums)[Rows][Vectors], const std::byte* steps,
-                                                    const std::int8_t* codes, std::ptrdiff_t pitch) noexcept {
+/// Sums of a group, [row][vector of channels]: those of the low bits, then those of the high ones.
+template <class Ops, int Rows, int Pairs> struct nibble_sums { typename Ops::int32 of[Rows][2 * Pairs]; };
+
+/// Where `Groups` groups read their weights and codes, one group behind another, and rows of codes lie `pitch` apart.
+struct nibble_operands {
+    const std::byte* steps;
+    std::ptrdiff_t group_bytes;
+    const std::int8_t* codes;
+    std::ptrdiff_t group_codes, pitch;
+};
+
+/// Sums of `Groups` groups, `Rows` rows and `Pairs` vectors of channels of either half of a panel over 32 inputs, added to `sums`, from
+/// steps of 4 inputs. Where products of bytes are exact, sums of whole bytes are in the place of those of the high bits.
+template <class Ops, int Groups, int Rows, int Pairs>
+[[gnu::always_inline]] inline void add_nibble_block(nibble_sums<Ops, Rows, Pairs> (&sums)[Groups],
+                                                    const nibble_operands& from) noexcept {
     using uint8 = typename Ops::uint8;
     using int8 = typename Ops::int8;
     using int16 = typename Ops::int16;
     constexpr bool by_pairs = Ops::quads == quad_products::saturating_pairs,
-                   by_words = Ops::quads == quad_products::none;
-    // High bits that stay where they are are codes 16 times as large, which saves a shift of each vector.
-    constexpr bool are_apart = Rows == 1 && Ops::quads == quad_products::exact;
-    using sum_type = std::conditional_t<by_pairs, int16, typename Ops::int32>;
-    sum_type own[Rows][Vectors];
-    if constexpr (by_pairs || are_apart)
-        repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            repeat<Vectors>([&](int v) __attribute__((always_inline)) { own[r][v] = sum_type(0); });
-        });
-    const auto load_quad = [](const std::int8_t* from) __attribute__((always_inline)) {
-        std::int32_t bytes;
-        std::memcpy(&bytes, from, sizeof bytes);
-        return xsimd::bitwise_cast<std::int8_t>(typename Ops::int32(bytes));
-    };
-    repeat<4>([&](int step) __attribute__((always_inline)) {
-        uint8 low[Vectors], high[Vectors];
-        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-            const uint8 bytes = Ops::template load<uint8>(reinterpret_cast<const std::uint8_t*>(steps) +
-                                                          (step * nibble_channels + v * Ops::lanes) * 4);
-            low[v] = bytes & uint8(15);
-            if constexpr (are_apart) high[v] = bytes & uint8(0xf0);
+                   by_words = Ops::quads == quad_products::none, whole_bytes = Ops::quads == quad_products::exact;
+    constexpr int vectors = 2 * Pairs, count = Groups * Rows * vectors;
+    [[maybe_unused]] int16 own[count];
+    if constexpr (by_pairs) repeat<count>([&](int i) __attribute__((always_inline)) { own[i] = int16(0); });
+#pragma GCC unroll 8
+    for (int step = 0; step != 8; ++step) {
+        uint8 w[Groups * vectors];
+#pragma GCC unroll 64
+        for (int i = 0; i != Groups * Pairs; ++i) {
+            const int g = i / Pairs, v = i % Pairs;
+            const uint8 bytes =
+                Ops::template load<uint8>(reinterpret_cast<const std::uint8_t*>(from.steps + g * from.group_bytes) +
+                                          (step * nibble_channels_of_half + v * Ops::lanes) * 4);
+            w[g * vectors + v] = bytes & uint8(15);
+            if constexpr (whole_bytes) w[g * vectors + Pairs + v] = bytes;
             else
-                high[v] = xsimd::bitwise_cast<std::uint8_t>(xsimd::bitwise_cast<std::uint16_t>(bytes) >> 4) & uint8(15);
-        });
-        repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            const int8 first = load_quad(codes + r * pitch + 8 * step),
-                       second = load_quad(codes + r * pitch + 8 * step + 4);
-            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-                if constexpr (by_pairs) {
-                    Ops::add_pair_sums(own[r][v], low[v], first);
-                    Ops::add_pair_sums(own[r][v], high[v], second);
-                    if constexpr (Rows > 1) Ops::keep(own[r][v]);  // or g++ multiplies first, and spills
-                } else if constexpr (by_words) {
-                    // The words of a lane are its even bytes, then its odd ones.
-                    const auto add = [&](const uint8& u, const int8& x) __attribute__((always_inline)) {
-                        const int16 weights = xsimd::bitwise_cast<std::int16_t>(u),
-                                    pair = xsimd::bitwise_cast<std::int16_t>(x);
-                        Ops::dot2(sums[r][v], int16((pair << 8) >> 8), int16(weights & int16(std::int16_t{15})));
-                        Ops::dot2(sums[r][v], int16(pair >> 8), int16(weights >> 8));
-                    };
-                    add(low[v], first);
-                    add(high[v], second);
-                } else if constexpr (are_apart) {
-                    Ops::dot4(sums[r][v], low[v], first);
-                    Ops::dot4(own[r][v], high[v], second);
-                } else {
-                    Ops::dot4(sums[r][v], low[v], first);
-                    Ops::dot4(sums[r][v], high[v], second);
-                    if constexpr (Rows > 1) Ops::keep(sums[r][v]);
-                }
-            });
-        });
-    });
-    if constexpr (by_pairs || are_apart)
-        repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-                if constexpr (by_pairs) Ops::add_widened(sums[r][v], own[r][v]);
-                else Ops::add(sums[r][v], own[r][v] >> 4);
-            });
+                w[g * vectors + Pairs + v] =
+                    xsimd::bitwise_cast<std::uint8_t>(xsimd::bitwise_cast<std::uint16_t>(bytes) >> 4) & uint8(15);
+        }
+        int8 x;
+#pragma GCC unroll 64
+        for (int i = 0; i != count; ++i) {
+            const int g = i / vectors / Rows, r = i / vectors % Rows, v = i % vectors;
+            if (v == 0) {
+                std::int32_t quad;
+                std::memcpy(&quad, from.codes + g * from.group_codes + r * from.pitch + 4 * step, sizeof quad);
+                x = xsimd::bitwise_cast<std::int8_t>(typename Ops::int32(quad));
+            }
+            const uint8 u = w[g * vectors + v];
+            auto& sum = sums[g].of[r][v];
+            if constexpr (by_pairs) {
+                Ops::add_pair_sums(own[i], u, x);
+                if constexpr (Rows > 1) Ops::keep(own[i]);  // or g++ multiplies first, and spills
+            } else if constexpr (by_words) {
+                // The words of a lane are its even bytes, then its odd ones.
+                const int16 weights = xsimd::bitwise_cast<std::int16_t>(u), pair = xsimd::bitwise_cast<std::int16_t>(x);
+                Ops::dot2(sum, int16((pair << 8) >> 8), int16(weights & int16(std::int16_t{15})));
+                Ops::dot2(sum, int16(pair >> 8), int16(weights >> 8));
+            } else {
+                Ops::dot4(sum, u, x);
+                if constexpr (Rows > 1) Ops::keep(sum);
+            }
+        }
+    }
+    if constexpr (by_pairs)
+        repeat<count>([&](int i) __attribute__((always_inline)) {
+            Ops::add_widened(sums[i / vectors / Rows].of[i / vectors % Rows][i % vectors], own[i]);
         });
 }
 
-/// `Rows` rows times `Vectors` vectors of channels, from vector `first` of panel `from` on. `bias` and `to` begin with the panel's
-/// channels, `x` and `to` with the rows. The first tile of a panel fetches what comes: the hardware alone
-/// follows one stream too slowly.
-template <class Arch, int Group, bool HasMinimum, int Rows, int Vectors>
+/// Fetches what comes behind `groups` groups: the hardware alone follows one stream too slowly. Where whole bytes are multiplied,
+/// two lines a group, far ahead, set the hardware on its way; all of them took 8.7 us for 6.9 of 1024x1024 in the second-level cache,
+/// and nothing less from memory.
+template <bool IsSparse>
+[[gnu::always_inline]] inline void fetch_nibbles(const std::byte* from, int groups,
+                                                 std::ptrdiff_t group_bytes) noexcept {
+    constexpr std::ptrdiff_t ahead = IsSparse ? 16384 : 4096;
+    const std::ptrdiff_t end = groups * (IsSparse ? 128 : group_bytes);
+    for (std::ptrdiff_t i = 0; i < end; i += 64) __builtin_prefetch(from + ahead + i);
+}
+
+/// `Rows` rows times `Pairs` vectors of channels of either half of panel `from`, from vector `first` on. `bias` and `to` begin with
+/// the panel's channels, `x` and `to` with the rows. The first tile of a panel fetches what comes.
+template <class Arch, int Group, bool HasMinimum, int Rows, int Pairs>
 [[gnu::always_inline]] inline void nibble_tile(const nibble_layout& layout, const std::byte* from, int first,
                                                bool fetches, const nibble_rows& x, const float* bias,
                                                const nibble_outputs& to) noexcept {
     using ops = operations<Arch>;
     using int32 = typename ops::int32;
     using real = typename ops::real;
-    constexpr int ahead = 4096, blocks = Group / 32;
-    constexpr bool from_floats = counts_from_floats<Arch, Group>;
+    using begins = nibble_begins<Arch, Group>;
+    // Few rows have so few sums that each product would wait for the one before: groups take turns.
+    constexpr int blocks = Group / 32,
+                  at_once = begins::whole_bytes ? std::max(ops::sums_in_flight / (Rows * 2 * Pairs), 1) : 1;
     constexpr std::ptrdiff_t block_bytes = 16 * nibble_channels;
     constexpr std::ptrdiff_t group_bytes = blocks * block_bytes + (HasMinimum ? 4 : 2) * nibble_channels;
-    const std::ptrdiff_t depth = layout.padded_depth();
-    const int channel = first * ops::lanes;
-    real totals[Rows][Vectors];
+    const std::ptrdiff_t depth = layout.padded_depth(), groups = layout.groups;
+    const auto channel_of = [&](int v) __attribute__((always_inline)) {
+        return (first + v % Pairs) * ops::lanes + v / Pairs * nibble_channels_of_half;
+    };
+    real totals[Rows][2 * Pairs];
     for (auto& row : totals)
         for (real& total : row) total = real(0.0f);
-    const std::int8_t* codes = x.codes;
-    for (int g = 0; g != layout.groups; ++g, from += group_bytes) {
-        if (fetches)
-            for (std::ptrdiff_t i = 0; i < group_bytes; i += 64) __builtin_prefetch(from + ahead + i);
-        int32 sums[Rows][Vectors];
+    const auto begin_group = [&](nibble_sums<ops, Rows, Pairs> & sums, std::ptrdiff_t g)
+        __attribute__((always_inline)) {
         repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            const int32 begin(!HasMinimum ? x.sums[r * layout.groups + g] : from_floats ? float_of_sums : 0);
-            repeat<Vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = begin; });
+            const nibble_code_sums& codes_of = x.sums[r * groups + g];
+            const int32 low(HasMinimum ? begins::low : codes_of.low);
+            const int32 high(!begins::whole_bytes ? (HasMinimum ? 0 : codes_of.low)
+                             : HasMinimum         ? begins::both
+                                                  : codes_of.both);
+            repeat<Pairs>([&](int v) __attribute__((always_inline)) {
+                sums.of[r][v] = low;
+                sums.of[r][Pairs + v] = high;
+            });
+            if constexpr (begins::whole_bytes) ops::fence(sums.of[r]);  // or g++ keeps what begins in scalars
         });
-        if constexpr (blocks == 1) {
-            add_nibble_block<ops>(sums, from + 4 * channel, codes, depth);
-        } else {
-            for (int block = 0; block != blocks; ++block)
-                add_nibble_block<ops>(sums, from + block * block_bytes + 4 * channel, codes + 32 * block, depth);
-        }
-        codes += Group;
-        const auto* scales = reinterpret_cast<const std::uint16_t*>(from + blocks * block_bytes) + channel;
-        repeat<Vectors>([&](int v) __attribute__((always_inline)) {
-            const real scale = ops::load_halves(scales + v * ops::lanes);
-            [[maybe_unused]] const real offset = scale * real(-0x3p22f);
+    };
+    const auto finish_group = [&](nibble_sums<ops, Rows, Pairs> & sums, const std::byte* group, std::ptrdiff_t g)
+        __attribute__((always_inline)) {
+        if constexpr (begins::whole_bytes)
             repeat<Rows>([&](int r) __attribute__((always_inline)) {
-                if constexpr (from_floats)
-                    totals[r][v] = totals[r][v] + xsimd::fma(xsimd::bitwise_cast<float>(sums[r][v]), scale, offset);
-                else totals[r][v] = totals[r][v] + rounded(real(xsimd::to_float(sums[r][v]) * scale));
+                repeat<Pairs>([&](int v) __attribute__((always_inline)) {
+                    int32& high = sums.of[r][Pairs + v];
+                    high = high - sums.of[r][v];
+                    if constexpr (!begins::both_from_floats) high = (high >> 4) + int32(begins::low);
+                });
+            });
+        const auto* scales = reinterpret_cast<const std::uint16_t*>(group + blocks * block_bytes);
+        repeat<2 * Pairs>([&](int v) __attribute__((always_inline)) {
+            const real scale = ops::load_halves(scales + channel_of(v));
+            [[maybe_unused]] const real offset =
+                scale * real(v >= Pairs && begins::both_from_floats ? -0x3p18f : -0x3p22f);
+            repeat<Rows>([&](int r) __attribute__((always_inline)) {
+                if constexpr (begins::from_floats)
+                    totals[r][v] = totals[r][v] + xsimd::fma(xsimd::bitwise_cast<float>(sums.of[r][v]), scale, offset);
+                else totals[r][v] = totals[r][v] + rounded(real(xsimd::to_float(sums.of[r][v]) * scale));
             });
             if constexpr (HasMinimum) {
-                const real minimum = ops::load_halves(scales + nibble_channels + v * ops::lanes);
+                const real minimum = ops::load_halves(scales + nibble_channels + channel_of(v));
                 repeat<Rows>([&](int r) __attribute__((always_inline)) {
                     totals[r][v] = take_off_minimum<blocks <= most_exact_minimum_blocks>(
-                        totals[r][v], minimum, real(code_sum(x.sums + r * layout.groups + g)));
+                        totals[r][v], minimum, real(x.sums[r * groups + g].sum()));
                 });
             }
         });
-    }
-    for (int r = 0; r != Rows; ++r)
-        for (int v = 0; v != Vectors; ++v) {
-            const int at = channel + v * ops::lanes;
+    };
+    const std::int8_t* codes = x.codes;
+    const auto add_groups = [&]<int Groups>(std::ptrdiff_t g, std::integral_constant<int, Groups>)
+        __attribute__((always_inline)) {
+        if (fetches) fetch_nibbles<begins::whole_bytes>(from, Groups, group_bytes);
+        nibble_sums<ops, Rows, Pairs> sums[Groups];
+        repeat<Groups>([&](int i) __attribute__((always_inline)) { begin_group(sums[i], g + i); });
+        nibble_operands operands{from + 4 * first * ops::lanes, group_bytes, codes, Group, depth};
+        for (int block = 0; block != blocks; ++block, operands.steps += block_bytes, operands.codes += 32)
+            add_nibble_block(sums, operands);
+        repeat<Groups>([&](int i)
+                           __attribute__((always_inline)) { finish_group(sums[i], from + i * group_bytes, g + i); });
+        from += Groups * group_bytes;
+        codes += Groups * Group;
+    };
+    std::ptrdiff_t g = 0;
+    for (; g + at_once <= groups; g += at_once) add_groups(g, std::integral_constant<int, at_once>());
+    if constexpr (at_once > 1)
+        for (; g != groups; ++g) add_groups(g, std::integral_constant<int, 1>());
+    repeat<Rows>([&](int r) __attribute__((always_inline)) {
+        repeat<2 * Pairs>([&](int v) __attribute__((always_inline)) {
+            const int at = channel_of(v);
             const std::ptrdiff_t place = r * to.pitch + at;
             const real value = rounded(real(totals[r][v] * real(x.scales[r]))) + ops::template load<real>(bias + at);
             if (to.added == nullptr) ops::store(to.y + place, value);
             else ops::store(to.y + place, real(ops::template load<real>(to.added + place) + value));
-        }
+        });
+    });
 }
 
 /// The same of one row and a whole panel, without vectors.
@@ -215,18 +259,17 @@ void nibble_tile_of_scalars(const nibble_layout& layout, const std::byte* from, 
     const std::int8_t* codes = x.codes;
     for (int g = 0; g != layout.groups; ++g, from += layout.group_bytes, codes += Group) {
         std::int32_t sums[nibble_channels];
-        std::fill_n(sums, nibble_channels, HasMinimum ? 0 : x.sums[g]);
-        for (int k = 0; k != Group; k += 8)
+        std::fill_n(sums, nibble_channels, HasMinimum ? 0 : x.sums[g].low);
+        for (int k = 0; k != Group; ++k)
             for (int c = 0; c != nibble_channels; ++c)
-                for (int i = 0; i != 4; ++i) {
-                    const int pair = std::to_integer<int>(from[nibble_layout::byte_of(k + i, c)]);
-                    sums[c] += (pair & 15) * codes[k + i] + (pair >> 4) * codes[k + i + 4];
-                }
+                sums[c] +=
+                    (std::to_integer<int>(from[nibble_layout::byte_of(k, c)]) >> nibble_layout::shift_of(c) & 15) *
+                    codes[k];
         const auto* scales = reinterpret_cast<const std::uint16_t*>(from + layout.scales());
         for (int c = 0; c != nibble_channels; ++c) {
             totals[c] = totals[c] + rounded(static_cast<float>(sums[c]) * float_from_float16(scales[c]));
             if constexpr (HasMinimum)
-                totals[c] = totals[c] - rounded(code_sum(x.sums + g) * float_from_float16(scales[nibble_channels + c]));
+                totals[c] = totals[c] - rounded(x.sums[g].sum() * float_from_float16(scales[nibble_channels + c]));
         }
     }
     for (int c = 0; c != nibble_channels; ++c) {
@@ -242,8 +285,8 @@ void nibble_panel(const nibble_layout& layout, const std::byte* from, bool fetch
     if constexpr (!has_nibble_vectors<Arch>()) {
         nibble_tile_of_scalars<Group, HasMinimum>(layout, from, x, bias, to);
     } else {
-        constexpr int vectors = nibble_channels / operations<Arch>::lanes,
-                      at_once = std::min(Rows == 1 ? 4 : 2, vectors);
+        constexpr int vectors = nibble_channels_of_half / operations<Arch>::lanes,
+                      at_once = std::min(Rows == 1 ? 2 : 1, vectors);
         for (int first = 0; first != vectors; first += at_once)
             nibble_tile<Arch, Group, HasMinimum, Rows, at_once>(layout, from, first, fetches && first == 0, x, bias,
                                                                 to);
@@ -257,8 +300,7 @@ template <class Arch, int Group, bool HasMinimum>
                                       float* y, std::byte* scratch, const float* added = nullptr) noexcept {
     static_assert(Group % 32 == 0 && Group <= largest_nibble_group);
     constexpr int most = has_nibble_vectors<Arch>() ? most_nibble_rows<Arch> : 1;
-    const nibble_rows all =
-        quantize_nibble_rows<Arch>(layout, x, rows, scratch, counts_from_floats<Arch, Group> ? float_of_sums : 0);
+    const nibble_rows all = quantize_nibble_rows<Arch, nibble_begins<Arch, Group>>(layout, x, rows, scratch);
     const auto* bias = reinterpret_cast<const float*>(packed + layout.bias);
     // As few tiles as rows allow, of nearly equal heights.
     const int tiles = (rows + most - 1) / most;

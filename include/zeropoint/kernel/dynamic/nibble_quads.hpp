@@ -11,8 +11,10 @@
 #include <zeropoint/core/half_float.hpp>
 
 // A panel has 32 channels whatever the vectors of an architecture are, so that a packed layer is the same on all of them. It is
-// one stream of groups. A group has a step for each eight inputs, [32 channels][4 bytes]: a byte has one of the first four
-// inputs in its low bits, one of the other four in its high bits. Then come 32 scales, and with minimums 32 of those.
+// one stream of groups. A group has a step for each four inputs, [16 channels][4 bytes]: a byte has the code of one of the first 16
+// channels in its low bits, and in its high bits that of the channel 16 further on, of the same input. So the product of a byte and
+// the input is one channel's and 16 times the other's, and where products of bytes are exact nothing takes the two apart but
+// one subtraction of sums. Then come 32 scales, and with minimums 32 of those.
 //
 // Codes are unsigned, 0 to 15. Without minimums weights are scale * (code - 8), with them scale * code - minimum.
 
@@ -20,7 +22,7 @@ namespace zp {
 inline namespace v0 {
 namespace kernel {
 
-inline constexpr int nibble_channels = 32;
+inline constexpr int nibble_channels = 32, nibble_channels_of_half = nibble_channels / 2;
 
 /// What scales of groups may be: float16 numbers that are normal, so that vectors which take denormals for zero have them too.
 inline constexpr float least_group_scale = 0x1p-14f, largest_group_scale = 65504;
@@ -56,9 +58,11 @@ struct nibble_layout {
         return (static_cast<std::size_t>(panel) * static_cast<std::size_t>(groups) + static_cast<std::size_t>(g)) *
                group_bytes;
     }
-    /// Where the byte of input `k` of a channel lies in its group, and in which of its halves.
-    static constexpr int byte_of(int k, int channel) { return (k / 8 * nibble_channels + channel) * 4 + k % 4; }
-    static constexpr int shift_of(int k) { return k % 8 < 4 ? 0 : 4; }
+    /// Where the byte of input `k` of a channel of the panel lies in its group, and in which of its halves.
+    static constexpr int byte_of(int k, int channel) {
+        return (k / 4 * nibble_channels_of_half + channel % nibble_channels_of_half) * 4 + k % 4;
+    }
+    static constexpr int shift_of(int channel) { return channel < nibble_channels_of_half ? 0 : 4; }
 };
 
 /// Packs codes [channels][depth] of 4 bits, signed or with `offsets` unsigned ones; scales [channels][groups], offsets (minus the
@@ -76,7 +80,7 @@ inline void pack_nibbles(const nibble_layout& layout, const std::byte* codes, co
             for (int k = begin; k != end; ++k, ++codes) {
                 const unsigned code = (std::to_integer<unsigned>(*codes) ^ flip) & 15u;  // of 4 signed bits: 8 more
                 to[nibble_layout::byte_of(k - begin, channel)] |=
-                    static_cast<std::byte>(code << nibble_layout::shift_of(k));
+                    static_cast<std::byte>(code << nibble_layout::shift_of(channel));
             }
             const std::uint16_t scale = float16_from_float(*scales++);
             std::memcpy(to + layout.scales() + 2 * channel, &scale, sizeof scale);
@@ -97,7 +101,7 @@ inline void unpack_nibbles(const nibble_layout& layout, const std::byte* packed,
             const std::byte* from = packed + layout.group_at(c / nibble_channels, g);
             for (int k = begin; k != end; ++k) {
                 const int code = std::to_integer<int>(from[nibble_layout::byte_of(k - begin, channel)]) >>
-                                     nibble_layout::shift_of(k) &
+                                     nibble_layout::shift_of(channel) &
                                  15;
                 *codes++ = static_cast<std::byte>(layout.has_minimum ? code : code - 8);
             }

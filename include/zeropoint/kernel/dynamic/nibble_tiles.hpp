@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <utility>
 
@@ -33,10 +33,10 @@ inline namespace v0 {
 namespace kernel {
 
 /// How an architecture multiplies nibbles: by vectors of channels, where its floats are those of scalars and its vectors are not
-/// wider than a panel.
+/// wider than half a panel.
 template <class Arch> constexpr bool has_nibble_vectors() {
     if constexpr (operations<Arch>::has_batches && has_ieee_vectors<Arch>)
-        return nibble_channels % operations<Arch>::lanes == 0;
+        return nibble_channels_of_half % operations<Arch>::lanes == 0;
     else return false;
 }
 
@@ -50,7 +50,7 @@ inline constexpr int nibble_tile_rows = [] {
 /// The largest group of them, that of a part. Its sums are far below 2^22.
 inline constexpr int largest_tile_group = 512;
 /// Fewer rows are multiplied from nibbles.
-inline constexpr int fewest_nibble_tile_rows = 12;
+inline constexpr int fewest_nibble_tile_rows = 25;
 
 /// Up to so many blocks of 32 inputs the product of a minimum and a sum of codes needs no rounding: a float16 has 11 bits, and
 /// 64 * 127 has 13.
@@ -59,13 +59,34 @@ inline constexpr int most_exact_minimum_blocks = 2;
 /// Whether sums of a group count from the bits of a float.
 template <class Arch, int Group>
 inline constexpr bool counts_from_floats = nibble_tile_rows<Arch> != 0 && Group <= largest_tile_group;
-/// The bits of 3 * 2^22.
-inline constexpr std::int32_t float_of_sums = 0x4b400000;
+/// The bits of 3 * 2^22, and of 3 * 2^18, where floats are a sixteenth apart.
+inline constexpr std::int32_t float_of_sums = 0x4b400000, float_of_sixteenths = 0x49400000;
+
+/// What sums begin with. Where products of bytes are exact, the sums L of low bits and B of whole bytes are of a channel and of
+/// that one and 16 times another, whose sum is (B - L) / 16. Where sums count from the bits of floats, so does B - L, in
+/// sixteenths, as long as the group is so small that floats of one power of two hold them.
+template <class Arch, int Group> struct nibble_begins {
+    static constexpr bool whole_bytes = operations<Arch>::quads == quad_products::exact,
+                          from_floats = counts_from_floats<Arch, Group>,
+                          both_from_floats = whole_bytes && from_floats && 15 * 127 * Group < 1 << 18;
+    static constexpr std::int32_t low = from_floats ? float_of_sums : 0;
+    /// Beyond what a sign holds, where both are bits of floats: sums of int32 wrap around.
+    static constexpr auto both = static_cast<std::int32_t>(
+        static_cast<std::uint32_t>(low) + static_cast<std::uint32_t>(both_from_floats ? float_of_sixteenths : 0));
+};
+
+/// Of the codes of a row in a group: what sums of low bits and of whole bytes begin with, -8 and -8 * 17 times the sum of the codes
+/// above what nibble_begins has; with minimums the bits of that sum as a float, and what is not read.
+struct nibble_code_sums {
+    std::int32_t low, both;
+
+    float sum() const noexcept { return std::bit_cast<float>(low); }
+};
 
 /// Rows as the product reads them.
 struct nibble_rows {
     const std::int8_t* codes;
-    const std::int32_t* sums;  ///< of the codes of a group, times -8; with minimums the bits of floats, not multiplied
+    const nibble_code_sums* sums;  ///< [row][group]
     const float* scales;
 };
 
@@ -94,12 +115,12 @@ template <class Arch, bool HasMinimum>
     constexpr int vectors = nibble_channels / ops::lanes;
     std::uint8_t* codes = to.codes;
     for (int g = 0; g != groups; ++g) {
-        for (int step = 0; step != 4 * blocks; ++step, from += 4 * nibble_channels, codes += 8 * nibble_channels)
-            repeat<vectors>([&](int v) __attribute__((always_inline)) {
+        for (int step = 0; step != 8 * blocks; ++step, from += 2 * nibble_channels, codes += 4 * nibble_channels)
+            repeat<vectors / 2>([&](int v) __attribute__((always_inline)) {
                 const uint8 bytes =
                     ops::template load<uint8>(reinterpret_cast<const std::uint8_t*>(from) + v * ops::lanes * 4);
                 ops::store(codes + v * ops::lanes * 4, uint8(bytes & uint8(15)));
-                ops::store(codes + (v * ops::lanes + nibble_channels) * 4,
+                ops::store(codes + (v * ops::lanes + nibble_channels_of_half) * 4,
                            uint8(xsimd::bitwise_cast<std::uint8_t>(xsimd::bitwise_cast<std::uint16_t>(bytes) >> 4) &
                                  uint8(15)));
             });
@@ -116,13 +137,6 @@ template <class Arch, bool HasMinimum>
     }
 }
 
-/// The sum of the codes of a group, of which `sums` has the bits.
-inline float code_sum(const std::int32_t* sums) noexcept {
-    float sum;
-    std::memcpy(&sum, sums, sizeof sum);
-    return sum;
-}
-
 /// total - rounded(minimum * sum of codes). `IsExact` says that the product needs no rounding, so that it is one fused operation.
 template <bool IsExact, class Real>
 [[gnu::always_inline]] inline Real take_off_minimum(const Real& total, const Real& minimum, const Real& sum) noexcept {
@@ -133,9 +147,9 @@ template <bool IsExact, class Real>
 /// What a tile multiplies of a part.
 struct nibble_tile_part {
     const nibble_part* weights;
-    int groups, blocks;        ///< blocks of a group
-    const std::int8_t* codes;  ///< of the first row
-    const std::int32_t* sums;  ///< the same
+    int groups, blocks;            ///< blocks of a group
+    const std::int8_t* codes;      ///< of the first row
+    const nibble_code_sums* sums;  ///< the same
     std::ptrdiff_t pitch, sums_pitch;
     const std::byte* fetched;  ///< the tile's share of what comes next
     int fetched_lines;         ///< of it, before each group
@@ -167,7 +181,7 @@ template <class Arch, bool HasMinimum, int Rows>
         for (int line = 0; line != part.fetched_lines; ++line, fetched += 64) __builtin_prefetch(fetched, 0, 2);
         int32 sums[Rows][vectors];
         repeat<Rows>([&](int r) __attribute__((always_inline)) {
-            const int32 begin(HasMinimum ? float_of_sums : part.sums[r * part.sums_pitch + g]);
+            const int32 begin(HasMinimum ? float_of_sums : part.sums[r * part.sums_pitch + g].low);
             repeat<vectors>([&](int v) __attribute__((always_inline)) { sums[r][v] = begin; });
             ops::fence(sums[r]);  // or g++ copies them in each step
         });
@@ -196,7 +210,7 @@ template <class Arch, bool HasMinimum, int Rows>
                 real total = r < in_memory ? ops::template load<real>(place(r, v)) : own;
                 total = total + xsimd::fma(xsimd::bitwise_cast<float>(sums[r][v]), number(0), number(1));
                 if constexpr (HasMinimum) {
-                    const real sum(code_sum(part.sums + r * part.sums_pitch + g));
+                    const real sum(part.sums[r * part.sums_pitch + g].sum());
                     total = is_exact ? take_off_minimum<true>(total, number(2), sum)
                                      : take_off_minimum<false>(total, number(2), sum);
                 }
