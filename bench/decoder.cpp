@@ -17,9 +17,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <zeropoint/core/aligned_buffer.hpp>
+#include <zeropoint/executors/thread_pool.hpp>
 #include <zeropoint/io/mapped_file.hpp>
 #include <zeropoint/io/model_file.hpp>
 #include <zeropoint/io/packed_image_writer.hpp>
@@ -64,9 +66,10 @@ private:
     std::uint32_t state_ = 1;
 };
 
-template <class Stream> std::function<void()> token_of(std::shared_ptr<Stream> stream) {
-    return [stream, y = std::vector<float>(std::size_t{2048}), token = 0]() mutable {
-        (*stream)(std::array{std::int32_t{token}}, y);
+template <class Stream, class... Executor>
+std::function<void()> token_of(std::shared_ptr<Stream> stream, const Executor&... executor) {
+    return [stream, &executor..., y = std::vector<float>(std::size_t{2048}), token = 0]() mutable {
+        (*stream)(std::array{std::int32_t{token}}, y, executor...);
         token = (token + 7) % 100;
     };
 }
@@ -85,11 +88,16 @@ void measure_block(int rounds) {
     using eight = zp::dynamically_quantized<block, config_of<zp::dynamic_policy<>>>;
     using four = zp::dynamically_quantized<block, config_of<four_bits>>;
     const four quantized = zp::quantize_dynamic<config_of<four_bits>>(trained);
+    const eight of_eight = zp::quantize_dynamic<config_of<zp::dynamic_policy<>>>(trained);
+    constexpr int most_workers = 16;
+    const int workers = std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_workers);
+    const zp::executors::thread_pool pool(workers);
     timed all[] = {
         {"float", token_of(std::make_shared<zp::streaming<zp::float_model<block>>>(trained))},
-        {"int8 weights", token_of(std::make_shared<zp::streaming<eight>>(
-                             zp::quantize_dynamic<config_of<zp::dynamic_policy<>>>(trained)))},
+        {"int8 weights", token_of(std::make_shared<zp::streaming<eight>>(of_eight))},
         {"4-bit weights", token_of(std::make_shared<zp::streaming<four>>(quantized))},
+        {"int8, threads", token_of(std::make_shared<zp::streaming<eight, most_workers>>(of_eight), pool)},
+        {"4-bit, threads", token_of(std::make_shared<zp::streaming<four, most_workers>>(quantized), pool)},
     };
     for (int round = 0; round != rounds; ++round)
         for (timed& one : all) {
@@ -97,7 +105,9 @@ void measure_block(int rounds) {
             one.token();
             one.best = std::min(one.best, milliseconds_since(begin));
         }
-    std::printf("a layer of 2048 channels, 32 heads of 64 over 4 of keys, 5632 inner; behind up to 256 tokens\n");
+    std::printf(
+        "a layer of 2048 channels, 32 heads of 64 over 4 of keys, 5632 inner; behind up to 256 tokens; on %d threads\n",
+        workers);
     for (const timed& one : all)
         std::printf("%-14s %8.3f ms a token %8.0f tokens/s\n", one.name, one.best, 1000 / one.best);
     const std::vector<std::byte> file = zp::to_bytes(quantized);

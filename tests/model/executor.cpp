@@ -37,6 +37,11 @@ struct image_net
                 zp::conv2d<"dilated", conv{.out_channels = 8, .kernel = 3, .padding = 2, .dilation = 2}>, zp::flatten,
                 zp::linear<"fc", 10>> {};
 struct sequence_net : zp::model<zp::input<1, 19, 32>, zp::encoder_layer<"encoder", 4, 48>, zp::linear<"last", 64>> {};
+// One vector, or as few as are no rows to cut: 296 channels are panels of which the last is not whole, behind which come a gelu and a sum.
+template <int Rows>
+struct vector_net
+    : zp::model<zp::input<1, Rows, 160>, zp::linear<"first", 296>, zp::gelu,
+                zp::residual<zp::linear<"in", 320>, zp::relu6, zp::linear<"out", 296>>, zp::linear<"last", 40>> {};
 struct volume_net
     : zp::model<zp::input<7, 6, 6, 8>, zp::conv3d<"a", zp::volume_conv{.out_channels = 8, .kernel = 3, .padding = 1}>,
                 zp::relu> {};
@@ -138,6 +143,25 @@ TEST_CASE("sequences: parts give the results of one piece, in float, static and 
     using together = zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>;
     CHECK(zp_test::check_parts(dynamic<together>(model), x.data()).count("linear") == 0);
     CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);
+}
+
+TEST_CASE("dynamic layers of one vector are cut into panels of channels") {
+    const auto check = [&]<class Policy, int Rows>(Policy, std::integral_constant<int, Rows>) {
+        using net = vector_net<Rows>;
+        const auto model = dynamic<Policy>(made_up::network<net>(3));
+        CHECK(zp_test::check_parts(model, input_of<net>().data()).count("linear") == 1);
+        for (std::size_t i = 0; i != model.rows().size(); ++i)
+            if (model.rows()[i].name == "in") {
+                const auto by = decltype(model)::stage::cuts[i].choose(3, 0);
+                CHECK((by.parts == 3 && by.by_panels));
+            }
+    };
+    constexpr std::integral_constant<int, 1> one;
+    check(zp::dynamic_policy<>(), one);
+    check(zp::dynamic_group_policy<>(), one);
+    // One range of both rows: they are not cut, their channels are.
+    check(zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>(), std::integral_constant<int, 2>());
+    check(zp::dynamic_group_policy<zp::quint4, 64>(), std::integral_constant<int, 2>());
 }
 
 TEST_CASE("volumes are cut into planes") {

@@ -21,6 +21,7 @@
 #include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/golden_file.hpp"
+#include "../support/parts.hpp"
 #include "state_dict.hpp"
 
 namespace {
@@ -88,7 +89,31 @@ double cosine(const std::vector<float>& a, const std::vector<float>& b) {
     return product / std::sqrt(of_a * of_b);
 }
 
-/// A quantized decoder: how near it is, that its file holds it, that a stream has the same bits.
+/// A token at a time by so many workers, and one more without an executor: the bits of `expected`.
+template <int Workers, class Network>
+void check_workers(const Network& model, const std::vector<std::int32_t>& ids, const std::vector<float>& expected) {
+    const auto stream = std::make_unique<zp::streaming<Network, Workers>>(model);
+    for (int workers = 1; workers <= Workers + 1; ++workers) {
+        CAPTURE(workers);
+        int calls = 0;
+        std::vector<float> y;
+        stream->reset();
+        for (const std::int32_t id : ids) {
+            std::vector<float> vector(width);
+            (*stream)(std::array{id}, vector, zp_test::backwards{workers, &calls});
+            y.insert(y.end(), vector.begin(), vector.end());
+        }
+        CHECK(y == expected);
+        CAPTURE(calls);
+        CHECK((calls >= 8 * length) == (workers > 1));  // four layers of a block at least
+    }
+    stream->reset();
+    std::vector<float> first(width);
+    (*stream)(std::array{ids.front()}, first);
+    CHECK(std::equal(first.begin(), first.end(), expected.begin()));
+}
+
+/// A quantized decoder: how near it is, that its file holds it, that a stream has nearly the same values, by several workers its own bits.
 template <class Policy, class Net> double check_quantized(const char* name, const std::vector<float>& expected) {
     const auto ids = zp_test::golden_file("decoders").values<std::int32_t>("ids");
     using config = zp::dynamic_qconfig<Policy, zp::quantize_every_layer>;
@@ -97,7 +122,9 @@ template <class Policy, class Net> double check_quantized(const char* name, cons
     const auto y = vectors_of(model, ids);
     const type loaded = zp::load<type>(zp::to_bytes(model), "decoder");
     CHECK(vectors_of(loaded, ids) == y);
-    CHECK(difference(streamed(model, ids), y) < 1e-5);
+    const auto by_tokens = streamed(model, ids);
+    CHECK(difference(by_tokens, y) < 1e-5);
+    if constexpr (!std::is_same_v<Policy, zp::dynamic_policy<>>) check_workers<3>(model, ids, by_tokens);
     const double similar = cosine(y, expected);
     MESSAGE(std::string(name) << ": cosine " << similar);
     return similar;

@@ -18,6 +18,9 @@ namespace zp {
 inline namespace v0 {
 namespace operators {
 
+/// An input is quantized in the time of its products with so many channels, about: what parts of a layer repeat.
+inline constexpr int quantized_in_channels = 64;
+
 /// A dynamic node's extents as a matrix product.
 constexpr kernel::linear_extents extents_of_linear(const node_view& v) {
     return {v.y_shape().width, v.n.weights.count / v.n.weights.channels, v.n.weights.channels};
@@ -61,7 +64,7 @@ template <class Policy, class Arch> constexpr void make_dynamic(const node* node
 template <auto Key, class Arch, class Policy> struct dynamic_filters {
     static constexpr bool is_image = Key.family == filter_kernels::conv2d && !Key.is_connected;
     static constexpr bool is_phased = !is_image && !Key.is_connected;
-    static constexpr bool is_whole = !Key.is_connected || !Policy::is_per_row || Key.small.rows != 0;
+    static constexpr bool is_whole = !Key.is_connected || Key.small.rows != 0;
     using layout_type = kernel::dynamic_linear_layout<Arch>;
     using weight_storage = typename Policy::weight_storage;
     using input_storage = typename Policy::input_storage;
@@ -86,6 +89,19 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
     static constexpr int most_scratch_bytes(const node_view& v) requires(!is_image && !is_phased) {
         const int rows = v.y_shape().width;
         return static_cast<int>(kernel::dynamic_linear_scratch<Arch>::bytes_of_most(layout(v).geometry(rows), rows));
+    }
+
+    /// Each part quantizes all inputs.
+    static constexpr kernel::conv2d_cut cut(const node_view& v) requires(Key.is_connected) {
+        kernel::conv2d_cut by =
+            kernel::cut_of_conv2d<Arch>(layout(v).geometry(v.y_shape().width), conv2d_algorithm::implicit_gemm);
+        by.repeated_by_rows = 0;
+        by.repeated_by_panels = 1024 * quantized_in_channels / (quantized_in_channels + v.n.weights.channels);
+        return by;
+    }
+    /// One range of all rows is not that of some.
+    static constexpr bool computes_alike(const node_view& part, const node_view& whole) {
+        return Policy::is_per_row || part.y_shape().width == whole.y_shape().width;
     }
 
     static refusal pack(const preparation& p, const node_parameters& from) {
@@ -166,7 +182,7 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
         } else {
             kernel::dynamic_linear<Arch, input_storage, Policy::is_per_row>(
                 layout(v), x, v.y_shape().width, Policy::limits, typename Policy::choose_range{}, block, y, scratch,
-                epilogue_of<Key.epilogue>(n, c));
+                epilogue_of<Key.epilogue>(n, c), c.panels);
         }
         if (!Key.is_connected && n.fused.clamp != nullptr)
             kernel::clamp<Arch>(y, static_cast<std::size_t>(v.y_shape().size()), n.fused.lowest, n.fused.highest, y);

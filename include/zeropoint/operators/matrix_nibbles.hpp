@@ -2,6 +2,7 @@
 // Linear layers of 4-bit weights in groups, over floats that are quantized in each call.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,6 +41,13 @@ template <int Group, bool HasMinimum, float_epilogue Epilogue, class Arch> struc
     }
     /// Fewer rows need less.
     static constexpr int most_scratch_bytes(const node_view& v) { return scratch_bytes(v); }
+    /// Each part quantizes all inputs.
+    static constexpr kernel::conv2d_cut cut(const node_view& v) {
+        kernel::conv2d_cut by;
+        by.panels = layout(v.n).panels;
+        by.repeated_by_panels = 1024 * quantized_in_channels / (quantized_in_channels + v.n.weights.channels);
+        return by;
+    }
     static refusal pack(const preparation& p, const node_parameters& from) {
         const quantized_weights& weights = from.matrices.front();
         kernel::pack_nibbles(layout(p.at.n), weights.codes.data(), weights.scales.data(), weights.offsets.data(),
@@ -64,10 +72,16 @@ template <int Group, bool HasMinimum, float_epilogue Epilogue, class Arch> struc
         auto* y = c.out<float>(n);
         const float* added = nullptr;
         if constexpr (Epilogue == float_epilogue::addend) added = c.in<float>(n, 1);
-        kernel::nibble_product<Arch, Group, HasMinimum>(layout(n), c.in<float>(n), extents.width, c.block<std::byte>(n),
-                                                        y, c.scratch<std::byte>(n), added);
-        if constexpr (Epilogue == float_epilogue::gelu || Epilogue == float_epilogue::bounds)
-            kernel::apply_after<Arch>(epilogue_of<Epilogue>(n, c), y, static_cast<std::size_t>(extents.size()));
+        const kernel::nibble_layout at = layout(n);
+        kernel::nibble_product<Arch, Group, HasMinimum>(at, c.in<float>(n), extents.width, c.block<std::byte>(n), y,
+                                                        c.scratch<std::byte>(n), added, c.panels);
+        if constexpr (Epilogue == float_epilogue::gelu || Epilogue == float_epilogue::bounds) {
+            const int begin = c.panels.begin * kernel::nibble_channels,
+                      end = std::min(c.panels.end_of(at.panels) * kernel::nibble_channels, at.channels);
+            y += begin;
+            for (int row = 0; row != extents.width; ++row, y += at.channels)
+                kernel::apply_after<Arch>(epilogue_of<Epilogue>(n, c), y, static_cast<std::size_t>(end - begin));
+        }
     }
 
 private:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <zeropoint/core/float_values.hpp>
+#include <zeropoint/model/executor.hpp>
 #include <zeropoint/operators/algorithm.hpp>
 #include <zeropoint/operators/stream_window.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
@@ -76,8 +77,12 @@ template <class T> void begin_window(const node& n, T zero, std::byte* positions
     for (int i = 0; i != all; ++i) values[i] = i < lowest ? least : zero;
 }
 
+template <class Network, int Workers> struct workspace_of {
+    using type = typename Network::template workspace_for<Workers>;
+};
+template <class Network> struct workspace_of<Network, 1> { using type = typename Network::workspace; };
 /// The memory that a step's network works in, and what it keeps from step to step: behind all that one call needs.
-template <class Network> class stream_memory {
+template <class Network, int Workers> class stream_memory {
     static constexpr auto& table = Network::stage::table;
     static constexpr int state_begin = [] {
         int begin = table.arena_bytes;
@@ -110,11 +115,11 @@ public:
         std::memcpy(workspace.bytes + state_begin, from.data(), from.size());
     }
 
-    typename Network::workspace workspace;
+    typename workspace_of<Network, Workers>::type workspace;
 };
 
-/// A step's network with its memory.
-template <class Network> class running_stream {
+/// A step's network with its memory, for calls by up to so many workers.
+template <class Network, int Workers> class running_stream {
 public:
     /// The network that a step runs.
     using network_type = Network;
@@ -122,7 +127,7 @@ public:
     /// gives as many of the output as the whole sequence has for those: of a model of stride 1 one, and one.
     static constexpr shape input_shape = Network::input_shape, output_shape = Network::output_shape;
     /// What is kept from step to step.
-    static constexpr int state_bytes = stream_memory<Network>::state_bytes;
+    static constexpr int state_bytes = stream_memory<Network, Workers>::state_bytes;
 
     /// Begins a sequence anew.
     void reset() noexcept { memory_.begin_sequence(network_.ranges()); }
@@ -131,7 +136,16 @@ public:
     template <class Input, class Output>
     void operator()(const Input& x, Output&& y) noexcept(
         noexcept(std::declval<const Network&>()(x, y, std::declval<typename Network::workspace&>()))) {
-        network_(x, y, memory_.workspace);
+        if constexpr (Workers == 1) network_(x, y, memory_.workspace);
+        else network_(x, y, memory_.workspace, executors::serial());
+    }
+    /// The same by the workers of an executor, of which `Workers` have memory: see model/executor.hpp. The same results.
+    template <class Input, class Output, class Executor>
+    void operator()(const Input& x, Output&& y, const Executor& executor) {
+        static_assert(Workers > 1 || sizeof(Executor) == 0,
+                      "stream(x, y, executor): the stream has memory for one worker; make it a "
+                      "zp::streaming<Network, workers>");
+        if constexpr (Workers > 1) network_(x, y, memory_.workspace, executor);
     }
 
     /// Where a sequence is, as bytes for restore(): `std::ranges::copy(stream.state(), kept.begin())`, kept being a
@@ -148,7 +162,7 @@ protected:
     template <class... Arguments> explicit running_stream(const Arguments&... arguments) : network_(arguments...) {}
 
     network_type network_;
-    stream_memory<Network> memory_;
+    stream_memory<Network, Workers> memory_;
 };
 }  // namespace detail
 
@@ -164,11 +178,14 @@ protected:
 /// a zero_pad2d on the left, of (kernel - 1) * dilation + 1 - stride positions at least; conv_transpose1d takes padding 0; recurrent
 /// layers and stacks of them go forward; others see one position at a time. Anything else is an error of one sentence. It keeps
 /// parameters of its own.
-template <class Network>
-class streaming : public detail::running_stream<network<stage<streaming_nodes<typename Network::stage>>>> {
+///
+/// Large layers, such as those of a decoder, are computed by several threads in zp::streaming<Network, 4> and
+/// `stream(features, scores, zp::executors::thread_pool(4))`; `Workers` is at least 1.
+template <class Network, int Workers = 1>
+class streaming : public detail::running_stream<network<stage<streaming_nodes<typename Network::stage>>>, Workers> {
     using source_stage = typename Network::stage;
     using stage_type = stage<streaming_nodes<source_stage>>;
-    using base = detail::running_stream<network<stage_type>>;
+    using base = detail::running_stream<network<stage_type>, Workers>;
     using base::network_;
 
 public:
@@ -192,9 +209,9 @@ private:
     }
 };
 /// Of what is no network: says so, and nothing else fails.
-template <class Network>
+template <class Network, int Workers>
     requires(!requires { typename Network::stage; })
-class streaming<Network> {
+class streaming<Network, Workers> {
     static_assert(sizeof(Network) == 0,
                   "streaming<Network>: Network must be a network of the model, such as zp::float_model<Net>, "
                   "zp::quantized<Net, QConfig> or zp::dynamically_quantized<Net>");
@@ -213,10 +230,10 @@ template <class Model> class in_place;
 ///     const zp::mapped_file image("decoder.image");
 ///     zp::streaming<zp::in_place<network>> stream(image.bytes());
 ///     if (!stream) return stop(zp::text_of(stream.problem()));
-template <class Network>
-class streaming<in_place<Network>>
-    : public detail::running_stream<in_place<typename streaming<Network>::network_type>> {
-    using base = detail::running_stream<in_place<typename streaming<Network>::network_type>>;
+template <class Network, int Workers>
+class streaming<in_place<Network>, Workers>
+    : public detail::running_stream<in_place<typename streaming<Network>::network_type>, Workers> {
+    using base = detail::running_stream<in_place<typename streaming<Network>::network_type>, Workers>;
 
 public:
     /// The image outlives it, at a 64-byte boundary. Looks at its header alone.

@@ -234,12 +234,14 @@ dynamic_to_float dynamic_epilogue(const dynamic_layout<Arch>& layout, const std:
 /// y[rows][channels] = dequantize(quantize(x) * w) + bias for x[rows][depth], as reference::dynamic_linear says. With
 /// `PerRow` each row has a range of its own, and its result depends on nothing else; else all rows share one. Q, the
 /// storage of activations, and `limits` are those that weights were packed for. `scratch` has dynamic_linear_scratch::bytes
-/// bytes, 64-byte aligned. `after` (dynamic/post_activation.hpp) has the last word on each value.
+/// bytes, 64-byte aligned. `after` (dynamic/post_activation.hpp) has the last word on each value. Of some `panels` alone, others' outputs are
+/// left as they are.
 template <class Arch, class Q, bool PerRow, class Choose, class After = as_it_is>
 void dynamic_linear(const dynamic_linear_layout<Arch>& layout, const float* x, int rows, code_limits limits,
                     const Choose& choose, const std::byte* packed, float* y, std::byte* scratch,
-                    const After& after = {}) noexcept {
-    const conv2d_geometry g = layout.geometry(rows);
+                    const After& after = {}, panel_range panels = {}) noexcept {
+    conv2d_geometry g = layout.geometry(rows);
+    g.panels = panels;
     const dynamic_linear_scratch<Arch> parts(g, rows);
     auto* codes = reinterpret_cast<Q*>(scratch);
     const activation_codes packed_for{0, limits.min, limits.max};

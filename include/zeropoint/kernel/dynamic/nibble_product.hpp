@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/dynamic/nibble_quads.hpp>
 #include <zeropoint/kernel/dynamic/nibble_tiles.hpp>
 #include <zeropoint/kernel/dynamic/symmetric_codes.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/uncontracted.hpp>
 #include <zeropoint/kernel/vector/unroll.hpp>
@@ -293,19 +294,22 @@ void nibble_panel(const nibble_layout& layout, const std::byte* from, bool fetch
     }
 }
 
-/// y[rows][channels] of x[rows][depth], as said above; with `added`, rows that lie as y does and may be y, added + that. `scratch` has nibble_scratch::bytes bytes, 64-byte aligned; `Group` and
-/// `HasMinimum` are the layout's.
+/// y[rows][channels] of x[rows][depth], as said above; with `added`, rows that lie as y does and may be y, added + that. `scratch` has
+/// nibble_scratch::bytes bytes, 64-byte aligned; `Group` and `HasMinimum` are the layout's. Of `panels`, of 32 channels each, alone,
+/// others' outputs are left as they are.
 template <class Arch, int Group, bool HasMinimum>
 [[gnu::noinline]] void nibble_product(const nibble_layout& layout, const float* x, int rows, const std::byte* packed,
-                                      float* y, std::byte* scratch, const float* added = nullptr) noexcept {
+                                      float* y, std::byte* scratch, const float* added = nullptr,
+                                      panel_range panels = {}) noexcept {
     static_assert(Group % 32 == 0 && Group <= largest_nibble_group);
     constexpr int most = has_nibble_vectors<Arch>() ? most_nibble_rows<Arch> : 1;
     const nibble_rows all = quantize_nibble_rows<Arch, nibble_begins<Arch, Group>>(layout, x, rows, scratch);
-    const auto* bias = reinterpret_cast<const float*>(packed + layout.bias);
+    const auto* bias =
+        reinterpret_cast<const float*>(packed + layout.bias) + std::ptrdiff_t{panels.begin} * nibble_channels;
     // As few tiles as rows allow, of nearly equal heights.
     const int tiles = (rows + most - 1) / most;
     float whole[most * nibble_channels];  // outputs of a panel that has fewer channels
-    for (int panel = 0; panel != layout.panels; ++panel, bias += nibble_channels) {
+    for (int panel = panels.begin; panel < panels.end_of(layout.panels); ++panel, bias += nibble_channels) {
         const std::byte* from = packed + layout.group_at(panel, 0);
         const int begin = panel * nibble_channels, channels = std::min(nibble_channels, layout.channels - begin);
         if constexpr (counts_from_floats<Arch, Group>)
