@@ -17,7 +17,7 @@ from zeropoint.errors import CheckFailed, ZeropointError
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
-from zeropoint.replacing import replacing
+from zeropoint.replacing import replacing, write_tensors
 from zeropoint.states import keep_states, notes_of, of_sequences
 
 # What the head comment says of patterns that became one layer.
@@ -162,9 +162,7 @@ def lowered_of(graph: Graph, batches: bool = False) -> Lowered:
 
 def save_tensors(path: Path, tensors: dict[str, np.ndarray]) -> None:
     """The file that zp::load reads."""
-    from safetensors.numpy import save
-
-    path.write_bytes(save({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, {"format": "pt"}))
+    write_tensors(path, tensors, {"format": "pt"})
 
 
 def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, tuple[int, ...]] | None = None,

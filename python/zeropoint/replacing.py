@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
+
+import numpy as np
 
 from zeropoint.errors import ZeropointError
 from zeropoint.files import sentence_of
@@ -41,3 +44,23 @@ def check_writable(*targets: Path) -> None:
     for target in targets:
         with replacing(target):
             pass
+
+
+def write_tensors(path: Path, tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """A safetensors file in a folder of `replacing`, with the rights of any new file. Raises OSError.
+
+    Written from the arrays themselves: the bytes of `safetensors.numpy.save` would be two more copies of them all.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    path.touch()  # save_file puts a file of its own here, which only its owner may read; this one has the rights that others have
+    rights = path.stat().st_mode & 0o777
+    try:
+        save_file({name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}, path, metadata)
+    except SafetensorError as error:
+        number = re.search(r"\(os error (\d+)\)", str(error))
+        if number is None:
+            raise
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) from None
+    path.chmod(rights)

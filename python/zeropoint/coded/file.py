@@ -16,6 +16,7 @@ from zeropoint.errors import ZeropointError
 from zeropoint.ir import Coding, Graph, Node
 from zeropoint.layers import Row
 from zeropoint.lower.context import Lowered
+from zeropoint.replacing import write_tensors
 
 
 def layers_of(graph: Graph, lowered: Lowered) -> dict[str, tuple[Node, Coding]]:
@@ -111,9 +112,6 @@ def tensor_of(tensor: dict[str, Any], stage: Stage, layers: dict[str, tuple[Node
 
 def save_int8(path: Path, tensors: dict[str, np.ndarray], signature: str, network: str) -> None:
     """With the metadata of the format; network: the type of the header."""
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(tensors.items())}
-    sums = {f"crc32.{name}": f"{zlib.crc32(array.tobytes()):08x}" for name, array in arrays.items()}
-    path.write_bytes(save(arrays, {"format": "zeropoint.int8", "format_version": "2", "signature": signature, "network": network,
-                                   "qconfig": f"{network}_qconfig", "zeropoint": __version__, **sums}))
+    sums = {f"crc32.{name}": f"{zlib.crc32(np.ascontiguousarray(array)):08x}" for name, array in sorted(tensors.items())}
+    write_tensors(path, tensors, {"format": "zeropoint.int8", "format_version": "2", "signature": signature, "network": network,
+                                  "qconfig": f"{network}_qconfig", "zeropoint": __version__, **sums})
