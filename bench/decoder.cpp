@@ -94,6 +94,8 @@ void measure_block(int rounds) {
     const zp::executors::thread_pool pool(workers);
     timed all[] = {
         {"float", token_of(std::make_shared<zp::streaming<zp::float_model<block>>>(trained))},
+        {"float, threads",
+         token_of(std::make_shared<zp::streaming<zp::float_model<block>, most_workers>>(trained), pool)},
         {"int8 weights", token_of(std::make_shared<zp::streaming<eight>>(of_eight))},
         {"4-bit weights", token_of(std::make_shared<zp::streaming<four>>(quantized))},
         {"int8, threads", token_of(std::make_shared<zp::streaming<eight, most_workers>>(of_eight), pool)},

@@ -145,20 +145,25 @@ TEST_CASE("sequences: parts give the results of one piece, in float, static and 
     CHECK(zp_test::check_parts(dynamic<zp::weight_only_policy<zp::qint8>>(model), x.data()).count("linear") == 1);
 }
 
-TEST_CASE("dynamic layers of one vector are cut into panels of channels") {
-    const auto check = [&]<class Policy, int Rows>(Policy, std::integral_constant<int, Rows>) {
-        using net = vector_net<Rows>;
-        const auto model = dynamic<Policy>(made_up::network<net>(3));
-        CHECK(zp_test::check_parts(model, input_of<net>().data()).count("linear") == 1);
+TEST_CASE("layers of one vector are cut into panels of channels") {
+    const auto check_network = [&](const auto& model) {
+        using network_type = std::remove_cvref_t<decltype(model)>;
+        const auto x = made_up::values(static_cast<std::size_t>(network_type::input_shape.size()), 9);
+        CHECK(zp_test::check_parts(model, x.data()).count("linear") == 1);
         for (std::size_t i = 0; i != model.rows().size(); ++i)
             if (model.rows()[i].name == "in") {
-                const auto by = decltype(model)::stage::cuts[i].choose(3, 0);
+                const auto by = network_type::stage::cuts[i].choose(3, 0);
                 CHECK((by.parts == 3 && by.by_panels));
             }
     };
+    const auto check = [&]<class Policy, int Rows>(Policy, std::integral_constant<int, Rows>) {
+        check_network(dynamic<Policy>(made_up::network<vector_net<Rows>>(3)));
+    };
+    check_network(zp::fuse(made_up::network<vector_net<1>>(3)));
     constexpr std::integral_constant<int, 1> one;
     check(zp::dynamic_policy<>(), one);
     check(zp::dynamic_group_policy<>(), one);
+    check(zp::weight_only_policy<zp::qint8>(), one);
     // One range of both rows: they are not cut, their channels are.
     check(zp::dynamic_policy<zp::quint8, zp::per_tensor_affine>(), std::integral_constant<int, 2>());
     check(zp::dynamic_group_policy<zp::quint4, 64>(), std::integral_constant<int, 2>());

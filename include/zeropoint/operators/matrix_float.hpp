@@ -33,9 +33,14 @@ template <kernel::linear_extents Extents, class Arch> struct float_row_filters {
         kernel::unpack_float_row(layout, p.parameters(), to.vectors[0].data(), to.vectors[1].data());
         return to;
     }
+    static constexpr kernel::conv2d_cut cut(const node_view&) {
+        kernel::conv2d_cut by;
+        by.panels = layout.panels();
+        return by;
+    }
     static void run(const node& n, const context& c) noexcept {
         kernel::float_row<Arch, Extents.depth, Extents.channels>(c.in<float>(n), c.block<float>(n), n.fused.lowest,
-                                                                 n.fused.highest, c.out<float>(n));
+                                                                 n.fused.highest, c.out<float>(n), c.panels);
     }
 
 private:
@@ -65,22 +70,40 @@ template <filter_kernels Family, class Arch> struct float_filters : float_block 
         if constexpr (is_transposed(Family)) return false;
         else return order(part) == order(whole);
     }
+    /// One vector has no rows: it is cut into channels, each of which is a sum of its own.
+    static constexpr kernel::conv2d_cut cut([[maybe_unused]] const node_view& v) {
+        kernel::conv2d_cut by;
+        if constexpr (Family == filter_kernels::conv2d)
+            if (v.n.op->is_connected && v.y_shape().pixels() == 1)
+                by.panels = (v.n.weights.channels + panel_channels - 1) / panel_channels;
+        return by;
+    }
     static void run(const node& n, const context& c) noexcept {
-        const auto g = geometry_for<Family>(c.view(n));
-        const auto multiply = [&](auto kernel) {
+        auto g = geometry_for<Family>(c.view(n));
+        const auto multiply = [&](auto kernel, std::ptrdiff_t first = 0) {
             const auto* weights = c.block<float>(n);
-            kernel(g, c.in<float>(n), weights, weights + bias_offset(n), n.fused.lowest, n.fused.highest,
-                   c.out<float>(n), c.scratch<float>(n));
+            kernel(g, c.in<float>(n), weights + first * g.depth(), weights + bias_offset(n) + first, n.fused.lowest,
+                   n.fused.highest, c.out<float>(n) + first, c.scratch<float>(n));
         };
         if constexpr (Family == filter_kernels::conv3d) multiply([](auto... x) { kernel::conv3d_float<Arch>(x...); });
         else if constexpr (Family == filter_kernels::conv_transpose2d)
             multiply([](auto... x) { kernel::conv_transpose2d_float<Arch>(x...); });
         else if constexpr (Family == filter_kernels::conv_transpose3d)
             multiply([](auto... x) { kernel::conv_transpose3d_float<Arch>(x...); });
-        else multiply([](auto... x) { kernel::conv2d_float<Arch>(x...); });
+        else {
+            int first = 0;
+            if (c.panels != kernel::panel_range{}) {
+                const auto [begin, end] = c.panels.channels(panel_channels, n.weights.channels);
+                first = begin;
+                g.out.channels = end - begin;
+            }
+            multiply([](auto... x) { kernel::conv2d_float<Arch>(x...); }, first);
+        }
     }
 
 private:
+    /// Dot products are made eight at a time, and two parts do not write to one cache line.
+    static constexpr int panel_channels = 16;
     static std::size_t bias_offset(const node& n) {
         return align_up(sizeof(float) * static_cast<std::size_t>(n.weights.count)) / sizeof(float);
     }

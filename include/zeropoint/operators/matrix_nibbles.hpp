@@ -2,7 +2,6 @@
 // Linear layers of 4-bit weights in groups, over floats that are quantized in each call.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -76,8 +75,7 @@ template <int Group, bool HasMinimum, float_epilogue Epilogue, class Arch> struc
         kernel::nibble_product<Arch, Group, HasMinimum>(at, c.in<float>(n), extents.width, c.block<std::byte>(n), y,
                                                         c.scratch<std::byte>(n), added, c.panels);
         if constexpr (Epilogue == float_epilogue::gelu || Epilogue == float_epilogue::bounds) {
-            const int begin = c.panels.begin * kernel::nibble_channels,
-                      end = std::min(c.panels.end_of(at.panels) * kernel::nibble_channels, at.channels);
+            const auto [begin, end] = c.panels.channels(kernel::nibble_channels, at.channels);
             y += begin;
             for (int row = 0; row != extents.width; ++row, y += at.channels)
                 kernel::apply_after<Arch>(epilogue_of<Epilogue>(n, c), y, static_cast<std::size_t>(end - begin));

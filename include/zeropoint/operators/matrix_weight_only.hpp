@@ -44,12 +44,21 @@ template <int Bits, class Arch> struct weight_only_filters {
                                    weights.scales.data(), weights.float_bias.data());
         return to;
     }
+    static constexpr kernel::conv2d_cut cut(const node_view& v) {
+        kernel::conv2d_cut by;
+        by.panels = layout(v.n).panels;
+        return by;
+    }
     static void run(const node& n, const context& c) noexcept {
-        const shape& extents = n.out.extents;
+        const kernel::weight_only_layout at = layout(n);
+        const int rows = n.out.extents.width;
         auto* y = c.out<float>(n);
-        kernel::weight_only_product<Arch, Bits>(layout(n), c.in<float>(n), extents.width, c.block<std::byte>(n), y);
-        if (n.fused.clamp != nullptr)
-            kernel::clamp<Arch>(y, static_cast<std::size_t>(extents.size()), n.fused.lowest, n.fused.highest, y);
+        kernel::weight_only_product<Arch, Bits>(at, c.in<float>(n), rows, c.block<std::byte>(n), y, c.panels);
+        if (n.fused.clamp == nullptr) return;
+        const auto [begin, end] = c.panels.channels(kernel::weight_only_channels, at.channels);
+        y += begin;
+        for (int row = 0; row != rows; ++row, y += at.channels)
+            kernel::clamp<Arch>(y, static_cast<std::size_t>(end - begin), n.fused.lowest, n.fused.highest, y);
     }
 
 private:

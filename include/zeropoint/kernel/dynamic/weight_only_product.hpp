@@ -10,6 +10,7 @@
 
 #include <zeropoint/core/aligned_buffer.hpp>
 #include <zeropoint/kernel/float/reproducible_product.hpp>
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/ieee_floats.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
@@ -150,17 +151,18 @@ template <class Number, int Bits, int Rows>
 }
 
 /// y[row][c] = (bias[c] + s[c][0] * (x[row][0] * w[c][0] + ...)) + s[c][1] * (...) + ..., group by group, every product and
-/// every sum rounded to float, in this order; the sums of a group begin with zero.
+/// every sum rounded to float, in this order; the sums of a group begin with zero. Of `panels`, of 16 channels each, alone, others' outputs
+/// are left as they are.
 template <class Arch, int Bits>
 [[gnu::noinline]] void weight_only_product(const weight_only_layout& layout, const float* x, int rows,
-                                           const std::byte* packed, float* y) noexcept {
+                                           const std::byte* packed, float* y, panel_range panels = {}) noexcept {
     constexpr int together = 4;
     constexpr bool has_whole_panels = [] {
         if constexpr (has_ieee_vectors<Arch>) return weight_only_channels % xsimd::batch<float, Arch>::size == 0;
         else return false;
     }();
     using Number = typename std::conditional_t<has_whole_panels, float_vector<Arch>, std::type_identity<float>>::type;
-    for (int panel = 0; panel != layout.panels; ++panel) {
+    for (int panel = panels.begin; panel < panels.end_of(layout.panels); ++panel) {
         const auto* bundles = reinterpret_cast<const std::int32_t*>(packed) +
                               std::ptrdiff_t{panel} * layout.bundles * weight_only_channels;
         const auto* scales = reinterpret_cast<const float*>(packed + layout.scales) +

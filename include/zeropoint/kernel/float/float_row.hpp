@@ -8,6 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include <zeropoint/kernel/geometry/conv2d.hpp>
 #include <zeropoint/kernel/machine/architecture.hpp>
 #include <zeropoint/kernel/vector/code_lanes.hpp>
 #include <zeropoint/kernel/vector/number.hpp>
@@ -39,6 +40,8 @@ template <class Arch> struct float_row_layout {
 
     constexpr int bias_begin() const { return vectors * lanes * depth; }
     constexpr int floats() const { return vectors * lanes * (depth + 1); }
+    /// Panels, of which the last one may have fewer vectors.
+    constexpr int panels() const { return (vectors + registers / sums - 1) / (registers / sums); }
     /// Vectors of the panel that begins with a vector.
     constexpr int vectors_of_panel(int first) const { return std::min(registers / sums, vectors - first); }
     /// Calls visit(output, k, place) for all weights of the layer.
@@ -113,9 +116,9 @@ template <class Number, int Vectors, int Sums>
 
 /// y[o] = clamp(bias[o] + sum over k of x[k] * w[o][k], low, high) over pack_float_row()'s weights of Depth x Channels. Sums run
 /// as sums_of_float_row() says, the first from the bias: the same on every architecture but for whether products are rounded
-/// before they are added. x and y do not overlap.
+/// before they are added. x and y do not overlap. Of some `panels` alone, others' outputs are left as they are.
 template <class Arch, int Depth, int Channels>
-void float_row(const float* x, const float* packed, float low, float high, float* y) noexcept {
+void float_row(const float* x, const float* packed, float low, float high, float* y, panel_range panels = {}) noexcept {
     using number = typename decltype([] {
         if constexpr (has_vectors<Arch>) return std::type_identity<xsimd::batch<float, Arch>>();
         else return std::type_identity<float>();
@@ -124,9 +127,14 @@ void float_row(const float* x, const float* packed, float low, float high, float
     constexpr int most = layout.registers / layout.sums, passes = (layout.vectors - 1) / most,
                   width = most * layout.lanes, last = passes * width;
     const float* bias = packed + layout.bias_begin();
-    for (int begin = 0; begin != last; begin += width)
+    const auto multiply_panel = [&](int begin) __attribute__((always_inline)) {
         float_row_panel<number, most, layout.sums>(x, Depth, packed + begin * Depth, bias + begin, low, high, width,
                                                    y + begin);
+    };
+    if constexpr (passes != 0) {
+        for (int panel = panels.begin; panel < panels.end_of(passes); ++panel) multiply_panel(panel * width);
+        if (panels.end_of(layout.panels()) != layout.panels()) return;
+    }
     float_row_panel<number, layout.vectors - passes * most, layout.sums>(x, Depth, packed + last * Depth, bias + last,
                                                                          low, high, Channels - last, y + last);
 }

@@ -15,6 +15,11 @@ struct panel_range {
     int begin = 0, end = INT32_MAX;
 
     constexpr int end_of(int panels) const { return end < panels ? end : panels; }
+    /// The channels [begin, end) of panels of `width`, of which the last may have fewer.
+    constexpr panel_range channels(int width, int all) const {
+        const int behind = end_of((all + width - 1) / width) * width;
+        return {begin * width, behind < all ? behind : all};
+    }
     constexpr bool operator==(const panel_range&) const = default;
 };
 
