@@ -16,9 +16,12 @@
 
 #include <zeropoint/core/error.hpp>
 #include <zeropoint/core/function_ref.hpp>
+#include <zeropoint/graph/form.hpp>
 #include <zeropoint/graph/given_qparams.hpp>
 #include <zeropoint/graph/lookup_tables.hpp>
 #include <zeropoint/graph/row_name.hpp>
+#include <zeropoint/kernel/epilogue/requantize.hpp>
+#include <zeropoint/operators/fused_table.hpp>
 #include <zeropoint/operators/quantize_parameters.hpp>
 #include <zeropoint/operators/quantize_table.hpp>
 
