@@ -15,6 +15,7 @@
 #include <zeropoint/model/float_stage.hpp>
 #include <zeropoint/model/spread.hpp>
 #include <zeropoint/operators.hpp>
+#include <zeropoint/workflow/streaming.hpp>
 
 #include "../support/made_up.hpp"
 
@@ -22,6 +23,8 @@ namespace {
 
 struct net : zp::model<zp::input<32, 32, 8>, zp::conv2d<"conv", zp::conv{.out_channels = 16, .kernel = 3}>, zp::relu> {
 };
+
+struct steps : zp::model<zp::input<1, 9, 64>, zp::linear<"in", 640>, zp::relu, zp::linear<"out", 64>> {};
 
 // [own]
 struct thread_executor {
@@ -50,6 +53,20 @@ TEST_CASE("docs/executors.md") {
     model(x, y, memory, pool);
     // [/pool]
     CHECK(y == wanted);
+
+    const auto trained = made_up::network<steps>();
+    zp::streaming<zp::float_model<steps>> alone(trained);
+    const auto features = made_up::values(64, 6);
+    std::vector<float> expected(64), scores_of_step(64);
+    alone(features, expected);
+    // [stream]
+    zp::streaming<zp::float_model<steps>, 4> stream(trained);  // memory for four workers
+    stream(features, scores_of_step, pool);
+    // [/stream]
+    CHECK(scores_of_step == expected);
+    stream.reset();
+    stream(features, scores_of_step, thread_executor());
+    CHECK(scores_of_step == expected);
 
     const auto images = made_up::values(5 * 32 * 32 * 8, 5);
     std::vector<float> scores(5 * wanted.size());

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <zeropoint/model/composition.hpp>
@@ -89,6 +90,13 @@ struct counting {
         for (int part = 0; part != parts; ++part) body(part);
     }
 };
+/// Runs the first part of each node alone.
+struct first_part {
+    int count;
+    int workers() const { return count; }
+    static std::int64_t least_work() { return 0; }
+    template <class Body> static void run(int, const Body& body) { body(0); }
+};
 using network = zp::float_model<image_net>;
 
 }  // namespace
@@ -155,6 +163,19 @@ TEST_CASE("layers of one vector are cut into panels of channels") {
                 const auto by = network_type::stage::cuts[i].choose(3, 0);
                 CHECK((by.parts == 3 && by.by_panels));
             }
+        // A part writes its own channels: what the others would have is as it was.
+        const auto memory = std::make_unique<typename network_type::template workspace_for<3>>();
+        std::vector<float> y(static_cast<std::size_t>(network_type::output_shape.size()));
+        const void* const xs[] = {x.data()};
+        void* const ys[] = {y.data()};
+        std::memset(memory->bytes, 0x5A, sizeof memory->bytes);
+        model.run_parts(xs, ys, memory->bytes, 3, first_part{3}, [&](int i, const void* values) {
+            const zp::node& row = model.rows()[static_cast<std::size_t>(i)];
+            if (row.name != std::string_view("first")) return;
+            const auto* bytes = static_cast<const unsigned char*>(values) +
+                                sizeof(float) * static_cast<std::size_t>(row.out.extents.size());
+            CHECK((bytes[-1] == 0x5A && bytes[-4] == 0x5A));
+        });
     };
     const auto check = [&]<class Policy, int Rows>(Policy, std::integral_constant<int, Rows>) {
         check_network(dynamic<Policy>(made_up::network<vector_net<Rows>>(3)));

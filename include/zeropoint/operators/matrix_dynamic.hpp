@@ -18,8 +18,9 @@ namespace zp {
 inline namespace v0 {
 namespace operators {
 
-/// An input is quantized in the time of its products with so many channels, about: what parts of a layer repeat.
-inline constexpr int quantized_in_channels = 64;
+/// What parts of panels repeat that quantize all inputs, see kernel::conv2d_cut: an input is quantized in the time of its products with
+/// some 64 channels.
+constexpr int repeated_by_quantizing(int channels) { return 1024 * 64 / (64 + channels); }
 
 /// A dynamic node's extents as a matrix product.
 constexpr kernel::linear_extents extents_of_linear(const node_view& v) {
@@ -96,7 +97,7 @@ template <auto Key, class Arch, class Policy> struct dynamic_filters {
         kernel::conv2d_cut by =
             kernel::cut_of_conv2d<Arch>(layout(v).geometry(v.y_shape().width), conv2d_algorithm::implicit_gemm);
         by.repeated_by_rows = 0;
-        by.repeated_by_panels = 1024 * quantized_in_channels / (quantized_in_channels + v.n.weights.channels);
+        by.repeated_by_panels = repeated_by_quantizing(v.n.weights.channels);
         return by;
     }
     /// One range of all rows is not that of some.

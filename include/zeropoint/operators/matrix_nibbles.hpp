@@ -44,7 +44,7 @@ template <int Group, bool HasMinimum, float_epilogue Epilogue, class Arch> struc
     static constexpr kernel::conv2d_cut cut(const node_view& v) {
         kernel::conv2d_cut by;
         by.panels = layout(v.n).panels;
-        by.repeated_by_panels = 1024 * quantized_in_channels / (quantized_in_channels + v.n.weights.channels);
+        by.repeated_by_panels = repeated_by_quantizing(v.n.weights.channels);
         return by;
     }
     static refusal pack(const preparation& p, const node_parameters& from) {

@@ -124,8 +124,8 @@ void float_row(const float* x, const float* packed, float low, float high, float
         else return std::type_identity<float>();
     }())::type;
     constexpr float_row_layout<Arch> layout(Depth, Channels);
-    constexpr int most = layout.registers / layout.sums, passes = (layout.vectors - 1) / most,
-                  width = most * layout.lanes, last = passes * width;
+    constexpr int most = layout.registers / layout.sums, passes = layout.panels() - 1, width = most * layout.lanes,
+                  last = passes * width;
     const float* bias = packed + layout.bias_begin();
     const auto multiply_panel = [&](int begin) __attribute__((always_inline)) {
         float_row_panel<number, most, layout.sums>(x, Depth, packed + begin * Depth, bias + begin, low, high, width,
