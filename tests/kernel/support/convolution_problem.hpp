@@ -29,7 +29,11 @@ struct odd_architecture {};
 }  // namespace zp_test
 
 namespace zp::kernel {
-template <> struct operations_of<zp_test::odd_architecture> { using type = portable_operations<3, 5, 1>; };
+/// Of one vector, and of tiles of two panels.
+struct odd_operations : portable_operations<3, 5, 1> {
+    static constexpr int paired_rows = 2;
+};
+template <> struct operations_of<zp_test::odd_architecture> { using type = odd_operations; };
 /// The same with two vectors, and with pair sums that saturate, so that every kind of panel is tested everywhere.
 struct odd_saturating_operations : portable_operations<2, 3, 2> {
     static constexpr quad_products quads = quad_products::saturating_pairs;

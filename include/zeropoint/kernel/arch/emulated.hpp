@@ -14,7 +14,7 @@ namespace kernel {
 template <std::size_t Bits>
 struct emulated_operations : vector_operations<emulated_operations<Bits>, xsimd::emulated<Bits>> {
     static constexpr const char* name = "emulated";
-    static constexpr int tile_rows = 4, vectors = 2;
+    static constexpr int tile_rows = 4, vectors = 2, paired_rows = 3;
     static constexpr double byte_products = 2, word_products = 2;
     static constexpr bool finishes_in_registers = true;
 

@@ -86,7 +86,7 @@ avx_vnni_operations operations_row(const xsimd::avxvnni&);
 avx512bw_operations operations_row(const xsimd::avx512bw&);
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512BW
-avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&);
+cascade_lake_operations operations_row(const xsimd::avx512vnni<xsimd::avx512bw>&);
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 avx512_vnni_operations operations_row(const xsimd::avx512vnni<xsimd::avx512vbmi2>&);
@@ -203,7 +203,7 @@ static_assert(all_take<avx_vnni_operations, xsimd::avxvnni>);
 static_assert(all_take<avx512bw_operations, xsimd::avx512bw, xsimd::avx512ifma, xsimd::avx512vbmi, xsimd::avx512vbmi2>);
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512BW
-static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512bw>>);
+static_assert(all_take<cascade_lake_operations, xsimd::avx512vnni<xsimd::avx512bw>>);
 #endif
 #if XSIMD_WITH_AVX512VNNI_AVX512VBMI2
 static_assert(all_take<avx512_vnni_operations, xsimd::avx512vnni<xsimd::avx512vbmi2>>);

@@ -248,8 +248,7 @@ template <class Arch, class Format, int Rows, int Vectors, bool Listed = false, 
     }
 }
 
-/// One tile: sums[row][channel]. If only the first half of a panel's vectors is multiplied, the sums of the others are 0. More
-/// vectors are those of the next panel.
+/// One tile: sums[row][channel]. If only the first half of a panel's vectors is multiplied, the sums of the others are 0.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors>
 [[gnu::noinline]] void multiply_tile(const typename Format::activation* band, const std::int32_t* offsets,
                                      const window_runs& runs, const typename Format::weight* panel,
@@ -265,10 +264,7 @@ template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::ve
     } else {
         const auto store = [&](int row, const int32(&total)[Vectors]) __attribute__((always_inline)) {
 #pragma GCC unroll 64
-            for (int v = 0; v != Vectors; ++v) {
-                const int panel_row = v / ops::vectors * Rows + row;  // sums of another panel follow those of all rows
-                ops::store(sums + (panel_row * ops::vectors + v % ops::vectors) * ops::lanes, total[v]);
-            }
+            for (int v = 0; v != Vectors; ++v) ops::store(sums + (row * ops::vectors + v) * ops::lanes, total[v]);
 #pragma GCC unroll 64
             for (int v = Vectors; Vectors < ops::vectors && v != ops::vectors; ++v)
                 ops::store(sums + (row * ops::vectors + v) * ops::lanes, int32{});
@@ -437,14 +433,12 @@ inline constexpr auto tile_kernels = []<int... Row>(std::integer_sequence<int, R
 (std::make_integer_sequence<int, operations<Arch>::tile_rows>{});
 
 /// Rows of the next tile: full ones, and the rest in two of nearly equal height, because a tile of one row is slow.
-template <class Arch> constexpr int next_tile_rows(int rows_left) {
-    constexpr int most = operations<Arch>::tile_rows;
+template <class Arch> constexpr int next_tile_rows(int rows_left, int most = operations<Arch>::tile_rows) {
     return rows_left >= 2 * most ? most : rows_left > most ? (rows_left + 1) / 2 : rows_left;
 }
 
 /// How many tiles are of all rows.
-template <class Arch> constexpr int full_tiles(int rows) {
-    constexpr int most = operations<Arch>::tile_rows;
+template <class Arch> constexpr int full_tiles(int rows, int most = operations<Arch>::tile_rows) {
     return rows % most == 0 ? rows / most : std::max(rows / most - 1, 0);
 }
 
@@ -550,31 +544,6 @@ void multiply_panel(const typename Format::activation* band, const std::int32_t*
         }
         finish_rows<Arch>(epilogue, sums, row - first, first_channel, channels, y + first * y_pitch, y_pitch);
     }
-}
-
-/// The most rows that are multiplied by two panels at once: a row or two would be bound by what is loaded of them beside the weights of
-/// one, and by additions that wait for each other.
-template <class Arch, class Format>
-inline constexpr int rows_of_two_panels = [] {
-    if constexpr (std::is_same_v<Format, signed_quads>) return 1;
-    else if constexpr (requires { operations<Arch>::rows_of_two_panels; })
-        return std::is_same_v<Format, byte_quads> ? operations<Arch>::rows_of_two_panels : 0;
-    else return 0;
-}();
-
-/// A few rows times two panels, `channels` counting those of both.
-template <class Arch, class Format, class Out, class Epilogue>
-void multiply_two_panels(const std::uint8_t* band, const std::int32_t* offsets, int rows, const window_runs& runs,
-                         const std::int8_t* panels, const std::int32_t* bias, int first_channel, int channels,
-                         const Epilogue& epilogue, Out* y, std::ptrdiff_t y_pitch) noexcept {
-    constexpr int width = panel_width<Arch>, vectors = 2 * operations<Arch>::vectors,
-                  most = rows_of_two_panels<Arch, Format>;
-    alignas(64) std::int32_t sums[2 * most * width];
-    unroll<most>([&](auto less) {
-        if (rows == less + 1) multiply_tile<Arch, Format, less + 1, vectors>(band, offsets, runs, panels, bias, sums);
-    });
-    finish_rows<Arch>(epilogue, sums, rows, first_channel, width, y, y_pitch);
-    finish_rows<Arch>(epilogue, sums + rows * width, rows, first_channel + width, channels - width, y + width, y_pitch);
 }
 
 }  // namespace kernel

@@ -14,6 +14,7 @@
 #include <zeropoint/kernel/gemm/narrow_rows.hpp>
 #include <zeropoint/kernel/gemm/panel_layout.hpp>
 #include <zeropoint/kernel/gemm/products_int16.hpp>
+#include <zeropoint/kernel/gemm/two_panels.hpp>
 #include <zeropoint/kernel/geometry/conv2d.hpp>
 
 namespace zp {
@@ -192,14 +193,18 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
     window_runs runs = runs_in(g, layout);
     const int rows = count * g.out.width, last_panel = g.panels.end_of(panels.layout.panels) - 1;
     Out* y = call.y + std::ptrdiff_t{first} * g.out.width * g.out.channels;
+    // In a network the weights are in no cache when a layer begins: those of the next panels come while several rows
+    // are multiplied with these, and behind the last what lies there, which are those of the next layer.
+    const auto fetch_behind = [&](int index, int count_of_panels) {
+        const int next = index + count_of_panels;
+        const bool is_end = next > last_panel && (!fetches_behind<Arch> || last_panel + 1 != panels.layout.panels);
+        const int fetched = is_end ? 0 : next > last_panel ? 1 : std::min(count_of_panels, last_panel + 1 - next);
+        runs.ahead = panels.template weights<std::byte>(next);
+        runs.ahead_bytes =
+            rows > operations<Arch>::tile_rows ? fetched * static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
+    };
     const auto multiply = [&](auto format, const auto* from, auto panel) {
-        // In a network the weights are in no cache when a layer begins: those of the next panel come while several rows
-        // are multiplied with these, and behind the last what lies there, which are those of the next layer.
-        const bool is_end =
-            panel.index == last_panel && (!fetches_behind<Arch> || last_panel + 1 != panels.layout.panels);
-        const bool fetches = rows > operations<Arch>::tile_rows && !is_end;
-        runs.ahead = panels.template weights<std::byte>(panel.index + 1);
-        runs.ahead_bytes = fetches ? static_cast<std::ptrdiff_t>(panels.layout.panel_bytes) : 0;
+        fetch_behind(panel.index, 1);
         using weight = typename decltype(format)::weight;
         if constexpr (is_int16) {
             if (panels.window(panel.index) == 0) {
@@ -249,7 +254,8 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
             if (panel.group != group) list_row_sums<Arch, Activations>(g, layout, runs, from, count, run_sums, sums);
             group = panel.group;
             const int channels = (group + 1) * g.group_out() - panel.first_channel;  // from the panel on
-            if (rows == 1 && channels > panel_width<Arch> && panel.index != last_panel && is_signed(panel.index + 1)) {
+            if (takes_two_panels<Arch, signed_quads>(rows, channels) && panel.index != last_panel &&
+                is_signed(panel.index + 1)) {
                 multiply_two(signed_quads{}, from, panel, channels);
                 next = panel.index + 2;
             } else {
@@ -274,12 +280,13 @@ template <panel_activations Activations, class Arch, class In, class Out, class 
         const auto are_quads = [&](int index) { return panels.kernel(index) == panel_kernel::byte_quads; };
         panels.layout.for_each_panel(g, [&](auto panel) {
             if (!are_quads(panel.index)) return;
-            if constexpr (constexpr int most = rows_of_two_panels<Arch, byte_quads>; most != 0) {
+            if constexpr (most_paired_rows<Arch, byte_quads> != 0) {
                 if (panel.index < next) return;
                 const int channels = (panel.group + 1) * g.group_out() - panel.first_channel;  // from the panel on
-                if (rows <= most && channels > panel_width<Arch> && panel.index != last_panel &&
+                if (takes_two_panels<Arch, byte_quads>(rows, channels) && panel.index != last_panel &&
                     are_quads(panel.index + 1)) {
                     runs.panel_pitch = static_cast<std::ptrdiff_t>(panels.layout.panel_bytes);
+                    fetch_behind(panel.index, 2);
                     multiply_two(byte_quads{}, band + panel.group * g.group_in(), panel, channels);
                     next = panel.index + 2;
                     return;

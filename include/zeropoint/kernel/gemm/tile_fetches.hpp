@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include <zeropoint/kernel/arch/operations.hpp>
 #include <zeropoint/kernel/gemm/panel_formats.hpp>
@@ -23,13 +24,23 @@ template <class Operations, class Format, int Rows, int Vectors> constexpr bool 
     else return false;
 }
 
+/// Rows of the tiles that multiply any number of rows by two panels at once, where an architecture has such (gemm/two_panels.hpp); else 0.
+template <class Operations, class Format>
+inline constexpr int paired_rows = [] {
+    if constexpr (requires { Operations::paired_rows; })
+        return std::is_same_v<Format, byte_quads> ? Operations::paired_rows : 0;
+    else return 0;
+}();
+
 /// Steps of a tile between which it fetches its share of the next panel, 0 where it does not. Of tiles of many rows, of which there
 /// are several a panel: twelve rows leave no register for the place within a step, and few would not hide what is done between steps.
 template <class Arch, class Format, int Rows, int Vectors = operations<Arch>::vectors> constexpr int fetching_steps() {
     using ops = operations<Arch>;
     if constexpr (requires { ops::fetching_steps; }) {
-        constexpr bool is_tall = Vectors == ops::vectors && 2 * Rows >= ops::tile_rows;
-        return is_tall && fetches_in_tiles<ops, Format, Rows, Vectors>() ? ops::fetching_steps : 0;
+        constexpr bool is_paired = Vectors > ops::vectors;
+        constexpr int tall = is_paired ? paired_rows<ops, Format> : Vectors == ops::vectors ? ops::tile_rows : 0;
+        constexpr bool is_tall = tall != 0 && 2 * Rows >= tall;
+        return is_tall && (is_paired || fetches_in_tiles<ops, Format, Rows, Vectors>()) ? ops::fetching_steps : 0;
     } else {
         return 0;
     }
@@ -50,12 +61,11 @@ struct tile_fetches {
 
 /// The share of the first tile of so many rows, whose depth is `runs` of `length` elements: as much as that of another. A core has
 /// few misses under way at a time, and what comes slower than one tile would take it is waited for.
-template <class Arch, class Format>
+template <class Arch, class Format, int TileRows = operations<Arch>::tile_rows, int Vectors = operations<Arch>::vectors>
 tile_fetches share_fetches(const std::byte* ahead, std::ptrdiff_t ahead_bytes, int rows, int runs,
                            int length) noexcept {
-    constexpr int tile_rows = operations<Arch>::tile_rows, line = 64;
-    constexpr int block = fetching_steps<Arch, Format, tile_rows>() * Format::depth;
-    const int tiles = (rows + tile_rows - 1) / tile_rows, blocks = runs * ((length + block - 1) / block);
+    constexpr int line = 64, block = fetching_steps<Arch, Format, TileRows, Vectors>() * Format::depth;
+    const int tiles = (rows + TileRows - 1) / TileRows, blocks = runs * ((length + block - 1) / block);
     const int all = static_cast<int>(ahead_bytes / line), fetches = tiles * blocks;
     const int lines = (all + fetches - 1) / fetches;
     return {ahead, ahead + ahead_bytes, lines, std::ptrdiff_t{line} * lines * blocks};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows of activations times two panels of weights at once: a few rows, or on some processors any number.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <zeropoint/kernel/arch/operations.hpp>
+#include <zeropoint/kernel/epilogue/apply_epilogue.hpp>
+#include <zeropoint/kernel/gemm/gemm.hpp>
+#include <zeropoint/kernel/gemm/panel_formats.hpp>
+#include <zeropoint/kernel/gemm/tile_fetches.hpp>
+
+// A row or two are bound by what is loaded of them beside the weights of one panel, and by additions that wait for each other.
+//
+// Many rows take as many products either way, in fewer instructions: a step of 6 x 64 has 6 broadcasts and 4 loads for 24 products,
+// one of 12 x 32 has 12 and 2. That is what a processor is bound by which starts four instructions a cycle, where another program
+// runs on the same core and takes every second cycle of them: Cascade Lake in a data center (docs/decisions/0061).
+
+namespace zp {
+inline namespace v0 {
+namespace kernel {
+
+/// The most rows that are multiplied by two panels at once although an architecture has no paired_rows.
+template <class Arch, class Format>
+inline constexpr int rows_of_two_panels = [] {
+    if constexpr (std::is_same_v<Format, signed_quads>) return 1;
+    else if constexpr (requires { operations<Arch>::rows_of_two_panels; })
+        return std::is_same_v<Format, byte_quads> ? operations<Arch>::rows_of_two_panels : 0;
+    else return 0;
+}();
+
+/// Whether so many rows are multiplied by two panels at once, `channels` being those that are left of a group.
+template <class Arch, class Format> constexpr bool takes_two_panels(int rows, int channels) {
+    constexpr int width = panel_width<Arch>;
+    if (rows <= rows_of_two_panels<Arch, Format>) return channels > width;
+    return paired_rows<operations<Arch>, Format> != 0 && channels >= 2 * width;
+}
+
+/// One tile of two panels, whose sums of the second lie `to_second` behind those of the first.
+template <class Arch, class Format, int Rows>
+[[gnu::noinline]] void multiply_paired_tile(const typename Format::activation* band, const std::int32_t* offsets,
+                                            const window_runs& runs, const typename Format::weight* panels,
+                                            const std::int32_t* bias, std::int32_t* sums,
+                                            std::ptrdiff_t to_second) noexcept {
+    using ops = operations<Arch>;
+    constexpr int vectors = 2 * ops::vectors;
+    const auto store = [&](int row, const typename ops::int32(&total)[vectors]) __attribute__((always_inline)) {
+        std::int32_t* to = sums + row * ops::vectors * ops::lanes;
+#pragma GCC unroll 64
+        for (int v = 0; v != vectors; ++v)
+            ops::store(to + v / ops::vectors * to_second + v % ops::vectors * ops::lanes, total[v]);
+    };
+    sum_tile<Arch, Format, Rows, vectors>(band, offsets, runs, panels, bias, store);
+}
+/// Rows of the tallest of them.
+template <class Arch, class Format>
+inline constexpr int most_paired_rows =
+    std::max(rows_of_two_panels<Arch, Format>, paired_rows<operations<Arch>, Format>);
+/// The same for 1, 2, ... rows.
+template <class Arch, class Format>
+inline constexpr auto paired_tiles = []<int... Row>(std::integer_sequence<int, Row...>) {
+    return std::array{&multiply_paired_tile<Arch, Format, Row + 1>...};
+}
+(std::make_integer_sequence<int, most_paired_rows<Arch, Format>>{});
+
+/// Tiles of whole rows of two panels as codes, by an epilogue that shrinks() them to all codes of a byte.
+template <class Arch, class Format, class Out>
+[[gnu::noinline]] void multiply_pairs_to_codes(const typename Format::activation* band, const std::int32_t* offsets,
+                                               int tiles, const window_runs& runs,
+                                               const typename Format::weight* panels, const std::int32_t* bias,
+                                               const nearest_even& epilogue, int first_channel, Out* y,
+                                               std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    using int32 = typename ops::int32;
+    constexpr int lanes = ops::lanes, rows = paired_rows<ops, Format>;
+    static_assert(ops::vectors == 2, "multiply_pairs_to_codes: four vectors of a row become codes together");
+    const code_clamp<ops, Out> clamp(epilogue.codes);
+    for (; tiles > 0; --tiles, offsets += rows, y += rows * y_pitch) {
+        const auto finish = [&](int row, const int32(&total)[4]) __attribute__((always_inline)) {
+            if (row == 0) ops::memory_fence();  // or multipliers are in registers, and weights in memory
+            int32 four[4];
+            unroll<4>([&](auto v) __attribute__((always_inline)) {
+                four[v] = epilogue.template shrinking_vector<ops>(first_channel + v * lanes, lanes)(total[v]);
+            });
+            ops::store(reinterpret_cast<std::uint8_t*>(y + row * y_pitch), clamp.template operator()<true>(four));
+        };
+        sum_tile<Arch, Format, rows, 4, lists_steps<Arch, Format>>(band, offsets, runs, panels, bias, finish);
+    }
+}
+
+/// All rows of a band times two panels, `channels` counting those of both. Row r begins at band[offsets[r]]; its results go to
+/// y + r * y_pitch.
+template <class Arch, class Format, class Out, class Epilogue>
+void multiply_two_panels(const typename Format::activation* band, const std::int32_t* offsets, int rows,
+                         const window_runs& runs, const typename Format::weight* panels, const std::int32_t* bias,
+                         int first_channel, int channels, const Epilogue& epilogue, Out* y,
+                         std::ptrdiff_t y_pitch) noexcept {
+    using ops = operations<Arch>;
+    constexpr int width = panel_width<Arch>, most = most_paired_rows<Arch, Format>, tall = paired_rows<ops, Format>;
+    constexpr int tiles = tall != 0 ? 4 : 1, most_sums = tiles * most * width;
+    alignas(64) std::int32_t sums[2 * most_sums];
+    int row = 0;
+    if constexpr (tall != 0 && finishes_in_registers<Arch, Format, Out>()) {
+        const int count = runs.kernel_rows * runs.segments,
+                  most_depth = count == 1 ? most_finished_run : most_finished_depth<Arch, Format>;
+        if (rows >= tall && channels == 2 * width && count * runs.length <= most_depth) {
+            const nearest_even* nearest = shrinking_epilogue<Arch>(epilogue, first_channel, width);
+            if (nearest != nullptr && shrinking_epilogue<Arch>(epilogue, first_channel + width, width) != nullptr) {
+                window_runs listed = runs;
+                std::int32_t steps[most_finished_depth<Arch, Format> / 4];
+                if constexpr (lists_steps<Arch, Format>) listed.steps = {steps, list_steps(runs, steps)};
+                const int full = full_tiles<Arch>(rows, tall);
+                multiply_pairs_to_codes<Arch, Format>(band, offsets, full, listed, panels, bias, *nearest,
+                                                      first_channel, y, y_pitch);
+                row = full * tall;
+            }
+        }
+    }
+    constexpr bool fetches_shares = tall != 0 && fetching_steps<Arch, Format, tall, 2 * ops::vectors>() != 0;
+    const window_runs* of_tiles = &runs;
+    [[maybe_unused]] std::conditional_t<fetches_shares, window_runs, tile_fetches> shared;
+    if constexpr (fetches_shares) {
+        if (runs.ahead_bytes != 0 && row != rows) {
+            shared = runs;
+            shared.fetches = share_fetches<Arch, Format, tall, 2 * ops::vectors>(
+                runs.ahead, runs.ahead_bytes, rows - row, runs.kernel_rows * runs.segments, runs.length);
+            of_tiles = &shared;
+        }
+    }
+    while (row != rows) {
+        const int first = row;
+        for (int tile = 0; tile != tiles && row != rows; ++tile) {
+            const int count = next_tile_rows<Arch>(rows - row, most);
+            paired_tiles<Arch, Format>[static_cast<std::size_t>(count - 1)](
+                band, offsets + row, *of_tiles, panels, bias, sums + (row - first) * width, most_sums);
+            if constexpr (fetches_shares) shared.fetches.move_on();
+            row += count;
+        }
+        Out* to = y + first * y_pitch;
+        finish_rows<Arch>(epilogue, sums, row - first, first_channel, width, to, y_pitch);
+        finish_rows<Arch>(epilogue, sums + most_sums, row - first, first_channel + width, channels - width, to + width,
+                          y_pitch);
+    }
+}
+
+}  // namespace kernel
+}  // namespace v0
+}  // namespace zp
