@@ -23,6 +23,7 @@
 #include <zeropoint/workflow/calibrate.hpp>
 #include <zeropoint/workflow/calibration_report.hpp>
 #include <zeropoint/workflow/convert.hpp>
+#include <zeropoint/workflow/dynamic_presets.hpp>
 #include <zeropoint/workflow/fuse.hpp>
 #include <zeropoint/workflow/prepare.hpp>
 #include <zeropoint/workflow/presets.hpp>

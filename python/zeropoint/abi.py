@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from zeropoint.presets import is_dynamic, quantized_type
+
 LIBRARY = r"""// One network and one qconfig: load, run, calibrate, convert, save.
 #include <algorithm>
 #include <chrono>
@@ -22,8 +24,8 @@ namespace {
 using net = @NET@;
 using qconfig = zp::@QCONFIG@;
 using floats = decltype(zp::load<net>(""));
-using integers = zp::quantized<net, qconfig>;
-using observed = decltype(zp::calibrate(zp::prepare<qconfig>(zp::fuse(std::declval<floats>())), std::vector<float>()));
+using integers = @INTEGERS@;
+@OBSERVED@
 
 std::string last_error;
 
@@ -101,27 +103,9 @@ double zp_nanoseconds(void* at, const void* const* xs, void* const* ys, int int8
     return least;
 }
 
-/// Observes so many inputs, which lie one behind the other for each port; goes on where an earlier call stopped.
-int zp_calibrate(void* at, const void* const* xs, long long count) {
-    auto& s = *static_cast<session*>(at);
-    return guarded([&] {
-        @SPANS@
-        const auto batch = zp::in(@NAMES@);
-        if (s.seen) s.seen.emplace(zp::calibrate(std::move(*s.seen), batch));
-        else s.seen.emplace(zp::calibrate(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
-    });
-}
-int zp_convert(void* at) {
-    auto& s = *static_cast<session*>(at);
-    return guarded([&] { become_int8(s, zp::convert(*s.seen)); });
-}
+@CONVERSION@
 int zp_save_int8(void* at, const char* path) {
     return guarded([&] { zp::save(*static_cast<session*>(at)->int8, path); });
-}
-const char* zp_report(void* at) {
-    auto& s = *static_cast<session*>(at);
-    guarded([&] { s.text = zp::to_string(zp::report(*s.seen)); });
-    return s.text.c_str();
 }
 const char* zp_table(void* at) {
     auto& s = *static_cast<session*>(at);
@@ -137,6 +121,37 @@ long long zp_bytes(void* at) {
 #pragma GCC visibility pop
 """
 
+# What differs between presets that are calibrated and dynamic ones.
+OBSERVED = """using observed = decltype(zp::calibrate(zp::prepare<qconfig>(zp::fuse(std::declval<floats>())), std::vector<float>()));"""
+CALIBRATION = r"""/// Observes so many inputs, which lie one behind the other for each port; goes on where an earlier call stopped.
+int zp_calibrate(void* at, const void* const* xs, long long count) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] {
+        @SPANS@
+        const auto batch = zp::in(@NAMES@);
+        if (s.seen) s.seen.emplace(zp::calibrate(std::move(*s.seen), batch));
+        else s.seen.emplace(zp::calibrate(zp::prepare<qconfig>(zp::fuse(*s.real)), batch));
+    });
+}
+int zp_convert(void* at) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] { become_int8(s, zp::convert(*s.seen)); });
+}
+const char* zp_report(void* at) {
+    auto& s = *static_cast<session*>(at);
+    guarded([&] { s.text = zp::to_string(zp::report(*s.seen)); });
+    return s.text.c_str();
+}"""
+NOTHING_OBSERVED = "struct observed {};"
+DYNAMIC_CONVERSION = r"""int zp_convert(void* at) {
+    auto& s = *static_cast<session*>(at);
+    return guarded([&] { become_int8(s, zp::quantize_dynamic<qconfig>(*s.real)); });
+}
+int zp_calibrate(void*, const void* const*, long long) {
+    return guarded([] { throw zp::error("under this qconfig nothing is calibrated"); });
+}
+const char* zp_report(void*) { return ""; }"""
+
 
 def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_integers: list[bool]) -> str:
     """The source for one network under one of zeropoint's qconfigs."""
@@ -144,6 +159,8 @@ def library_of(header: str, net: str, qconfig: str, sizes: list[int], are_intege
              for number, (size, integer) in enumerate(zip(sizes, are_integers))]
     # What convert needs under this preset alone, and others would compile for nothing.
     methods = "#include <zeropoint/methods/choose_by_outputs.hpp>\n" if qconfig == "robust_qconfig" else ""
-    return (LIBRARY.replace("@METHODS@", methods).replace("@HEADER@", header).replace("@NET@", net).replace("@QCONFIG@", qconfig)
+    observed, conversion = (NOTHING_OBSERVED, DYNAMIC_CONVERSION) if is_dynamic(qconfig) else (OBSERVED, CALIBRATION)
+    return (LIBRARY.replace("@METHODS@", methods).replace("@HEADER@", header).replace("@INTEGERS@", quantized_type("net", qconfig))
+            .replace("@OBSERVED@", observed).replace("@CONVERSION@", conversion).replace("@NET@", net).replace("@QCONFIG@", qconfig)
             .replace("@SPANS@", "\n        ".join(spans))
             .replace("@NAMES@", ", ".join(f"x{number}" for number in range(len(sizes)))))

@@ -13,6 +13,7 @@ from typing import Any
 from zeropoint import __version__
 from zeropoint.errors import CheckFailed, ExportRefused, ImportRefused, ZeropointError
 from zeropoint.files import sentence_of
+from zeropoint.presets import quantized_file
 
 HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
 
@@ -22,6 +23,7 @@ HELP = """Brings models of PyTorch, ONNX and TensorFlow Lite to zeropoint.
   zeropoint verify out/net.hpp net.onnx     checks such files again
   zeropoint quantize out/net.hpp --calibration images.npy   calibrates, converts to int8, says how near it is
   zeropoint quantize out/bert.hpp --calibration texts.npz   the same of a network of several inputs: arrays by their names
+  zeropoint quantize out/bert.hpp --qconfig int4_dynamic_qconfig   weights of 4 bits; nothing is calibrated
   zeropoint report out/net.hpp --calibration images.npy -o net.html   a page of where int8 loses accuracy, and what to try
   zeropoint export out/net.hpp out/net.int8.safetensors --onnx integer -o net.onnx   to ONNX, with the same codes
   zeropoint encodings out/net.hpp out/net.int8.safetensors -o net.onnx   to AIMET's encodings beside a float ONNX
@@ -96,10 +98,13 @@ def parser_of() -> argparse.ArgumentParser:
 
     quantize = commands.add_parser("quantize", help="an imported network to int8, with a report")
     quantize.add_argument("header", type=Path)
-    quantize.add_argument("--calibration", action="append", required=True, help=CALIBRATION)
-    quantize.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
+    quantize.add_argument("--calibration", action="append",
+                          help=f"{CALIBRATION}. Dynamic presets need none; what is given is compared over")
+    quantize.add_argument("--qconfig", default="default_qconfig",
+                          help="a preset of zeropoint, such as int4_dynamic_qconfig for weights of 4 bits; default: %(default)s")
     quantize.add_argument("--weights", type=Path, help="by default the .safetensors beside the header")
-    quantize.add_argument("-o", "--out", type=Path, help="by default NAME.int8.safetensors beside the header")
+    quantize.add_argument("-o", "--out", type=Path,
+                          help="by default NAME.int8.safetensors beside the header, of dynamic presets NAME.int4_dynamic.safetensors and alike")
     add_report(commands)
     add_export(commands)
     add_small_machines(commands)
@@ -145,7 +150,7 @@ def add_small_machines(commands: Any) -> None:
     pack = commands.add_parser("pack", help="an int8 file to a packed image, for zp::in_place")
     pack.add_argument("header", type=Path)
     pack.add_argument("--qconfig", default="default_qconfig", help="a preset of zeropoint; default: %(default)s")
-    pack.add_argument("--int8", type=Path, help="by default NAME.int8.safetensors beside the header")
+    pack.add_argument("--int8", type=Path, help="by default what `zeropoint quantize` writes under the preset")
     pack.add_argument("--architecture", default="zp::portable", help="that of the program; default: %(default)s")
     pack.add_argument("-o", "--out", type=Path, help="by default NAME.image beside the header")
 
@@ -194,6 +199,7 @@ def run_quantize(options: argparse.Namespace) -> dict[str, Any]:
 def run_report(options: argparse.Namespace) -> dict[str, Any]:
     """zeropoint report"""
     from zeropoint.inspection.report import read, report, write_whole
+    from zeropoint.presets import check_static
     from zeropoint.replacing import check_writable
 
     target = options.out if options.out is not None else options.header.with_suffix(".report.html")
@@ -201,6 +207,7 @@ def run_report(options: argparse.Namespace) -> dict[str, Any]:
     if options.header.suffix == ".json":
         made = read(options.header)
     elif options.calibration is None:
+        check_static(options.qconfig, "a report compares the codes of every layer")
         raise ZeropointError(f"{options.header}: give inputs with --calibration images.npy; ranges come from data")
     else:
         made = report(options.header, options.calibration, images=options.images, qconfig=options.qconfig, weights=options.weights,
@@ -265,9 +272,11 @@ def check_outputs(options: argparse.Namespace) -> None:
     """Raises ZeropointError where a command would write over a file that it reads; takes --report away where that is the one."""
     given: dict[str, Any] = vars(options)
     read = [given[name] for name in ("model", "header", "int8", "weights", "file") if given.get(name) is not None]
-    for name, suffix in (("weights", ".safetensors"), ("int8", ".int8.safetensors")):  # those that lie beside the header
-        if name in given and given[name] is None:
-            read.append(options.header.with_suffix(suffix))
+    # Those that lie beside the header.
+    if "weights" in given and given["weights"] is None:
+        read.append(options.header.with_suffix(".safetensors"))
+    if "int8" in given and given["int8"] is None:
+        read.append(quantized_file(options.header, options.qconfig))
     for text in [*(given.get("calibration") or []), *(given.get("images") or [])]:
         read += [Path(text), Path(text.partition("=")[2] or text)]
     for name, option in (("report", "--report"), ("out", "-o"), ("json", "--json")):

@@ -13,7 +13,7 @@ from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.ports import ports_of
-from zeropoint.presets import check_preset
+from zeropoint.presets import check_preset, dynamic_presets, is_dynamic, presets
 
 PROGRAM = r"""// Prints a stage of a network as JSON.
 #include <cstdio>
@@ -46,6 +46,10 @@ def network_text(net: str, stage: str = "int8", qconfig: str = "default_qconfig"
     """The type of a network in C++; net is the model's, stage one of STAGES."""
     if stage not in STAGES:
         raise ZeropointError(f"{stage}: a stage is one of {', '.join(STAGES)}")
+    if stage == "int8" and is_dynamic(qconfig):
+        raise ZeropointError(f"{qconfig}: of a dynamic preset the stage is \"dynamic\", not \"int8\"")
+    if stage == "dynamic" and qconfig in presets() and not is_dynamic(qconfig):
+        raise ZeropointError(f"{qconfig}: under this preset the stage is \"int8\"; dynamic ones are {', '.join(dynamic_presets())}")
     return STAGES[stage].replace("@NET@", net).replace("@QCONFIG@", qconfig_text(qconfig))
 
 
@@ -53,7 +57,7 @@ def describe(header: str | Path, *, qconfig: str = "default_qconfig", stage: str
     """What `zp::to_json` says of a network in an imported header: a dict with the keys of docs/files.md.
 
     qconfig: one of zeropoint's presets, such as accurate_qconfig, or a type of C++, such as
-    `zp::qconfig<zp::quantizer<...>, ...>`; of a dynamic stage a `zp::dynamic_qconfig<...>`. stage: "int8", "float" or
+    `zp::qconfig<zp::quantizer<...>, ...>`; of a dynamic stage int4_dynamic_qconfig or a `zp::dynamic_qconfig<...>`. stage: "int8", "float" or
     "dynamic". The program that prints it is compiled once and kept. Raises ZeropointError.
     """
     header = Path(header)

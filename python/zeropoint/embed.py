@@ -11,7 +11,7 @@ from zeropoint.compiler import compiled, without_comments
 from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.ports import ports_of
-from zeropoint.presets import check_preset
+from zeropoint.presets import check_preset, quantized_file, quantized_type
 from zeropoint.replacing import check_writable, replacing
 
 PACKER = """#include "{header}"
@@ -20,9 +20,10 @@ PACKER = """#include "{header}"
 
 #include <zeropoint/deploy.hpp>
 #include <zeropoint/io/packed_image_writer.hpp>
+#include <zeropoint/workflow/dynamic_presets.hpp>
 
 int main(int, char** argv) try {{
-    zp::save_packed_image(zp::load<zp::quantized<{name}, zp::{qconfig}, {architecture}>>(argv[1]), argv[2]);
+    zp::save_packed_image(zp::load<{network}>(argv[1]), argv[2]);
 }} catch (const zp::error& error) {{
     std::fputs(error.what(), stderr);
     return 2;
@@ -54,9 +55,10 @@ def check_architecture(name: str) -> None:
 
 def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Path | None = None,
          architecture: str = "zp::portable", out: str | Path | None = None) -> Path:
-    """The packed image of an int8 file, which `zp::in_place<zp::quantized<NAME, zp::QCONFIG, ARCHITECTURE>>` runs from.
+    """The packed image of an int8 file, which `zp::in_place<zp::quantized<NAME, zp::QCONFIG, ARCHITECTURE>>` runs from, of a dynamic
+    preset `zp::in_place<zp::dynamically_quantized<...>>`.
 
-    int8: by default NAME.int8.safetensors beside the header, which `zeropoint quantize` wrote. Raises ZeropointError.
+    int8: by default the file beside the header that `zeropoint quantize` wrote under this preset. Raises ZeropointError.
     """
     header = Path(header)
     name = ports_of(header)[0]
@@ -65,10 +67,10 @@ def pack(header: str | Path, *, qconfig: str = "default_qconfig", int8: str | Pa
     check_writable(target)
     if architecture != "zp::portable":
         check_architecture(architecture)
-    source = PACKER.format(header=header.name, name=name, qconfig=qconfig, architecture=architecture)
+    source = PACKER.format(header=header.name, network=quantized_type(name, qconfig, architecture))
     program = compiled(source, {header.name: without_comments(text_of_header(header))})
     with replacing(target) as folder:
-        done = subprocess.run([str(program), str(int8 or header.with_suffix(".int8.safetensors")), str(folder / target.name)],
+        done = subprocess.run([str(program), str(int8 or quantized_file(header, qconfig)), str(folder / target.name)],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise ZeropointError(done.stderr.strip() or f"packing ended with status {done.returncode}")

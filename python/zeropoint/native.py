@@ -18,20 +18,22 @@ from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.inspection.library import inspection_of
 from zeropoint.ports import from_memory, ports_of, to_memory
-from zeropoint.presets import check_preset
+from zeropoint.presets import check_preset, check_static, is_dynamic
 
 
 def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str | Path | None = None,
           int8: str | Path | None = None, inspects: bool = False) -> Network:
     """Compiles the network of an imported header, unless one like it is kept, and loads its weights.
 
-    qconfig: one of zeropoint's presets, such as accurate_qconfig. weights: the float file, by default the one beside the
+    qconfig: one of zeropoint's presets, such as accurate_qconfig, or int4_dynamic_qconfig, which calibrates nothing. weights: the float file, by default the one beside the
     header. int8: a file that `save` wrote, in place of the float one. inspects: it can be inspected, which takes longer to compile.
     Raises ZeropointError.
     """
     header = Path(header)
     name, inputs, outputs = ports_of(header)
     check_preset(qconfig)
+    if inspects:
+        check_static(qconfig, "an inspection compares the codes of every layer")
     if any(port.codes for port in [*inputs, *outputs]):
         raise ZeropointError(f"{header}: this network takes or gives codes, as the model that it was imported from does; "
                              "arrays of floats go through those whose ports are floats")
@@ -40,7 +42,7 @@ def build(header: str | Path, *, qconfig: str = "default_qconfig", weights: str 
     if inspects:
         source += inspection_of(sizes, are_integers)
     path = compiled(source, {header.name: without_comments(text_of_header(header))}, library=True)
-    return Network(path, header, weights or header.with_suffix(".safetensors"), int8)
+    return Network(path, header, weights or header.with_suffix(".safetensors"), int8, is_dynamic(qconfig))
 
 
 class Network:
@@ -50,7 +52,7 @@ class Network:
     the first axis; a network of several inputs takes several arrays, and one of several outputs gives a list.
     """
 
-    def __init__(self, library: Path, header: Path, weights: str | Path, int8: str | Path | None) -> None:
+    def __init__(self, library: Path, header: Path, weights: str | Path, int8: str | Path | None, calibrates_nothing: bool = False) -> None:
         self.name, self.inputs, self.outputs = ports_of(header)
         self._library = ctypes.CDLL(str(library))
         for function in ("zp_error", "zp_report", "zp_table"):
@@ -64,6 +66,7 @@ class Network:
             raise ZeropointError(self._library.zp_error().decode())
         self._at = ctypes.c_void_p(at)
         self.has_float, self.is_calibrated, self.has_int8 = int8 is None, False, int8 is not None
+        self.calibrates_nothing = calibrates_nothing
 
     def __del__(self) -> None:
         if getattr(self, "_at", None):
@@ -79,13 +82,15 @@ class Network:
     def run_int8(self, *arrays: np.ndarray) -> np.ndarray | list[np.ndarray]:
         """Outputs of the int8 network, which takes and gives floats too."""
         if not self.has_int8:
-            raise ZeropointError("there are no integers yet: call calibrate and convert first")
+            raise ZeropointError(self._no_integers())
         return self._run(self._library.zp_run_int8, arrays)
 
     def calibrate(self, *arrays: np.ndarray) -> None:
         """Observes the ranges of all activations; call it again to go on."""
         if not self.has_float:
             raise ZeropointError("this network was loaded from an int8 file: it is converted already")
+        if self.calibrates_nothing:
+            raise ZeropointError("under a dynamic preset nothing is calibrated: call convert")
         columns = self._columns(arrays)
         joined = [np.ascontiguousarray(np.stack(column)) for column in columns]
         pointers = (ctypes.c_void_p * len(joined))(*(a.ctypes.data for a in joined))
@@ -93,20 +98,22 @@ class Network:
         self.is_calibrated = True
 
     def convert(self) -> None:
-        """To integers, by the ranges that were seen."""
-        if not self.is_calibrated:
+        """To integers, by the ranges that were seen; under a dynamic preset at once."""
+        if not self.has_float:
+            raise ZeropointError("this network was loaded from an int8 file: it is converted already")
+        if not (self.is_calibrated or self.calibrates_nothing):
             raise ZeropointError("call calibrate first: ranges come from data")
         self._check(self._library.zp_convert(self._at))
         self.has_int8 = True
 
     def save(self, path: str | Path) -> None:
-        """The int8 file, which `zp::load<zp::quantized<...>>` reads."""
+        """The int8 file, which `zp::load<zp::quantized<...>>` reads, or zp::load<zp::dynamically_quantized<...>> of a dynamic preset."""
         if not self.has_int8:
-            raise ZeropointError("there are no integers yet: call calibrate and convert first")
+            raise ZeropointError(self._no_integers())
         self._check(self._library.zp_save_int8(self._at, str(path).encode()))
 
     def report(self) -> str:
-        """What calibration has seen, a line for each activation, with warnings."""
+        """What calibration has seen, a line for each activation, with warnings; empty where there was none."""
         return self._library.zp_report(self._at).decode() if self.is_calibrated else ""
 
     def table(self) -> str:
@@ -147,6 +154,9 @@ class Network:
     def parameter_bytes(self) -> int:
         """Of the int8 network where there is one, else of the float one."""
         return int(self._library.zp_bytes(self._at))
+
+    def _no_integers(self) -> str:
+        return f"there are no integers yet: call {'convert' if self.calibrates_nothing else 'calibrate and convert'} first"
 
     def _check(self, failed: int) -> None:
         if failed:

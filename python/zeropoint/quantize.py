@@ -10,9 +10,11 @@ from typing import Callable
 import numpy as np
 
 from zeropoint.data import Data, held_out, samples_of
-from zeropoint.native import build
+from zeropoint.errors import ZeropointError
+from zeropoint.lower.context import Port
+from zeropoint.native import Network, build
 from zeropoint.ports import ports_of
-from zeropoint.presets import check_preset
+from zeropoint.presets import check_preset, is_dynamic, quantized_file
 from zeropoint.replacing import check_writable, replacing
 
 
@@ -21,9 +23,10 @@ class Quantized:
     """An int8 file, and how near its network is to the float one."""
 
     file: Path
-    snr: float      # decibel, over all outputs of the inputs that were compared
-    cosine: float   # the least of an output
-    agreement: float  # the share of inputs whose largest output is the same
+    kind: str  # int8, or of a dynamic preset int4_dynamic and others
+    snr: float | None  # decibel, over all outputs of the inputs that were compared; None, as the next two, where there were none
+    cosine: float | None  # the least of an output
+    agreement: float | None  # the share of inputs whose largest output is the same
     compared: int
     bytes_before: int
     bytes_after: int
@@ -33,50 +36,73 @@ class Quantized:
     def report(self) -> str:
         """For the terminal."""
         before, after = self.microseconds
-        return (f"{self.calibration}\n"
-                f"int8 beside float, {self.compared} inputs: SNR {self.snr:.1f} dB, least cosine {self.cosine:.5f}, same "
-                f"largest output {100 * self.agreement:.1f} %\n"
-                f"parameters: {self.bytes_before:,} bytes in float, {self.bytes_after:,} in int8\n"
-                f"a call: {before:.1f} us in float, {after:.1f} us in int8 (the least of 100 ms each, one thread)\n"
-                f"wrote {self.file}")
+        lines = [self.calibration] if self.calibration else []
+        if self.snr is None or self.cosine is None or self.agreement is None:
+            lines.append("not compared with float: that takes inputs, --calibration FILE")
+        else:
+            lines.append(f"{self.kind} beside float, {self.compared} inputs: SNR {self.snr:.1f} dB, least cosine {self.cosine:.5f}, same "
+                         f"largest output {100 * self.agreement:.1f} %")
+        return "\n".join([*lines, f"parameters: {self.bytes_before:,} bytes in float, {self.bytes_after:,} in {self.kind}",
+                          f"a call: {before:.1f} us in float, {after:.1f} us in {self.kind} (the least of 100 ms each, one thread)",
+                          f"wrote {self.file}"])
 
 
-def quantize(header: str | Path, calibration: Data, *, qconfig: str = "default_qconfig",
+def quantize(header: str | Path, calibration: Data | None = None, *, qconfig: str = "default_qconfig",
              weights: str | Path | None = None, out: str | Path | None = None,
              progress: Callable[[str], None] | None = None) -> Quantized:
     """Compiles, calibrates, converts, saves, compares.
 
     calibration: a .npy or an array of N inputs as the source has them; for a network of several, an .npz or a dict of such arrays by
     their names, or a list of `name=file.npy`. Where there are 16 and more, every fourth is left out of calibration and used to
-    compare. Raises ZeropointError.
+    compare. Under a dynamic preset, which calibrates nothing, all of them are used to compare, and there need be none. Raises
+    ZeropointError.
     """
     say = progress or (lambda text: None)
     header = Path(header)
     check_preset(qconfig)
-    samples = samples_of(calibration, ports_of(header)[1])
-    shown, apart = held_out(samples)
-    first = [column[:1] for column in samples]
-    target = Path(out) if out is not None else header.with_suffix(".int8.safetensors")
+    ports = ports_of(header)[1]
+    if calibration is None and not is_dynamic(qconfig):
+        raise ZeropointError(f"{header}: give inputs with --calibration images.npy; ranges come from data")
+    samples = None if calibration is None else samples_of(calibration, ports)
+    shown, apart = (None, samples) if samples is None or is_dynamic(qconfig) else held_out(samples)
+    first = made_up(ports) if samples is None else [column[:1] for column in samples]
+    target = Path(out) if out is not None else quantized_file(header, qconfig)
     check_writable(target)
     say(f"compile {header.name} under {qconfig}")
     net = build(header, qconfig=qconfig, weights=weights)
     bytes_before, before = net.parameter_bytes, net.microseconds(*first)
-    say(f"calibrate with {len(shown[0])} input{'s' * (len(shown[0]) != 1)}")
-    for one in zip(*shown):
-        net.calibrate(*one)
+    if shown is not None:
+        say(f"calibrate with {len(shown[0])} input{'s' * (len(shown[0]) != 1)}")
+        for one in zip(*shown):
+            net.calibrate(*one)
     net.convert()
-    say(f"compare {len(apart[0])} inputs")
-    reals, codes = [], []
-    for one in zip(*apart):
-        for run, results in ((net, reals), (net.run_int8, codes)):
-            y = run(*one)
-            results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
-    snr, cosine, agreement = nearness(reals, codes)
-    made = Quantized(target, snr, cosine, agreement, len(reals), bytes_before, net.parameter_bytes,
+    near: tuple[float | None, float | None, float | None] = (None, None, None)
+    if apart is not None:
+        say(f"compare {len(apart[0])} inputs")
+        near = compared(net, apart)
+    kind = qconfig.removesuffix("_qconfig") if is_dynamic(qconfig) else "int8"
+    made = Quantized(target, kind, *near, len(apart[0]) if apart is not None else 0, bytes_before, net.parameter_bytes,
                      (before, net.microseconds(*first)), net.report().rstrip())
     with replacing(target) as folder:  # the last thing of all: who stops anything before it finds no file
         net.save(folder / target.name)
     return made
+
+
+def made_up(ports: list[Port]) -> list[np.ndarray]:
+    """One input, to take the time of a call with: of integers all 1, which no mask leaves nothing of."""
+    rng = np.random.default_rng(0)
+    return [np.full((1, *port.extents), min(1, (port.below or 2) - 1), np.int32) if port.is_integer
+            else rng.standard_normal((1, *port.extents), np.float32) for port in ports]
+
+
+def compared(net: Network, samples: list[np.ndarray]) -> tuple[float, float, float]:
+    """The integers beside the floats: SNR in decibel, the least cosine, the share whose largest output is the same."""
+    reals, codes = [], []
+    for one in zip(*samples):
+        for run, results in ((net, reals), (net.run_int8, codes)):
+            y = run(*one)
+            results.append(np.concatenate([a.reshape(-1) for a in y]) if isinstance(y, list) else y.reshape(-1))
+    return nearness(reals, codes)
 
 
 def nearness(reals: list[np.ndarray], codes: list[np.ndarray]) -> tuple[float, float, float]:

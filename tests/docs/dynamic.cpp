@@ -20,6 +20,7 @@
 #include <zeropoint/operators/svdf.hpp>
 #include <zeropoint/layer/transformer_encoder.hpp>
 #include <zeropoint/model/composition.hpp>
+#include <zeropoint/workflow/dynamic_presets.hpp>
 #include <zeropoint/workflow/quantize_dynamic.hpp>
 
 #include "../support/made_up.hpp"
@@ -144,6 +145,12 @@ TEST_CASE("docs: models that are quantized dynamically") {
     using four_by_eight = zp::dynamic_qconfig<zp::dynamic_group_policy<zp::qint4, 32>>;
     const auto fast = zp::quantize_dynamic<four_by_eight>(trained);  // 4-bit weights of "hidden", int8 activations
     // [/groups]
+    // [preset]
+    const auto four_bits = zp::quantize_dynamic<zp::int4_dynamic_qconfig>(trained);
+    const auto four_bits_again =
+        zp::load<zp::dynamically_quantized<classifier, zp::int4_dynamic_qconfig>>(zp::to_bytes(four_bits));
+    // [/preset]
+    CHECK(zp::to_bytes(four_bits_again) == zp::to_bytes(four_bits));
     CHECK(small.rows()[1].is_weight_only());
     CHECK(2 * zp::to_bytes(small).size() < zp::to_bytes(trained).size());
 }

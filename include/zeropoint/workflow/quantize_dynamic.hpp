@@ -65,6 +65,23 @@ struct dynamic_qconfig {
     using options = std::tuple<Options...>;
 };
 
+namespace detail {
+template <class Config> concept is_dynamic_qconfig = requires {
+    typename Config::policy;
+    typename Config::cost_rule;
+    typename Config::options;
+};
+template <class Config> struct dynamic_qconfig_that_is_none {
+    static_assert(
+        is_dynamic_qconfig<Config>,
+        "Config must be a zp::dynamic_qconfig<policy, cost rule, options...>, such as zp::int4_dynamic_qconfig: a "
+        "zp::qconfig<...>, such as zp::default_qconfig, is for zp::prepare and zp::quantized");
+};
+}  // namespace detail
+/// The qconfig, or another one where it is none, so that one error is all there is.
+template <class Config>
+using checked_dynamic_qconfig = std::conditional_t<detail::is_dynamic_qconfig<Config>, Config, dynamic_qconfig<>>;
+
 /// Of what is quantized dynamically, and why the rest stays float.
 template <class Config> constexpr const char* why_float(const node_view& v) {
     using entries = detail::entries_of<Config, typename Config::options>;
@@ -82,18 +99,19 @@ template <class Config> constexpr const char* why_float(const node_view& v) {
 
 template <class Net, class Config, class Arch> struct dynamic_nodes {
     using net = Net;
-    using config = Config;
+    using config = checked_dynamic_qconfig<Config>;
     using architecture = Arch;
-    using policy = typename Config::policy;
+    using policy = typename config::policy;
     static constexpr bool has_floats = weights_alone<policy>;
     using policies = stage_policies<void, std::conditional_t<has_floats, void, policy>,
                                     std::conditional_t<has_floats, policy, void>>;
-    using entries = detail::entries_of<Config, typename Config::options>;
-    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, Config, Arch, entries>) != 0);
+    using entries = detail::entries_of<config, typename config::options>;
+    static_assert(sizeof(detail::dynamic_qconfig_that_is_none<Config>) != 0);
+    static_assert(sizeof(verdict<source<Net>>) != 0 && sizeof(names_of_qconfig<Net, config, Arch, entries>) != 0);
     static constexpr const char* arithmetic = has_floats           ? "weight only"
                                               : policy::is_per_row ? "dynamic per row"
                                                                    : "dynamic per tensor";
-    static constexpr const char* why_float(const node_view& v) { return zp::why_float<Config>(v); }
+    static constexpr const char* why_float(const node_view& v) { return zp::why_float<config>(v); }
     /// Node by node what the float network has: files are signed by these.
     static constexpr auto written = [] {
         auto g = fused_nodes<Net, Arch>::loose;
@@ -103,7 +121,7 @@ template <class Net, class Config, class Arch> struct dynamic_nodes {
             n.from = {};
             n.from.self = static_cast<short>(i);
             if (!is_quantized) continue;
-            if (reads_no_values(n)) make_coded_table(n, embedding_bits_of<Config>);
+            if (reads_no_values(n)) make_coded_table(n, embedding_bits_of<config>);
             else operators::make_integer_weights<policy, Arch>(g.nodes, n);
         }
         return g;
@@ -153,7 +171,7 @@ dynamically_quantized<Net, Config, Arch> quantize_dynamic(const fused<Net, Arch>
                 return quantize_table(v, array, values, {}, where);
             else return static_cast<void>(array), static_cast<void>(values), quantized_weights{};
         };
-        to::packs[static_cast<std::size_t>(i)](p, quantize_parameters<typename Config::policy::weight_quantizer, Arch>(
+        to::packs[static_cast<std::size_t>(i)](p, quantize_parameters<typename to::policy::weight_quantizer, Arch>(
                                                       v, from, floats, {}, where, raised, table));
     }
     return result;

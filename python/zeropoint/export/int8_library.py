@@ -18,6 +18,7 @@ from zeropoint.errors import ZeropointError
 from zeropoint.files import text_of_header
 from zeropoint.lower.context import Port
 from zeropoint.ports import from_memory, ports_of, to_memory
+from zeropoint.presets import check_static
 
 LIBRARY = r"""// One int8 network: what it is, and its codes.
 #include <exception>
@@ -71,6 +72,7 @@ class Int8Library:
 
     def __init__(self, header: str | Path, qconfig: str, net: str = "") -> None:
         header = Path(header)
+        check_static(qconfig, "an exported graph has the codes of every layer")
         text = text_of_header(header)
         self.net = net or name_of(header, text)
         includes_others = re.search(r'^\s*#\s*include\s*"', text, re.MULTILINE) is not None
