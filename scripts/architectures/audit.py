@@ -204,9 +204,9 @@ def audit(target: Target, name: str, compiler: Compiler, includes: list[str], ob
             measure_piece(row, machine, functions)
             continue
         found = [(loop, body) for symbol, body in functions.items()
-                 if "multiply_tile" in symbol and row.design.format in symbol for loop in loops_of(body, row.design.instruction)]
+                 if row.design.function in symbol and row.design.format in symbol for loop in loops_of(body, row.design.instruction)]
         if not found:
-            row.problem = f"no loop of multiply_tile<{row.design.format}> holds {row.design.instruction}"
+            row.problem = f"no loop of {row.design.function}<{row.design.format}> holds {row.design.instruction}"
             continue
         loop, function = max(found, key=lambda one: one[0].multiplications)
         row.instruction = next(i.name for i in loop.instructions if re.match(row.design.instruction, str(i)))

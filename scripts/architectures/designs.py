@@ -19,6 +19,7 @@ class Design:
     channels: int
     depth: int
     parts: tuple[tuple[int, str], ...]  # how many instructions of a pass, and what for
+    function: str = "multiply_tile"  # whose symbol has this and the format
 
     @property
     def best(self) -> float:
@@ -88,6 +89,10 @@ AVX512 = (design("byte_quads", r"vpmaddubsw .*zmm", 64, 12, 32, 4, broadcasts=12
                  broadcasts=24, flips=24, products=48, sums=24, fetches=2, loop=2))
 AVX512_VNNI = (design("byte_quads", r"vpdpbusd .*zmm", 64, 12, 32, 4, broadcasts=12, weights=2, products=24, fetches=2,
                       loop=2),)
+# Tiles of two panels fetch between blocks of four steps, which end where a test says so.
+CASCADE_LAKE = (*AVX512_VNNI,
+                dataclasses.replace(design("byte_quads", r"vpdpbusd .*zmm", 64, 6, 64, 4, broadcasts=6, weights=4, products=24,
+                                           loop=3), function="multiply_paired_tile"))
 
 # Two tiles of rows, two of weights, four products; three pointers move. Vectors multiply what is no whole tile: their
 # loop is VNNI's, and the bits of weights that are flipped come with the load.
@@ -121,7 +126,7 @@ DESIGNS = {
     "avx-vnni": (design("byte_quads", r"vpdpbusd .*ymm", 32, 6, 16, 4, broadcasts=6, weights=2, products=12, fetches=1,
                         loop=2),),
     "avx512bw": AVX512,
-    "avx512vnni<avx512bw>": AVX512_VNNI,
+    "avx512vnni<avx512bw>": CASCADE_LAKE,
     "avx512vnni<avx512vbmi2>": AVX512_VNNI,
     "amx": AMX,
     # Broadcasts by loads; 32 bytes of weights at once; products of a quad and of the next before sums are widened.

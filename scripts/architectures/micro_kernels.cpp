@@ -4,6 +4,7 @@
 #include <zeropoint/kernel/depthwise/cell_ring.hpp>
 #include <zeropoint/kernel/epilogue/lookup_table.hpp>
 #include <zeropoint/kernel/gemm/gemm.hpp>
+#include <zeropoint/kernel/gemm/two_panels.hpp>
 #include <zeropoint/kernel/winograd/winograd_transform.hpp>
 
 namespace zp {
@@ -27,6 +28,12 @@ template <class Arch> constexpr auto whole_tiles() {
                                                                    typename operations<Arch>::nothing_ahead>;
     else return static_cast<void (*)()>(nullptr);
 }
+/// The tallest tile of two panels, where it multiplies any number of rows by such.
+template <class Arch> constexpr auto paired_tile() {
+    if constexpr (constexpr int rows = paired_rows<operations<Arch>, byte_quads>; rows != 0)
+        return &multiply_paired_tile<Arch, byte_quads, rows>;
+    else return static_cast<void (*)()>(nullptr);
+}
 extern const tile_function<word_pairs> audited_words;
 extern const tile_function<widened_pairs> audited_widened;
 extern const tile_function<quads_of<audited>> audited_quads;
@@ -37,6 +44,8 @@ const tile_function<widened_pairs> audited_widened = whole_tile<widened_pairs>()
 const tile_function<quads_of<audited>> audited_quads = whole_tile<quads_of<audited>, has_quads<audited>>();
 const tile_function<signed_quads> audited_flipped = whole_tile<signed_quads, quads_saturate<audited>>();
 const decltype(whole_tiles<audited>()) audited_tiles = whole_tiles<audited>();
+extern const decltype(paired_tile<audited>()) audited_pair;
+const decltype(paired_tile<audited>()) audited_pair = paired_tile<audited>();
 
 template void interleave_cells<audited, 4>(const std::uint8_t* const (&)[4], std::ptrdiff_t, int, int, std::uint8_t,
                                            std::byte*, std::ptrdiff_t) noexcept;

@@ -54,7 +54,8 @@
 //   nibble_rows_in_registers      asked for where nibble_rows is: of how many of those rows the sums of floats are in registers, too
 //   narrow_step_units             optional: up to so many units a float step of a recurrent layer takes vectors of half the width
 //                                 (operators/recurrent_steps.hpp); at most those of a vector
-//   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm.hpp)
+//   rows_of_two_panels            optional: the most rows that are multiplied by two panels of quads at once (gemm/two_panels.hpp)
+//   paired_rows                   optional: rows of the tiles that multiply any number of rows by two panels of quads at once
 //   addresses_in_memory           optional, no instruction: in the loop of the tallest tiles, so that no address is in a vector's register
 //   fence, memory_fence, keep     no instruction: an order that keeps a compiler from spilling accumulators
 //

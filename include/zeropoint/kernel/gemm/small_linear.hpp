@@ -114,7 +114,7 @@ template <class Arch, int Rows, int Depth, int Channels, bool Words, bool FineTa
     template <class Format, class Epilogue>
     static constexpr bool keeps_sums =
         in_registers && !adds_residual<Epilogue> && !(has_octets<Arch> && std::is_same_v<Format, byte_quads>);
-    /// Whether panels of quads are never of several kinds, and an architecture multiplies two at once (gemm.hpp).
+    /// Whether panels of quads are never of several kinds, and an architecture multiplies two at once (two_panels.hpp).
     static constexpr bool has_only_one_kind =
         ops::quads == quad_products::exact && rows_of_two_panels<Arch, byte_quads> != 0;
     /// Panels that share a broadcast activation. Where kinds differ from panel to panel, each panel is on its own.

@@ -59,8 +59,8 @@ template <class Arch, class Format, int Rows>
 }
 /// Rows of the tallest of them.
 template <class Arch, class Format>
-inline constexpr int most_paired_rows =
-    std::max(rows_of_two_panels<Arch, Format>, paired_rows<operations<Arch>, Format>);
+inline constexpr int most_paired_rows = std::max(rows_of_two_panels<Arch, Format>,
+                                                 paired_rows<operations<Arch>, Format>);
 /// The same for 1, 2, ... rows.
 template <class Arch, class Format>
 inline constexpr auto paired_tiles = []<int... Row>(std::integer_sequence<int, Row...>) {
