@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+import safetensors.numpy
 import torch
 from networks import network
 from onnx import TensorProto, helper
@@ -118,6 +121,53 @@ def test_pickles_are_not_opened(tmp_path: Path) -> None:
     with pytest.raises(zeropoint.ZeropointError, match="no file of torch.export.save"):
         zeropoint.from_onnx(tmp_path / "text.pt2", tmp_path)
     assert not (tmp_path / "opened").exists()
+
+
+def test_models_of_any_name(tmp_path: Path) -> None:
+    """Are what their first bytes say; suffixes may be of capitals."""
+    onnx_file = save(tmp_path / "net.onnx", [helper.make_node("Relu", ["x"], ["y"])], [1, 3, 8, 9]).read_bytes()
+    tflite = (Path(__file__).parent / "models" / "tiny_float.tflite").read_bytes()
+    program = torch.export.export(nn.Linear(3, 2), (torch.randn(1, 3),), strict=False)
+    torch.export.save(program, tmp_path / "net.pt2")
+    for name, content in (("a.bin", onnx_file), ("b", tflite), ("c.bin", (tmp_path / "net.pt2").read_bytes()), ("d.ONNX", onnx_file)):
+        (tmp_path / name).write_bytes(content)
+        assert main(["import", str(tmp_path / name), "-o", str(tmp_path / "out"), "--no-verify"]) == 0
+    assert main(["import", str(tmp_path / "a.bin"), "-o", str(tmp_path), "--input", "1x3x8x9", "--no-verify"]) == 0
+    with pytest.raises(zeropoint.ZeropointError, match="--input is for ONNX; this file has extents of its own"):
+        zeropoint.from_onnx(tmp_path / "b", tmp_path, input_shapes={"": (1, 3)})
+
+
+def archive(name: str) -> bytes:
+    """A zip file of one member."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as file:
+        file.writestr(name, "{}")
+    return made.getvalue()
+
+
+@pytest.mark.parametrize(("content", "found"), [
+    (safetensors.numpy.save({"w": np.ones(3, np.float32)}), "safetensors, which are weights without a network; import the module"),
+    (b"\x89HDF\r\n\x1a\n" + bytes(40), "HDF5, as Keras writes it; convert it"), (b"GGUF" + bytes(40), "GGUF; import the module"),
+    (archive("word/document.xml"), "a zip archive that is not PyTorch's; unpack it"), (b"#pragma once\n", "none of them; export the model"),
+    (bytes(64), "none of them"), (b"", "an empty file"), (archive("net/data.pkl"), "pickled"), (b"\x80\x02}q\x00.", "pickled")])
+def test_files_that_are_no_model(content: bytes, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Are told as what they are, by import and by verify."""
+    zeropoint.from_torch(nn.ReLU(), torch.randn(1, 3), tmp_path, name="net", verify=False)
+    path = tmp_path / "given.bin"
+    path.write_bytes(content)
+    for command in (["import", str(path), "-o", str(tmp_path / "out")], ["verify", str(tmp_path / "net.hpp"), str(path)]):
+        assert main(command) == 2
+        assert found in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_are_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A SavedModel among them."""
+    assert main(["import", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "found a folder" in capsys.readouterr().err
+    (tmp_path / "saved_model.pb").touch()
+    assert main(["import", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "found a SavedModel of TensorFlow; convert it" in capsys.readouterr().err
 
 
 def test_outputs_have_names_of_their_own(tmp_path: Path) -> None:
@@ -272,7 +322,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("import open.onnx --input 1x4x4x4", "--input 1x4x4x4: x has extents of its own, 1x3x?x?; make the model with those that you want"),
     ("import open.onnx --input x=2x3x4x4", "--input 2x3x4x4: x has extents of its own, 1x3x?x?"),
     ("import open.onnx --input 1x3x0x4", "--input 1x3x0x4: expected extents of at least 1"),
-    ("import images.npy --input 1x3x4x4", "images.npy: --input is for ONNX; this file has extents of its own"),
+    ("import images.npy --input 1x3x4x4", "found an array of numpy; name the model first"),
     ("import folder.onnx", "folder.onnx: Is a directory"),
     ("verify none.hpp open.onnx", "none.hpp: there is no such file"),
     ("verify bytes.hpp open.onnx", "bytes.hpp: expected a header of C++, found bytes that are no text"),
@@ -286,7 +336,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("quantize small.hpp --calibration nan.npy", "input 3: expected finite values, but value 5 is nan"),
     ("quantize small.hpp --calibration large.npy", "input 3: expected values that float32 holds, but value 5 is 1e+300"),
     ("quantize small.hpp --calibration images.npy -o folder.onnx", "folder.onnx: expected the name of a file to write, found a folder"),
-    ("quantize small.hpp --calibration images.npy --qconfig tflight_qconfig", "tensorrt_qconfig; did you mean tflite_qconfig?"),
+    ("quantize small.hpp --calibration images.npy --qconfig tflight_qconfig", "int4_weight_only_qconfig; did you mean tflite_qconfig?"),
     ("quantize bytes.hpp --calibration images.npy", "bytes.hpp: expected a header of C++"),
     ("report small.hpp --calibration none.npy", "none.npy: No such file or directory"),
     ("export small.hpp small.int8.safetensors --onnx qdq -o x.onnx --net other", "small.hpp: it has no network other"),

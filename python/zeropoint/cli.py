@@ -79,7 +79,7 @@ def parser_of() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     imports = commands.add_parser("import", help="a model to a header and a safetensors file")
-    imports.add_argument("model", type=Path, help="an .onnx or .tflite file, or a .pt2 of torch.export.save")
+    imports.add_argument("model", type=Path, help="an .onnx or .tflite file, or a .pt2 of torch.export.save; of other names by its first bytes")
     imports.add_argument("-o", "--out", type=Path, default=Path("."), help="the folder to write to")
     imports.add_argument("--name", default="", help="of the network in C++; by default that of the file")
     imports.add_argument("--input", type=shape_of, action="append", default=[],

@@ -14,6 +14,7 @@ from zeropoint.cells import write_cells_out
 from zeropoint.emit.header import identifier, write_header
 from zeropoint.emit.structure import Structure
 from zeropoint.errors import CheckFailed, ZeropointError
+from zeropoint.front.kinds import kind_of
 from zeropoint.ir import Graph
 from zeropoint.lower import Lowered, lower
 from zeropoint.passes import simplify
@@ -58,22 +59,24 @@ def import_torch(module: Any, example: Any, out: str | Path = ".", *, name: str 
 def import_file(path: str | Path, out: str | Path = ".", *, name: str = "", verify: bool = True, force: bool = False,
                 input_shapes: dict[str, tuple[int, ...]] | None = None, stateful: int = 0,
                 progress: Callable[[str], None] | None = None) -> Imported:
-    """An ONNX file or a .pt2 of torch.export.save. stateful, and what it raises, as in import_torch."""
+    """An ONNX file, a .tflite, or a .pt2 of torch.export.save; without such a suffix its first bytes say which. stateful, and what
+    it raises, as in import_torch."""
     path = Path(path)
     if not path.exists():
         raise ZeropointError(f"{path}: there is no such file")
-    if input_shapes and path.suffix != ".onnx":
+    kind = kind_of(path)
+    if input_shapes and kind != "onnx":
         raise ZeropointError(f"{path}: --input is for ONNX; this file has extents of its own, so make it with those that you want")
-    if path.suffix == ".tflite" or path.suffix == ".onnx" and is_coded(path):
+    if kind == "tflite" or kind == "onnx" and is_coded(path):
         if stateful:
             raise ZeropointError(f"{path}: --stateful is for ONNX of floats and .pt2")
-        graph, source = read_coded(path, input_shapes)
+        graph, source = read_coded(path, kind, input_shapes)
         if graph.is_coded:
             from zeropoint.coded.importer import finish_coded
 
             return finish_coded(graph, source, out, name, verify, force, progress)
         return finish(graph, source, out, name, verify, force, progress)
-    if path.suffix == ".onnx":
+    if kind == "onnx":
         from zeropoint.front.onnx_reader import read_onnx
         from zeropoint.verify import onnx_runner
 
@@ -100,9 +103,9 @@ def is_coded(path: Path) -> bool:
         return False
 
 
-def read_coded(path: Path, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
+def read_coded(path: Path, kind: str, input_shapes: dict[str, tuple[int, ...]] | None) -> tuple[Graph, Any]:
     """A TensorFlow Lite file, of integers or floats, or an ONNX file of integers, with its runtime."""
-    if path.suffix == ".onnx":
+    if kind == "onnx":
         from zeropoint.front.qdq import read_qdq
 
         return read_qdq(path, input_shapes or {})
@@ -173,14 +176,17 @@ def verify_file(header: str | Path, model: str | Path, input_shapes: dict[str, t
 
     header, model = Path(header), Path(model)
     name, inputs, outputs = ports_of(header)
-    if model.suffix == ".tflite" or model.suffix == ".onnx" and is_coded(model):
-        graph, source = read_coded(model, input_shapes)
+    if not model.exists():
+        raise ZeropointError(f"{model}: there is no such file")
+    kind = kind_of(model)
+    if kind == "tflite" or kind == "onnx" and is_coded(model):
+        graph, source = read_coded(model, kind, input_shapes)
         if graph.is_coded:
             from zeropoint.coded.importer import verify_coded
 
             return verify_coded(graph, source, header, name, progress)
         runner = source
-    elif model.suffix == ".onnx":
+    elif kind == "onnx":
         from zeropoint.front.onnx_reader import read_onnx
 
         graph, runner = read_onnx(model, input_shapes), onnx_runner(model)

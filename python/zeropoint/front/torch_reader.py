@@ -310,7 +310,8 @@ def read_pt2(path: str | Path) -> tuple[Graph, Any]:
     path = Path(path)
     refuse_pickles(path)
     try:
-        program = torch.export.load(str(path))
+        with path.open("rb") as file:  # PyTorch warns of names that do not end in .pt2
+            program = torch.export.load(str(path) if path.suffix == ".pt2" else file)
     except Exception as error:
         raise ZeropointError(f"{path}: torch {torch.__version__} does not load this program: {error}") from error
     with warnings.catch_warnings():
