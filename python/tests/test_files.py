@@ -51,7 +51,7 @@ def test_who_stops_it_finds_no_file(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Network, "microseconds", interrupted)
     made = folder / "stopped.safetensors"
     assert main(["quantize", str(folder / "net.hpp"), "--calibration", str(folder / "images.npy"), "-o", str(made)]) == 130
-    assert "nothing was written" in capsys.readouterr().err
+    assert "no file is half-written" in capsys.readouterr().err
     assert not made.exists()
 
 

@@ -315,7 +315,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"zeropoint: {sentence_of(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nzeropoint: stopped; nothing was written", file=sys.stderr)
+        print("\nzeropoint: stopped; no file is half-written", file=sys.stderr)
         return 130
     return write_report(options.report, result, 0)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import tempfile
-from contextlib import contextmanager
+import threading
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Iterator
 
@@ -20,8 +22,9 @@ from zeropoint.files import sentence_of
 def replacing(*targets: Path) -> Iterator[Path]:
     """A folder on the file system of the targets, which lie in one folder.
 
-    What was written there under their names takes their places when the block ends well; else nothing has changed. Targets
-    that were not written stay as they are. The folder is gone afterwards. Raises ZeropointError where one cannot be written.
+    What was written there under their names takes their places when the block ends well, all of it or none: where one cannot be
+    replaced, those before it are put back, and signals such as Ctrl-C wait until the last one is in place. Else nothing has changed.
+    Targets that were not written stay as they are. The folder is gone afterwards. Raises ZeropointError where one cannot be written.
     """
     home = targets[0].parent
     for target in targets:
@@ -29,14 +32,61 @@ def replacing(*targets: Path) -> Iterator[Path]:
             raise ZeropointError(f"{target}: expected the name of a file to write, found a folder")
     try:
         home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=home) as folder:
+        with ExitStack() as held, tempfile.TemporaryDirectory(prefix=".zeropoint-", dir=home) as folder:
             yield Path(folder)
-            for target in targets:
-                made = Path(folder) / target.name
-                if made.exists():
-                    os.replace(made, target)
+            held.enter_context(signals_held())  # the folder goes before they come
+            put_in_place(Path(folder), [target for target in targets if (Path(folder) / target.name).exists()])
     except OSError as error:
         raise ZeropointError(f"{targets[0]} cannot be written: {sentence_of(error, home)}") from None
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Signals that would end the block come behind it. Python gives them to the main thread alone, so that others need nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {}
+    for number in (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")):
+        if number is not None and signal.getsignal(number) is not None:  # None: of a handler that is not Python's
+            before[number] = signal.signal(number, lambda given, _: came.append(given))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+def put_in_place(folder: Path, targets: list[Path]) -> None:
+    """Renames what is in the folder to the targets, all of it or none. Raises OSError."""
+    replaced: list[tuple[Path, Path | None]] = []  # each with where the file is that it replaces, if there was one
+    try:
+        for number, target in enumerate(targets):
+            is_new, kept = not target.exists(), folder / f".before-{number}"
+            if not is_new and target != targets[-1]:  # behind the last one nothing can fail
+                keep(target, kept)
+                replaced.append((target, kept))
+            os.replace(folder / target.name, target)
+            if is_new:
+                replaced.append((target, None))
+    except BaseException:
+        for target, old in reversed(replaced):
+            if old is None:
+                target.unlink()
+            else:
+                os.replace(old, target)
+        raise
+
+
+def keep(path: Path, kept: Path) -> None:
+    """The same file under another name; under that alone where the file system has no links, which takes it away for a moment."""
+    try:
+        os.link(path, kept)
+    except OSError:
+        os.replace(path, kept)
 
 
 def check_writable(*targets: Path) -> None:

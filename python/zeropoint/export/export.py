@@ -146,7 +146,8 @@ def export_encodings(header: str | Path, int8: str | Path, out: str | Path, *, v
     emitter = emit_real(model, library.ports)
     made = emitter.finish(library.net).SerializeToString()
     texts = {Path(out).with_suffix(f".{version}.encodings"): encodings_text(emitter, version) for version in versions}
-    write(Path(out), made)
-    for path, text in texts.items():
-        write(path, text.encode())
+    with replacing(Path(out), *texts) as folder:
+        (folder / Path(out).name).write_bytes(made)
+        for path, text in texts.items():
+            (folder / path.name).write_bytes(text.encode())
     return [Path(out), *texts]
